@@ -1,0 +1,54 @@
+"""treeformers: trees that tell attention where to look.
+
+The public names are imported on first use (PEP 562), so `import treeformers` costs nothing: torch and
+transformers are loaded when a name that needs them is first touched.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from treeformers.inducer import Inducer
+    from treeformers.models.treebert import (
+        TreeBertConfig,
+        TreeBertForMaskedLM,
+        TreeBertForSequenceClassification,
+        TreeBertModel,
+    )
+    from treeformers.trees.tree import DependencyTree, Span, Tree
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "DependencyTree",
+    "Inducer",
+    "Span",
+    "Tree",
+    "TreeBertConfig",
+    "TreeBertForMaskedLM",
+    "TreeBertForSequenceClassification",
+    "TreeBertModel",
+]
+
+_HOME = {
+    "DependencyTree": "treeformers.trees.tree",
+    "Inducer": "treeformers.inducer",
+    "Span": "treeformers.trees.tree",
+    "Tree": "treeformers.trees.tree",
+    "TreeBertConfig": "treeformers.models.treebert",
+    "TreeBertForMaskedLM": "treeformers.models.treebert",
+    "TreeBertForSequenceClassification": "treeformers.models.treebert",
+    "TreeBertModel": "treeformers.models.treebert",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOME:
+        raise AttributeError(f"module 'treeformers' has no attribute {name!r}")
+    value = getattr(import_module(_HOME[name]), name)
+    globals()[name] = value  # the next access does not come through here
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,345 @@
+"""Constituent attention (Wang et al. 2019): a soft tree over neighbouring words as a prior on self-attention.
+
+Only neighbours are ever scored, so the links cost O(T D). With coordinates x_i = -sum_{k<i} log a_k the prior
+of Eqs. 3-4 is C_ij = exp(-|x_i - x_j|): tokens are points on a line and T numbers hold the whole T x T
+matrix. Links and priors are computed in float32 or wider whatever the precision of the model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Literal
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+# Log-probability of a link that cannot be: its exponential is exactly 0 in float32 and in float64.
+_NEVER = -1e4
+# A link this certain keeps a finite gradient; its probability rounds to 1.
+_CERTAIN = -1e-20
+# Scores held at once by the fused path. On a CPU a block stays in the cache, on a GPU it fills the device.
+_BLOCK = {"cpu": 2**19}
+_DEVICE_BLOCK = 2**28
+
+
+def neighbor_links(
+    query: Tensor, key: Tensor, mask: Tensor | None = None, scale: float | None = None, *, log: bool = False
+) -> Tensor:
+    """Probability that each two neighbours choose each other (Wang et al. 2019, Eqs. 5-7).
+
+    A token with one neighbour chooses it with probability 1; the paper is silent about the edges and its
+    released code does the same. Only s_{i,i+1} - s_{i,i-1} matters in Eq. 6, so that is what is computed.
+
+    Args:
+        query: Link queries (B, T, D).
+        key: Link keys (B, T, D).
+        mask: True or 1 at real tokens (B, T). A link that touches padding has probability 0.
+        scale: Divisor of the scores; the paper's D/2 by default.
+        log: Return the logarithm (-10,000 where the probability is 0).
+
+    Returns:
+        Links between tokens i and i+1 (B, T-1), in float32 or wider.
+    """
+    links = query.shape[1] - 1
+    query, key = _at_least_float32(query), _at_least_float32(key)
+    scale = query.shape[-1] / 2 if scale is None else scale
+    preference = (query[:, 1:-1] * (key[:, 2:] - key[:, :-2])).sum(-1) / scale
+    right, left = F.logsigmoid(preference), F.logsigmoid(-preference)
+    linked = None
+    if mask is not None:
+        mask = mask.bool()
+        linked = mask[:, :-1] & mask[:, 1:]
+        right = right.masked_fill(~linked[:, :-1], 0.0)
+        left = left.masked_fill(~linked[:, 1:], 0.0)
+    log_links = (F.pad(right, (1, 0)) + F.pad(left, (0, 1)))[:, :links] / 2
+    if linked is not None:
+        log_links = log_links.masked_fill(~linked, _NEVER)
+    return log_links if log else log_links.exp()
+
+
+def accumulate_links(current: Tensor, previous: Tensor | None = None) -> Tensor:
+    """Links of a layer from its own and the layer below, a + (1 - a) a_hat (Wang et al. 2019, Eq. 8).
+
+    Args:
+        current: This layer's own links a_hat (B, T-1).
+        previous: The accumulated links of the layer below (B, T-1); none below the first layer.
+    """
+    return current if previous is None else previous + (1 - previous) * current
+
+
+def accumulate_log_odds(log_current: Tensor, previous: Tensor | None = None) -> Tensor:
+    """Eq. 8 in its complement, log(1 - a') = log(1 - a) + log(1 - a_hat), carried as log-odds of a.
+
+    A probability rounds to 1 after some 24 layers of even odds in float32 (8 in bfloat16) and loses its
+    gradient with it; the log-odds do not. Up to rounding it is the same function as `accumulate_links`.
+
+    Args:
+        log_current: log a_hat of this layer (B, T-1).
+        previous: Log-odds of the layer below (B, T-1); none below the first layer.
+
+    Returns:
+        Log-odds of the accumulated links (B, T-1).
+    """
+    log_current = log_current.clamp(max=_CERTAIN)
+    log_break = torch.log(-torch.expm1(log_current))
+    if previous is None:
+        return log_current - log_break
+    log_break_below = F.logsigmoid(-previous)
+    log_link = torch.logaddexp(F.logsigmoid(previous), log_break_below + log_current)
+    return log_link - log_break_below - log_break
+
+
+def constituent_prior(links: Tensor, self_prior: float = 1.0, *, log: bool = False) -> Tensor:
+    """Probability that two tokens share a constituent: the product of the links between them (Eqs. 3-4).
+
+    Args:
+        links: Accumulated links (B, T-1).
+        self_prior: The diagonal. 1, the empty product, is the paper's; the released code trains with 0, so
+            that no token attends to itself.
+        log: The links are given as logarithms.
+
+    Returns:
+        The symmetric prior C (B, T, T), in float32 or wider.
+    """
+    return _prior(_coordinates(links, log), slice(None), self_prior, _at_least_float32(links).dtype)
+
+
+def constituent_attention(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    links: Tensor,
+    mask: Tensor | None = None,
+    dropout_p: float = 0.0,
+    *,
+    self_prior: float = 1.0,
+    log: bool = False,
+) -> Tensor:
+    """Attention E V with E = C * softmax(Q K' / sqrt(D/H)), not renormalised (Wang et al. 2019, Eq. 2).
+
+    Scores, prior and weights exist a block at a time and are computed again on the way back, so that memory
+    grows with T and not with T^2. `constituent_weights` gives E itself.
+
+    Args:
+        q: Queries (B, H, T, D/H).
+        k: Keys (B, H, T, D/H).
+        v: Values (B, H, T, D/H).
+        links: Accumulated links (B, T-1).
+        mask: True or 1 at real tokens (B, T).
+        dropout_p: Dropout of E, in [0, 1).
+        self_prior: The diagonal of C, see `constituent_prior`.
+        log: The links are given as logarithms.
+
+    Returns:
+        The attended values (B, H, T, D/H).
+    """
+    if not 0 <= dropout_p < 1:
+        raise ValueError(f"dropout_p is {dropout_p}, expected a probability in [0, 1)")
+    output: Tensor = _BlockwiseAttention.apply(q, k, v, _coordinates(links, log), mask, dropout_p, self_prior)
+    return output
+
+
+def constituent_weights(
+    q: Tensor,
+    k: Tensor,
+    links: Tensor,
+    mask: Tensor | None = None,
+    *,
+    self_prior: float = 1.0,
+    log: bool = False,
+) -> Tensor:
+    """The attention weights E of Eq. 2 (B, H, T, T), in float32 or wider.
+
+    Arguments as in `constituent_attention`.
+    """
+    prior = constituent_prior(links, self_prior, log=log)
+    return _softmax_scores(q * q.shape[-1] ** -0.5, k, _key_bias(mask)) * prior[:, None]
+
+
+class LinkProjection(nn.Linear):
+    """Link queries or keys, which start from Xavier's uniform distribution as in the released code.
+
+    Link scores of normalised inputs then start with a standard deviation of 2 / sqrt(D), 0.09 at D = 512.
+    """
+
+    def reset_parameters(self) -> None:
+        nn.init.xavier_uniform_(self.weight)
+        if self.bias is not None:
+            nn.init.zeros_(self.bias)
+
+
+class ConstituentAttention(nn.Module):
+    """The module that links neighbours (Wang et al. 2019, Section 5): layer input to accumulated links.
+
+    As in the released code it normalises the layer input by itself and has one D x D projection each for link
+    queries and link keys, without heads. A bias of the keys would cancel in Eq. 6, so there is none.
+
+    Args:
+        width: D.
+        scale: Divisor of the scores, D/2 by default.
+        arithmetic: What a layer hands to the next: "log" carries the log-odds of the links, "probability" the
+            links.
+        eps: Of the layer norm.
+    """
+
+    def __init__(
+        self,
+        width: int,
+        scale: float | None = None,
+        arithmetic: Literal["log", "probability"] = "log",
+        eps: float = 1e-12,
+    ) -> None:
+        super().__init__()
+        self.scale = scale
+        self.arithmetic = arithmetic
+        self.norm = nn.LayerNorm(width, eps=eps)
+        self.query = LinkProjection(width, width)
+        self.key = LinkProjection(width, width, bias=False)
+
+    def forward(
+        self, hidden: Tensor, previous: Tensor | None = None, mask: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """Links of this layer.
+
+        Args:
+            hidden: The input of the layer (B, T, D).
+            previous: The state of the layer below (B, T-1); none at the first layer.
+            mask: True or 1 at real tokens (B, T).
+
+        Returns:
+            log a (B, T-1), and the state for the layer above (B, T-1).
+        """
+        hidden = self.norm(hidden)
+        if hidden.shape[0] * hidden.shape[1] > hidden.shape[2]:
+            # q . k = (Wq x + b) . Wk y = (Wk'Wq x + Wk'b) . y: one projection of the tokens instead of two.
+            back = self.key.weight.mT
+            query, key = F.linear(hidden, back @ self.query.weight, back @ self.query.bias), hidden
+        else:
+            query, key = self.query(hidden), self.key(hidden)
+        log_current = neighbor_links(query, key, mask, self.scale, log=True)
+        if self.arithmetic == "log":
+            state = accumulate_log_odds(log_current, previous)
+            return F.logsigmoid(state), state
+        state = accumulate_links(log_current.exp(), previous)
+        return _log(state), state
+
+
+def _at_least_float32(tensor: Tensor) -> Tensor:
+    return tensor.float() if tensor.dtype in (torch.float16, torch.bfloat16) else tensor
+
+
+def _log(links: Tensor) -> Tensor:
+    return links.clamp_min(torch.finfo(links.dtype).tiny).log().masked_fill(links <= 0, _NEVER)
+
+
+def _coordinates(links: Tensor, log: bool) -> Tensor:
+    """x_i = -sum_{k<i} log a_k (B, T), in float64: C is made of small differences of large sums."""
+    log_links = links if log else _log(_at_least_float32(links))
+    # Apple's devices have no float64.
+    wide = torch.float32 if links.device.type == "mps" else torch.float64
+    return F.pad(-log_links.cumsum(-1, dtype=wide), (1, 0))
+
+
+def _signs(points: Tensor, rows: slice) -> Tensor:
+    """Sign of j - i, for rows i and all columns j."""
+    order = torch.arange(points.shape[-1], device=points.device, dtype=points.dtype)
+    return torch.sign(order - order[rows, None])
+
+
+def _prior(points: Tensor, rows: slice, self_prior: float, dtype: torch.dtype) -> Tensor:
+    """Rows of C (B, R, T). As x never falls, |x_i - x_j| takes the sign of j - i: no kink where a = 1."""
+    signs = _signs(points, rows)
+    prior = ((points[:, rows, None] - points[:, None]) * signs).to(dtype).exp()
+    return prior if self_prior == 1 else prior.masked_fill(signs == 0, self_prior)
+
+
+def _key_bias(mask: Tensor | None) -> Tensor | None:
+    """Bias of the scores (B, 1, 1, T); finite, so that a sentence of padding alone gives finite values."""
+    if mask is None:
+        return None
+    return torch.zeros(mask.shape, device=mask.device).masked_fill_(~mask.bool(), -1e30)[:, None, None]
+
+
+def _softmax_scores(q: Tensor, k: Tensor, bias: Tensor | None) -> Tensor:
+    scores = _at_least_float32(q @ k.mT)
+    return (scores if bias is None else scores.add_(bias)).softmax(-1)
+
+
+def _drop(weights: Tensor, dropout_p: float, generator: torch.Generator) -> None:
+    """Zero each weight with probability dropout_p, rounded to 1/65,536: much faster than Bernoulli draws."""
+    size = weights.numel()
+    bits = torch.empty((size + 3) // 4, dtype=torch.int64, device=weights.device)
+    bits.random_(-(2**63), None, generator=generator)
+    weights *= (bits.view(torch.int16)[:size] >= round(dropout_p * 2**16) - 2**15).view(weights.shape)
+
+
+def _blocks(q: Tensor) -> Iterator[tuple[slice, slice]]:
+    """Slices of the batch and of the query rows: several whole sentences, or some rows of a long one."""
+    batch, heads, tokens, _ = q.shape
+    block = _BLOCK.get(q.device.type, _DEVICE_BLOCK)
+    sentences = max(1, block // (heads * tokens * tokens))
+    rows = max(1, min(tokens, block // (heads * tokens)))
+    for sentence in range(0, batch, sentences):
+        for row in range(0, tokens, rows):
+            yield slice(sentence, sentence + sentences), slice(row, row + rows)
+
+
+class _BlockwiseAttention(torch.autograd.Function):
+    """E V from the coordinates of the tokens (B, T).
+
+    The same value as one fused call over keys [K; K], values [V; 0] and bias [log C; log(1 - C)], without its
+    doubled keys, and without the T x T gradient of a bias, for which torch has no fused kernel on a CPU.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        q: Tensor,
+        k: Tensor,
+        v: Tensor,
+        points: Tensor,
+        mask: Tensor | None,
+        dropout_p: float,
+        self_prior: float,
+    ) -> Tensor:
+        ctx.save_for_backward(q, k, v, points, mask)
+        ctx.dropout_p, ctx.self_prior = dropout_p, self_prior
+        ctx.seed = int(torch.randint(2**62, ())) if dropout_p else 0
+        generator = torch.Generator(q.device).manual_seed(ctx.seed)
+        bias = _key_bias(mask)
+        q, k, v = (q * q.shape[-1] ** -0.5).contiguous(), k.contiguous(), v.contiguous()
+        output = torch.empty_like(v)
+        for s, r in _blocks(q):
+            weights = _softmax_scores(q[s, :, r], k[s], None if bias is None else bias[s])
+            weights *= _prior(points[s], r, self_prior, weights.dtype)[:, None]
+            if dropout_p:
+                _drop(weights, dropout_p, generator)
+            output[s, :, r] = weights.to(v.dtype) @ v[s]
+        return output.div_(1 - dropout_p)
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        q, k, v, points, mask = ctx.saved_tensors
+        generator = torch.Generator(q.device).manual_seed(ctx.seed)
+        scale, bias = q.shape[-1] ** -0.5, _key_bias(mask)
+        q, k, v = (q * scale).contiguous(), k.contiguous(), v.contiguous()
+        grad = (grad / (1 - ctx.dropout_p)).contiguous()
+        grad_q, grad_k, grad_v = torch.empty_like(q), torch.zeros_like(k), torch.zeros_like(v)
+        grad_points = torch.zeros_like(points)
+        for s, r in _blocks(q):
+            probabilities = _softmax_scores(q[s, :, r], k[s], None if bias is None else bias[s])
+            weights = probabilities * _prior(points[s], r, ctx.self_prior, probabilities.dtype)[:, None]
+            if ctx.dropout_p:
+                _drop(weights, ctx.dropout_p, generator)
+            grad_v[s] += weights.to(v.dtype).mT @ grad[s, :, r]
+            # dL/dE * E is the gradient of log C, once heads are summed, and of the scores, once centred.
+            flow = _at_least_float32(grad[s, :, r] @ v[s].mT).mul_(weights)
+            pull = flow.sum(1).to(points.dtype) * _signs(points, r)
+            grad_points[s, r] += pull.sum(-1)
+            grad_points[s] -= pull.sum(-2)
+            scores = flow.addcmul_(probabilities, flow.sum(-1, keepdim=True), value=-1).to(q.dtype)
+            grad_q[s, :, r] = scores @ k[s]
+            grad_k[s] += scores.mT @ q[s, :, r]
+        return grad_q.mul_(scale), grad_k, grad_v, grad_points, None, None, None

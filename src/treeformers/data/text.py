@@ -1,0 +1,248 @@
+"""Text for masked-word training: normalised words, tokenizers, features and masked batches."""
+
+from __future__ import annotations
+
+import logging
+import re
+import sys
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import count, islice
+from typing import Any, Literal
+from zlib import crc32
+
+import torch
+from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
+from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
+from transformers import DataCollatorForLanguageModeling, PreTrainedTokenizerBase, PreTrainedTokenizerFast
+
+from treeformers.trees.punctuation import WORD_TAGS, strip_punctuation
+from treeformers.trees.tree import Tree
+
+__all__ = [
+    "SPECIAL_TOKENS",
+    "UNKNOWN_WORD",
+    "WORD_TAGS",
+    "MaskedWordCollator",
+    "encode",
+    "normalize_word",
+    "prepare",
+    "strip_punctuation",
+    "train_tokenizer",
+]
+
+logger = logging.getLogger(__name__)
+
+SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[MASK]", "[CLS]", "[SEP]")
+UNKNOWN_WORD = "<unk>"
+
+_CONTINUATION = "##"
+_NUMBER = re.compile(r"N|%|[\d.,:/\\-]*\d[\d.,:/\\-]*")
+_CHUNK = 1000
+
+
+def normalize_word(word: str) -> str:
+    r"""Write a word as the corpus wsj-text has it: lower case, "N" for numbers.
+
+    A number is a word of digits and the signs . , : / \ - only (1.5, 10,000, 3\/4, 1988-89), or the percent sign;
+    1980s, 10-year and mid-1970s stay words. So normalised, and with $ and # kept, 3,910 of the 3,914 sentences of
+    wsj-sample stand word for word in the training part of wsj-text. Normalising twice changes nothing.
+    """
+    return "N" if _NUMBER.fullmatch(word) else word.lower()
+
+
+def prepare(tree: Tree, vocabulary: Collection[str] | None = None) -> Tree:
+    """Normalise the words of a tree; those outside the vocabulary, if one is given, become "<unk>"."""
+    normalized = tree.map_words(normalize_word)
+    if vocabulary is None:
+        return normalized
+    return normalized.map_words(lambda word: word if word in vocabulary else UNKNOWN_WORD)
+
+
+def train_tokenizer(
+    lines: Iterable[str],
+    kind: Literal["word", "wordpiece"] = "word",
+    vocab_size: int | None = None,
+    min_frequency: int = 2,
+    lowercase: bool = True,
+    end_token: bool = True,
+) -> PreTrainedTokenizerFast:
+    """Train a tokenizer for which a word is what stands between white space, punctuation in it or not.
+
+    The same text gives the same tokenizer. "<unk>" in a text is the token [UNK].
+
+    Args:
+        lines: the text, one sentence a line.
+        kind: "word", one token a word, or "wordpiece", the pieces of Wang et al. (2019).
+        vocab_size: most entries, the five special tokens included; by default 16,000 pieces (the paper's), or
+            all words.
+        min_frequency: words, or merges of pieces, seen less often are left out.
+        lowercase: whether upper and lower case are the same.
+        end_token: close a sentence with [SEP]; [CLS] opens it in any case.
+
+    Raises:
+        ValueError: an unknown kind, or a text without words.
+    """
+    if kind not in ("word", "wordpiece"):
+        raise ValueError(f"unknown kind of tokenizer {kind!r}: expected 'word' or 'wordpiece'")
+    steps = [normalizers.Lowercase()] if lowercase else []
+    normalizer = normalizers.Sequence([*steps, normalizers.Replace(Regex(r"(?<!\S)<unk>(?!\S)"), "[UNK]")])
+    split = (normalizer.normalize_str(" ".join(line.split())).split() for line in lines)
+    texts = [words for line in split if (words := [word for word in line if word != "[UNK]"])]
+    if not texts:
+        raise ValueError("no words to train a tokenizer on")
+    train = _train_words if kind == "word" else _train_pieces
+    tokenizer = Tokenizer(train(texts, vocab_size, min_frequency))
+    tokenizer.normalizer = normalizer
+    tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]" if end_token else "[CLS] $A",
+        pair="[CLS] $A [SEP] $B:1 [SEP]:1" if end_token else "[CLS] $A $B:1",
+        special_tokens=[(token, SPECIAL_TOKENS.index(token)) for token in ("[CLS]", "[SEP]")],
+    )
+    names = ("pad_token", "unk_token", "mask_token", "cls_token", "sep_token")
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        model_input_names=["input_ids", "attention_mask"],
+        **dict(zip(names, SPECIAL_TOKENS, strict=True)),
+    )
+
+
+def encode(
+    tokenizer: PreTrainedTokenizerBase,
+    sentences: Iterable[str | Sequence[str]],
+    max_length: int | None = None,
+) -> Iterator[dict[str, list[int]]]:
+    """Turn sentences into features for `MaskedWordCollator`.
+
+    Blank sentences are skipped and long ones cut; how many is logged.
+
+    Args:
+        tokenizer: one of `train_tokenizer`.
+        sentences: strings, or lists of words.
+        max_length: most tokens of a sentence, special ones included; no limit by default.
+
+    Yields:
+        `input_ids`, and `word_ids`: the word of each token, counted from 0, -1 for special tokens.
+    """
+    blank = cut = 0
+    split = (line.split() if isinstance(line, str) else list(line) for line in sentences)
+    while chunk := list(islice(split, _CHUNK)):
+        kept = [words for words in chunk if words]
+        blank += len(chunk) - len(kept)
+        if not kept:
+            continue
+        encoded = tokenizer(
+            kept, is_split_into_words=True, truncation=max_length is not None, max_length=max_length
+        )
+        for row, ids in enumerate(encoded["input_ids"]):
+            cut += bool(encoded.encodings[row].overflowing)
+            yield {
+                "input_ids": ids,
+                "word_ids": [-1 if word is None else word for word in encoded.word_ids(row)],
+            }
+    if blank:
+        logger.warning("%d blank sentences skipped", blank)
+    if cut:
+        logger.warning("%d sentences cut to %d tokens", cut, max_length)
+
+
+def _train_words(texts: list[list[str]], vocab_size: int | None, min_frequency: int) -> models.WordLevel:
+    trainer = trainers.WordLevelTrainer(
+        vocab_size=sys.maxsize if vocab_size is None else vocab_size,
+        min_frequency=min_frequency,
+        special_tokens=list(SPECIAL_TOKENS),
+        show_progress=False,
+    )
+    return models.WordLevel(_vocabulary(models.WordLevel(), trainer, texts), unk_token="[UNK]")
+
+
+def _train_pieces(texts: list[list[str]], vocab_size: int | None, min_frequency: int) -> models.WordPiece:
+    # The trainer numbers the continuing characters in the order of a hash table, another one in every process, and
+    # breaks ties between merges by number. Named beforehand, their order is fixed.
+    continuing = sorted({character for words in texts for word in words for character in word[1:]})
+    trainer = trainers.WordPieceTrainer(
+        vocab_size=16000 if vocab_size is None else vocab_size,
+        min_frequency=min_frequency,
+        special_tokens=[*SPECIAL_TOKENS, *(_CONTINUATION + character for character in continuing)],
+        continuing_subword_prefix=_CONTINUATION,
+        show_progress=False,
+    )
+    return models.WordPiece(_vocabulary(models.WordPiece(), trainer, texts), unk_token="[UNK]")
+
+
+def _vocabulary(model: Any, trainer: Any, texts: list[list[str]]) -> dict[str, int]:
+    tokenizer = Tokenizer(model)
+    tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    tokenizer.train_from_iterator(map(" ".join, texts), trainer)
+    return tokenizer.get_vocab()
+
+
+class MaskedWordCollator:
+    """Make a padded batch of which some tokens are to be predicted (Devlin et al. 2019).
+
+    Of the tokens chosen 80 % become [MASK], 10 % a random token and 10 % stay. Special tokens, [UNK] among
+    them, are never chosen. A batch without any chosen token, which would have no loss, is masked again.
+
+    Args:
+        tokenizer: the one the features were made with.
+        probability: share of the tokens to predict.
+        with_word_ids: whether the batch has `word_ids`.
+        seed: for evaluation: the masks of a sentence depend on the seed and its tokens alone, so they are the
+            same each time and in every batch. By default masks come from torch's global generator.
+
+    Raises:
+        ValueError: a probability outside (0, 1], or, of a call, features without any word.
+    """
+
+    def __init__(
+        self,
+        tokenizer: PreTrainedTokenizerBase,
+        probability: float = 0.15,
+        with_word_ids: bool = False,
+        seed: int | None = None,
+    ) -> None:
+        if not 0 < probability <= 1:
+            raise ValueError(f"probability is {probability}, expected more than 0 and at most 1")
+        self.with_word_ids = with_word_ids
+        self.seed = seed
+        self._pad = tokenizer.pad_token_id
+        self._special = torch.tensor(sorted(tokenizer.all_special_ids))
+        self._masking = DataCollatorForLanguageModeling(tokenizer, mlm_probability=probability)
+
+    def __call__(self, features: Sequence[Mapping[str, Any]]) -> dict[str, Tensor]:
+        """Collate features of `encode`.
+
+        Returns:
+            `input_ids` and `attention_mask` (B, T), `labels` (B, T) with -100 where nothing is predicted, and, if
+            asked for, `word_ids` (B, T) with -1 at special tokens and padding.
+        """
+        rows = [torch.tensor(feature["input_ids"]) for feature in features]
+        if all(torch.isin(row, self._special).all() for row in rows):
+            raise ValueError("a batch without words to mask")
+        attention_mask = pad_sequence([torch.ones_like(row) for row in rows], batch_first=True)
+        for attempt in count():
+            masked, labels = self._mask(rows, attempt)
+            if (labels != -100).any():
+                break
+        batch = {"input_ids": masked, "attention_mask": attention_mask, "labels": labels}
+        if self.with_word_ids:
+            words = [torch.tensor(feature["word_ids"]) for feature in features]
+            batch["word_ids"] = pad_sequence(words, batch_first=True, padding_value=-1)
+        return batch
+
+    def _mask(self, rows: list[Tensor], attempt: int) -> tuple[Tensor, Tensor]:
+        if self.seed is None:
+            inputs = pad_sequence(rows, batch_first=True, padding_value=self._pad)
+            return self._masking.torch_mask_tokens(inputs, torch.isin(inputs, self._special))
+        masked, labels = [], []
+        for row in rows:
+            seed = crc32(row.numpy().tobytes(), self.seed + attempt)
+            self._masking.generator = torch.Generator().manual_seed(seed)
+            inputs, targets = self._masking.torch_mask_tokens(row.clone(), torch.isin(row, self._special))
+            masked.append(inputs)
+            labels.append(targets)
+        return (
+            pad_sequence(masked, batch_first=True, padding_value=self._pad),
+            pad_sequence(labels, batch_first=True, padding_value=-100),
+        )

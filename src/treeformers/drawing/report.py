@@ -1,0 +1,186 @@
+"""One self-contained HTML page out of pictures and tables: no external file, readable on a phone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from treeformers.drawing.chart import heat_map_svg
+from treeformers.drawing.svg import xml
+from treeformers.drawing.tree import tree_svg
+from treeformers.trees.tree import Tree
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+_STYLE = """
+:root{color-scheme:light dark;--page:#fbfaf7;--card:#fff;--ink:#1c2530;--muted:#66717e;--rule:#e3e1db;
+  --agree:#0f766e;--cross:#c2410c;--line:#97a2ae}
+@media(prefers-color-scheme:dark){:root{--page:#12161b;--card:#191f26;--ink:#e7eaee;--muted:#9aa5b1;
+  --rule:#2b333c;--agree:#4fd1c0;--cross:#fb923c;--line:#66717e}}
+*{box-sizing:border-box}
+body{margin:0;background:var(--page);color:var(--ink);
+  font:16px/1.55 system-ui,-apple-system,"Segoe UI",Roboto,"Helvetica Neue",Arial,sans-serif}
+main{max-width:72rem;margin:0 auto;padding:3.5rem 1.25rem 5rem}
+h1,h2{font-family:ui-serif,Georgia,"Times New Roman",serif;font-weight:600;line-height:1.2;
+  text-wrap:balance}
+h1{font-size:2.1rem;margin:0 0 .5rem}
+h2{font-size:1.35rem;margin:3rem 0 .9rem;padding-top:1.4rem;border-top:1px solid var(--rule)}
+p{max-width:44rem;margin:.5rem 0}
+.lead,.legend,figcaption,caption{color:var(--muted)}
+.legend{display:flex;flex-wrap:wrap;gap:.3rem 1.4rem;font-size:.86rem;margin:0 0 1rem}
+.legend i{display:inline-block;width:1.6rem;margin-right:.5rem;vertical-align:middle;
+  border-top:2px solid var(--line)}
+.legend .agree{border-top:3px solid var(--agree)}.legend .cross{border-top:2px dashed var(--cross)}
+.card{background:var(--card);border:1px solid var(--rule);border-radius:10px;padding:1rem 1.1rem;
+  margin:0 0 1rem;min-width:0}
+.pair{display:flex;flex-wrap:wrap;gap:1.4rem 2.4rem}
+figure{margin:0;max-width:100%}
+figcaption{font-size:.78rem;letter-spacing:.04em;margin-bottom:.4rem}
+.scroll{overflow-x:auto;overflow-y:hidden;padding-bottom:.2rem}
+.fit svg{max-width:100%;height:auto}
+svg{display:block}
+table{border-collapse:collapse;font-variant-numeric:tabular-nums;min-width:min(30rem,100%)}
+caption{text-align:left;font-size:.86rem;padding-bottom:.5rem}
+th,td{padding:.45rem .9rem .45rem 0;text-align:right;border-bottom:1px solid var(--rule)}
+th{font-size:.82rem;font-weight:600;color:var(--muted)}
+th:first-child,td:first-child{text-align:left}
+tr.strong td{font-weight:650;color:var(--agree)}
+label{display:flex;flex-wrap:wrap;align-items:center;gap:.9rem;margin-bottom:.8rem}
+label output{display:inline-block;min-width:3.6rem;font-variant-numeric:tabular-nums}
+input[type=range]{flex:0 1 18rem;accent-color:var(--agree)}
+"""
+
+_SCRIPT = """
+for (const group of document.querySelectorAll(".layers")) {
+  const input = group.querySelector("input"), output = group.querySelector("output");
+  const show = () => {
+    output.textContent = input.value + " of " + input.max;
+    group.querySelectorAll(".layer").forEach((layer, i) => { layer.hidden = i + 1 != input.value; });
+  };
+  input.addEventListener("input", show);
+  group.querySelector("label").hidden = false;
+  show();
+}
+"""
+
+
+def report(title: str, sections: Iterable[tuple[str, str]], lead: str = "") -> str:
+    """Write a whole page.
+
+    Args:
+        title: the heading, plain text.
+        sections: (heading as plain text, content as HTML): the functions of this module and the
+            pictures of the others give such content.
+        lead: a sentence or two under the heading, plain text.
+
+    Returns:
+        The text of one HTML file. Without scripts all layers show below each other.
+    """
+    body = "".join(
+        f"<section><h2>{xml(heading)}</h2>\n{content}\n</section>\n" for heading, content in sections
+    )
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width,initial-scale=1">'
+        f"<title>{xml(title)}</title><style>{_STYLE}label[hidden]{{display:none}}</style></head>\n<body><main>"
+        f"<h1>{xml(title)}</h1>\n{_paragraph(lead, 'lead')}{body}</main>\n"
+        f"<script>{_SCRIPT}</script></body></html>\n"
+    )
+
+
+def trees_beside_gold(
+    pairs: Iterable[tuple[Tree, Tree]], names: tuple[str, str] = ("induced", "gold")
+) -> str:
+    """Draw predicted trees beside gold trees, each marked by whether the other has its spans.
+
+    Args:
+        pairs: (predicted, gold) over the same words.
+        names: what stands above the left and the right trees.
+
+    Raises:
+        ValueError: a pair has different numbers of words.
+    """
+    left, right = map(xml, names)
+    cards = [
+        f'<div class="card pair">{_tree(left, tree, gold)}{_tree(right, gold, tree)}</div>'
+        for tree, gold in pairs
+    ]
+    legend = (
+        '<p class="legend"><span><i class="agree"></i>in both</span><span><i class="cross"></i>crosses '
+        "the other tree</span><span><i></i>only in this one, without crossing</span></p>"
+    )
+    return legend + "\n".join(cards)
+
+
+def heat_maps_by_layer(layers: Sequence[ArrayLike], words: Sequence[str], maximum: float | None = 1.0) -> str:
+    """Draw one heat map a layer with a slider that chooses the layer, the last one first.
+
+    Args:
+        layers: L matrices (T, T), the lowest layer first.
+        words: the T words.
+        maximum: the value drawn darkest, the same for all layers; None scales each by its largest.
+
+    Raises:
+        ValueError: as in `heat_map_svg`, or there is no layer.
+    """
+    if not len(layers):
+        raise ValueError("heat maps by layer need at least one layer")
+    maps = "".join(
+        f'<div class="layer">{heat_map_svg(layer, words, f"Layer {number}", maximum)}</div>'
+        for number, layer in enumerate(layers, start=1)
+    )
+    number = len(layers)
+    return (
+        f'<div class="card layers"><label hidden>Layer <output></output>'
+        f'<input type="range" min="1" max="{number}" value="{number}"></label>'
+        f'<div class="fit">{maps}</div></div>'
+    )
+
+
+def score_table(
+    columns: Sequence[str],
+    rows: Iterable[Sequence[str | float | None]],
+    caption: str = "",
+    strong: Iterable[int] = (),
+) -> str:
+    """Write a table; numbers get one decimal, None a dash.
+
+    Args:
+        columns: the headings.
+        rows: cells, the first of each row its name.
+        caption: what the figures are, for instance a metric's signature.
+        strong: the rows, counted from 0, to set off.
+
+    Raises:
+        ValueError: a row has another number of cells than there are columns.
+    """
+    marked = set(strong)
+    lines = []
+    for i, row in enumerate(rows):
+        if len(row) != len(columns):
+            raise ValueError(f"row {i} has {len(row)} cells for {len(columns)} columns")
+        cells = "".join(f"<td>{xml(_cell(cell))}</td>" for cell in row)
+        lines.append(f'<tr class="strong">{cells}</tr>' if i in marked else f"<tr>{cells}</tr>")
+    head = "".join(f'<th scope="col">{xml(column)}</th>' for column in columns)
+    above = f"<caption>{xml(caption)}</caption>" if caption else ""
+    return (
+        f'<div class="scroll"><table>{above}<thead><tr>{head}</tr></thead>'
+        f"<tbody>{''.join(lines)}</tbody></table></div>"
+    )
+
+
+def _tree(name: str, tree: Tree, other: Tree) -> str:
+    return (
+        f'<figure><figcaption>{name}</figcaption><div class="scroll">{tree_svg(tree, other)}</div></figure>'
+    )
+
+
+def _paragraph(text: str, name: str) -> str:
+    return f'<p class="{name}">{xml(text)}</p>\n' if text else ""
+
+
+def _cell(value: str | float | None) -> str:
+    if value is None:
+        return "–"
+    return f"{value:.1f}" if isinstance(value, float) else str(value)

@@ -1,0 +1,287 @@
+"""A trained TreeBert as a parser: raw sentences to links, trees, heat maps and pseudo-perplexity."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from transformers import AutoTokenizer, PreTrainedTokenizerBase
+
+from treeformers.data.text import normalize_word
+from treeformers.induction import best_tree, build_tree, split_greedily
+from treeformers.models.treebert import TreeBertForMaskedLM
+from treeformers.recipes import Readout, Recipe
+from treeformers.trees.tree import Tree
+
+__all__ = ["Inducer", "Look"]
+
+logger = logging.getLogger(__name__)
+
+Sentence = str | Sequence[str]
+
+LONGEST_BLOCKS = 1000
+"""Words of the longest sentence read as "blocks", which takes O(T^3); half a second at this length."""
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What a model computes inside for one sentence of T words.
+
+    Attributes:
+        words: as given.
+        links: (L, T-1), the probability that neighbouring words share a constituent.
+        priors: (L, T, T), the constituent prior C of Eqs. 3-4.
+        attentions: (L, T, T), the attention E of Eq. 2, mean of the heads.
+    """
+
+    words: tuple[str, ...]
+    links: NDArray[np.float64]
+    priors: NDArray[np.float64]
+    attentions: NDArray[np.float64]
+
+
+class Inducer:
+    """Parses sentences with a TreeBert trained on raw text.
+
+    A word cut into several tokens is linked to the next word by the link between its last token and
+    the first one of the next.
+
+    Args:
+        model: with a prior; a plain Transformer has no links to read.
+        tokenizer: its tokenizer.
+        readout: how trees are read from links.
+        normalize: the model reads lower-cased words and N for numbers, as it was trained.
+    """
+
+    def __init__(
+        self,
+        model: TreeBertForMaskedLM,
+        tokenizer: PreTrainedTokenizerBase,
+        readout: Readout | None = None,
+        normalize: bool = False,
+    ) -> None:
+        self.model = model.eval()
+        self.tokenizer = tokenizer
+        self.readout = readout or Readout()
+        self.normalize = normalize
+
+    @classmethod
+    def from_pretrained(cls, folder: str | Path, device: str | None = None) -> Self:
+        """Load a model folder that `treeformers train` wrote.
+
+        Args:
+            folder: the model folder.
+            device: "cuda" where there is one by default, else "cpu".
+
+        Raises:
+            FileNotFoundError: no such folder, or one without a model.
+            ValueError: a model of another kind, or a damaged file.
+        """
+        folder = Path(folder)
+        for name in ("config.json", "model.safetensors", "recipe.json"):
+            if not (folder / name).is_file():
+                raise FileNotFoundError(
+                    f"{folder / name}: no such file; expected a folder of `treeformers train`"
+                )
+        try:
+            kind = json.loads((folder / "config.json").read_text(encoding="utf-8")).get("model_type")
+            recipe = Recipe.from_dict(
+                json.loads((folder / "recipe.json").read_text(encoding="utf-8")), str(folder / "recipe.json")
+            )
+        except (json.JSONDecodeError, UnicodeDecodeError, AttributeError) as error:
+            raise ValueError(f"{folder}: damaged config.json or recipe.json: {error}") from None
+        if kind != "treebert":
+            raise ValueError(f"{folder / 'config.json'}: a model of kind {kind!r}, expected 'treebert'")
+        try:
+            model = TreeBertForMaskedLM.from_pretrained(folder, attn_implementation="sdpa")
+            tokenizer = AutoTokenizer.from_pretrained(folder)
+        except Exception as error:  # safetensors and tokenizers raise kinds of their own
+            raise ValueError(f"{folder}: cannot be loaded: {' '.join(str(error).split())[:300]}") from None
+        if model.config.prior == "none":
+            logger.info("%s is a plain Transformer: it has perplexity, but no trees", folder)
+        target = device or ("cuda" if torch.cuda.is_available() else "cpu")
+        return cls(model.to(target), tokenizer, recipe.readout, recipe.data.normalize)  # type: ignore[arg-type]
+
+    def parse(
+        self,
+        sentences: Iterable[Sentence],
+        batch_size: int = 64,
+        layer: int | None = None,
+        readout: Readout | None = None,
+    ) -> list[Tree]:
+        """Trees of the sentences, in their order, over their words as given.
+
+        Args:
+            sentences: strings, split at white space, or lists of words.
+            batch_size: sentences computed at once; those of like length go together.
+            layer: read this layer alone; negative ones count from the top.
+            readout: how to read trees; the model's own way by default.
+
+        Raises:
+            ValueError: a sentence without words, or a model without a prior.
+        """
+        split = _split(sentences)
+        readout = readout or self.readout
+        if layer is not None:
+            readout = Readout(method="layer", layer=layer)
+        trees: list[Tree | None] = [None] * len(split)
+        for numbers, links in self._batches(split, batch_size):
+            words = [split[number] for number in numbers]
+            for number, tree in zip(numbers, read_trees(links, words, readout), strict=True):
+                trees[number] = tree
+        return [tree for tree in trees if tree is not None]
+
+    def links(self, sentences: Iterable[Sentence], batch_size: int = 64) -> list[NDArray[np.float64]]:
+        """The links (L, T-1) of every sentence; arguments and errors as in `parse`."""
+        split = _split(sentences)
+        result: list[Any] = [None] * len(split)
+        for numbers, links in self._batches(split, batch_size):
+            for number, link in zip(numbers, links, strict=True):
+                result[number] = link
+        return result
+
+    def look(self, sentence: Sentence) -> Look:
+        """Links, priors and attention of one sentence, for heat maps.
+
+        Between words of several tokens a prior is that of their first tokens, and attention is
+        summed over the tokens of the word attended to and averaged over those that attend.
+
+        Raises:
+            ValueError: a sentence without words, or a model without a prior.
+        """
+        (words,) = _split([sentence])
+        batch, ids = self._encode([words])
+        with torch.inference_mode():
+            output = self.model(**batch, output_links=True, output_priors=True, output_attentions=True)
+        self._require_links(output)
+        index = ids[0]
+        firsts = np.unique(index[index >= 0], return_index=True)[1] + int((index >= 0).argmax())
+        member = np.equal.outer(np.arange(len(words)), index).astype(np.float64)  # (words, tokens)
+        attention = torch.stack(output.attentions)[:, 0].mean(1).double().cpu().numpy()
+        mean = member / member.sum(1, keepdims=True)
+        return Look(
+            words=tuple(words),
+            links=_between_words(torch.stack(output.links)[:, 0].double().cpu().numpy(), index),
+            priors=torch.stack(output.priors)[:, 0].double().cpu().numpy()[:, firsts][:, :, firsts],
+            attentions=mean @ attention @ member.T,
+        )
+
+    def masked_log_probabilities(
+        self, sentences: Iterable[Sentence], batch_size: int = 64
+    ) -> Iterator[float]:
+        """Log-probability of every word with this word alone masked (Wang et al. 2019, footnote 3), in nats.
+
+        All tokens of a word are masked together and their log-probabilities summed. Words that the
+        vocabulary does not have are left out: nothing could predict them.
+        """
+        masked: list[tuple[list[int], list[int]]] = []
+        for words in _split(sentences):
+            batch, ids = self._encode([words])
+            tokens = batch["input_ids"][0].tolist()
+            for word in range(len(words)):
+                places = np.flatnonzero(ids[0] == word).tolist()
+                if all(tokens[place] != self.tokenizer.unk_token_id for place in places):
+                    masked.append((tokens, places))
+        masked.sort(key=lambda case: len(case[0]))
+        device = self.model.device
+        for start in range(0, len(masked), batch_size):
+            cases = masked[start : start + batch_size]
+            width = max(len(tokens) for tokens, _ in cases)
+            inputs = torch.full((len(cases), width), int(self.tokenizer.pad_token_id))
+            labels = torch.full_like(inputs, -100)
+            for row, (tokens, places) in enumerate(cases):
+                inputs[row, : len(tokens)] = torch.tensor(tokens)
+                labels[row, places] = inputs[row, places]
+                inputs[row, places] = int(self.tokenizer.mask_token_id)
+            attention = inputs != self.tokenizer.pad_token_id
+            batch = {"input_ids": inputs.to(device), "attention_mask": attention.to(device)}
+            if self.model.config.link_level == "word":
+                raise ValueError("pseudo-perplexity of a model with links between words is not defined here")
+            with torch.inference_mode():
+                hidden = self.model.treebert(**batch).last_hidden_state
+                chosen = (labels != -100).to(device)
+                scores = self.model.decoder(hidden[chosen]).float().log_softmax(-1)
+            gold = scores.gather(1, labels.to(device)[chosen][:, None])[:, 0].cpu()
+            rows = (labels != -100).nonzero()[:, 0]
+            yield from torch.zeros(len(cases)).index_add_(0, rows, gold).tolist()
+
+    def _batches(
+        self, split: list[list[str]], batch_size: int
+    ) -> Iterator[tuple[list[int], list[NDArray[np.float64]]]]:
+        order = sorted(range(len(split)), key=lambda number: len(split[number]))
+        for start in range(0, len(order), batch_size):
+            numbers = order[start : start + batch_size]
+            batch, ids = self._encode([split[number] for number in numbers])
+            with torch.inference_mode():
+                output = self.model.treebert(**batch, output_links=True)
+            self._require_links(output)
+            links = torch.stack(output.links, dim=1).double().cpu().numpy()  # (B, L, T-1)
+            yield numbers, [_between_words(link, index) for link, index in zip(links, ids, strict=True)]
+
+    def _encode(self, sentences: list[list[str]]) -> tuple[dict[str, torch.Tensor], NDArray[np.int64]]:
+        """Input tensors, and the word of every token (B, T), -1 where there is none."""
+        if self.normalize:
+            sentences = [[normalize_word(word) for word in words] for words in sentences]
+        encoded = self.tokenizer(sentences, is_split_into_words=True, padding=True, return_tensors="pt")
+        rows = (encoded.word_ids(row) for row in range(len(sentences)))
+        ids = np.array([[-1 if word is None else word for word in row] for row in rows])
+        for words, index in zip(sentences, ids, strict=True):
+            if np.unique(index[index >= 0]).size != len(words):
+                lost = sorted(set(range(len(words))) - set(index.tolist()))
+                raise ValueError(f"the tokenizer has nothing for the word {words[lost[0]]!r}")
+        batch = {"input_ids": encoded["input_ids"], "attention_mask": encoded["attention_mask"]}
+        if self.model.config.link_level == "word":
+            batch["word_ids"] = torch.from_numpy(ids)
+        return {key: value.to(self.model.device) for key, value in batch.items()}, ids
+
+    def _require_links(self, output: Any) -> None:
+        if output.links is None:
+            raise ValueError('a plain Transformer (prior="none") has no links to read trees from')
+
+
+def read_trees(
+    links: Sequence[NDArray[np.float64]], sentences: Sequence[Sequence[str]], readout: Readout
+) -> list[Tree]:
+    """Trees from the links (L, T-1) of every sentence, by the readout.
+
+    Raises:
+        ValueError: a layer that is not there.
+    """
+    layers = len(links[0]) if len(links) else 1
+    for name, layer in (("layer", readout.layer), ("min_layer", readout.min_layer)):
+        if not -layers <= layer < layers:
+            raise ValueError(f"{name} {layer} is not a layer: expected {-layers} to {layers - 1}")
+    return [_read_tree(link, words, readout) for link, words in zip(links, sentences, strict=True)]
+
+
+def _read_tree(links: NDArray[np.float64], words: Sequence[str], readout: Readout) -> Tree:
+    lowest = readout.min_layer % len(links)
+    if readout.method == "layers":
+        return build_tree(links, words, lowest, readout.threshold, algorithm=readout.algorithm)
+    if readout.method == "blocks":
+        if len(words) <= LONGEST_BLOCKS:
+            return best_tree(links, words, lowest)
+        logger.warning("a sentence of %d words is split greedily: the best tree takes too long", len(words))
+    return split_greedily(links[readout.layer], words)
+
+
+def _split(sentences: Iterable[Sentence]) -> list[list[str]]:
+    if isinstance(sentences, str):
+        raise ValueError("expected a list of sentences, got one string")
+    split = [sentence.split() if isinstance(sentence, str) else list(sentence) for sentence in sentences]
+    for number, words in enumerate(split, start=1):
+        if not words:
+            raise ValueError(f"sentence {number} has no words")
+    return split
+
+
+def _between_words(links: NDArray[np.float64], index: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Links between tokens (L, T-1) to those between words, given the word of every token (T,)."""
+    return links[:, (index[:-1] >= 0) & (index[1:] == index[:-1] + 1)]

@@ -1,0 +1,262 @@
+"""An experiment as data: a TOML file, checked key by key, to a frozen `Recipe`.
+
+The sections stand at the top of the file with the sizes of the paper; the tables `[small.*]` and
+`[smoke.*]` overlay them at those scales.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import re
+import tomllib
+import types
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, Self, Union, get_args, get_origin, get_type_hints
+
+SCALES = ("smoke", "small", "paper")
+Scale = Literal["smoke", "small", "paper"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Data:
+    """What is read.
+
+    Attributes:
+        text: raw text to train on: "grammar" (sampled from the embedded grammar), the name of a
+            corpus, or a file. Of a treebank only the words are used.
+        splits: the parts of it that train.
+        gold: treebank to score against: a name, a file, or "grammar". Empty: nothing is scored.
+        gold_splits: the parts of it that are scored.
+        root: folder of the corpora; the environment variable TREEFORMERS_DATA by default.
+        sentences: how many sentences "grammar" samples, and the most that are read of other
+            texts; 0 for all.
+        gold_sentences: the most gold trees that are scored; 0 for all.
+        normalize: lower case, numbers to N and no punctuation, as in the corpus wsj-text.
+        tokenizer: whole words, or the WordPiece units of the paper.
+        vocab_size: most entries of the vocabulary.
+        min_frequency: rarer words are unknown.
+        end_token: a last token [SEP], so that the last word has two neighbours.
+        max_length: longest sentence trained on, in tokens; longer ones are cut.
+        held_out: sentences of the training text kept back for the validation loss.
+        mask_probability: share of tokens to predict.
+    """
+
+    text: str = "wsj-text"
+    splits: tuple[str, ...] = ("train", "validation", "test")
+    gold: str = ""
+    gold_splits: tuple[str, ...] = ("train", "validation", "test")
+    root: str = ""
+    sentences: int = 0
+    gold_sentences: int = 0
+    normalize: bool = False
+    tokenizer: Literal["word", "wordpiece"] = "word"
+    vocab_size: int = 16000
+    min_frequency: int = 2
+    end_token: bool = True
+    max_length: int = 128
+    held_out: int = 1000
+    mask_probability: float = 0.15
+
+
+@dataclass(frozen=True, kw_only=True)
+class Train:
+    """How a model is trained.
+
+    Attributes:
+        epochs: passes over the data.
+        max_steps: ends training earlier; 0 for no limit.
+        tokens_per_batch: budget of a batch, padding included.
+        learning_rate: of Adam, at its peak.
+        matrix_learning_rate: of Muon (Jordan 2024) for the weight matrices of the layers, at its
+            peak; 0 leaves them to Adam, as in the paper.
+        beta2: of Adam.
+        warmup_steps: linear rise of both rates before their linear fall to 0.
+        constant: no fall, as in the released code.
+        clip: largest norm of the gradient.
+        bf16: bfloat16 where the device computes in it.
+        evaluations: how often the validation loss is taken.
+        patience: evaluations without a better loss before training ends; 0 for no early end.
+        seeds: one model each.
+    """
+
+    epochs: int = 10
+    max_steps: int = 0
+    tokens_per_batch: int = 2048
+    learning_rate: float = 1e-4
+    matrix_learning_rate: float = 0.0
+    beta2: float = 0.98
+    warmup_steps: int = 200
+    constant: bool = False
+    clip: float = 1.5
+    bf16: bool = True
+    evaluations: int = 10
+    patience: int = 0
+    seeds: tuple[int, ...] = (1,)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Readout:
+    """How trees are read from links; the arguments of the functions of `treeformers.induction`.
+
+    Attributes:
+        method: "blocks" is `best_tree`, "layers" is `build_tree`, "layer" is `split_greedily`.
+        layer: of the method "layer"; negative ones count from the top.
+        min_layer: of the other two; negative ones count from the top.
+        threshold: of "layers".
+        algorithm: of "layers".
+    """
+
+    method: Literal["blocks", "layers", "layer"] = "blocks"
+    layer: int = -1
+    min_layer: int = -1
+    threshold: float = 0.8
+    algorithm: Literal["paper", "released"] = "paper"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recipe:
+    """One row of a table.
+
+    Attributes:
+        task: what is trained.
+        title: the row.
+        tables: where the row stands in the paper.
+        published: figures of the paper, by the names of our metrics.
+        data: what is read.
+        model: fields of `TreeBertConfig`.
+        train: how it is trained.
+        readout: how its trees are read.
+        scale: the sizes these are.
+    """
+
+    task: Literal["induce"] = "induce"
+    title: str = ""
+    tables: tuple[str, ...] = ()
+    published: dict[str, float] = field(default_factory=dict)
+    data: Data = field(default_factory=Data)
+    model: dict[str, Any] = field(default_factory=dict)
+    train: Train = field(default_factory=Train)
+    readout: Readout = field(default_factory=Readout)
+    scale: Scale = "paper"
+
+    @classmethod
+    def load(cls, path: str | Path, scale: Scale = "paper", overrides: Iterable[str] = ()) -> Self:
+        """Read a recipe file.
+
+        Args:
+            path: the TOML file.
+            scale: sizes to use.
+            overrides: "section.key=value" each, applied last.
+
+        Raises:
+            FileNotFoundError: no such file.
+            ValueError: not TOML, an unknown key or a value of a wrong type; names file and line.
+        """
+        path = Path(path)
+        if not path.is_file():
+            raise FileNotFoundError(f"{path}: no such recipe")
+        try:
+            text = path.read_text(encoding="utf-8")
+            table = tomllib.loads(text)
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise ValueError(f"{path}: not a TOML file: {error}") from None
+        if scale not in SCALES:
+            raise ValueError(f"unknown scale {scale!r}: expected one of {', '.join(SCALES)}")
+        overlays = {name: table.pop(name, {}) for name in SCALES if name != "paper"}
+        where = _Where(str(path), text)
+        for name, overlay in overlays.items():
+            if name != scale:  # checked too: a mistake shows at whatever scale the file is read
+                _build(cls, _merge(table, overlay), where)
+        merged = _merge(table, overlays.get(scale, {}))
+        for override in overrides:
+            merged = _merge(merged, _parse_override(override))
+            where = _Where(f"{path} with {override}", text)
+        return _build(cls, merged | {"scale": scale}, where)
+
+    @classmethod
+    def from_dict(cls, table: Mapping[str, Any], where: str = "recipe") -> Self:
+        """The recipe of `to_dict`. Raises ValueError as `load` does."""
+        return _build(cls, dict(table), _Where(where, ""))
+
+    def to_dict(self) -> dict[str, Any]:
+        """All fields, as JSON can hold them."""
+        return dataclasses.asdict(self)
+
+
+@dataclass(frozen=True)
+class _Where:
+    """The place to name in an error."""
+
+    name: str
+    text: str
+
+    def __call__(self, key: str) -> str:
+        for number, line in enumerate(self.text.splitlines(), start=1):
+            if re.match(rf"\s*(\[.*\b)?{re.escape(key)}\s*[=\]]", line):
+                return f"{self.name}:{number}"
+        return self.name
+
+
+def _merge(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
+    merged = dict(below)
+    for key, value in above.items():
+        old = merged.get(key)
+        merged[key] = _merge(old, value) if isinstance(old, dict) and isinstance(value, dict) else value
+    return merged
+
+
+def _parse_override(override: str) -> dict[str, Any]:
+    name, equals, value = override.partition("=")
+    if not equals or not re.fullmatch(r"\w+(\.\w+)*", name):
+        raise ValueError(f"override {override!r}: expected section.key=value, as in train.epochs=3")
+    try:
+        parsed = tomllib.loads(f"value = {value}")["value"]
+    except tomllib.TOMLDecodeError:
+        parsed = value  # a bare word is a string
+    for key in reversed(name.split(".")):
+        parsed = {key: parsed}
+    return dict(parsed)
+
+
+def _build(cls: type[Any], table: Mapping[str, Any], where: _Where, section: str = "") -> Any:
+    hints = get_type_hints(cls)
+    values = {}
+    for key, value in table.items():
+        if key not in hints:
+            near = difflib.get_close_matches(key, hints, n=1, cutoff=0.0)[0]
+            raise ValueError(
+                f"{where(key)}: unknown key {section + key!r}, the nearest is {section + near!r}"
+            )
+        if dataclasses.is_dataclass(hints[key]):
+            if not isinstance(value, Mapping):
+                raise ValueError(f"{where(key)}: {section + key} is {value!r}, expected a table")
+            values[key] = _build(hints[key], value, where, f"{section}{key}.")
+        else:
+            values[key] = _typed(hints[key], value, f"{where(key)}: {section + key}")
+    return cls(**values)
+
+
+def _typed(hint: Any, value: Any, what: str) -> Any:
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin is Literal:
+        if value not in arguments:
+            raise ValueError(f"{what} is {value!r}, expected one of {', '.join(map(repr, arguments))}")
+        return value
+    if origin in (Union, types.UnionType):
+        hint, origin = next(argument for argument in arguments if argument is not type(None)), None
+    if origin is tuple:
+        if not isinstance(value, list | tuple):
+            raise ValueError(f"{what} is {value!r}, expected a list")
+        return tuple(_typed(arguments[0], item, what) for item in value)
+    if origin is dict:
+        if not isinstance(value, Mapping):
+            raise ValueError(f"{what} is {value!r}, expected a table")
+        return dict(value)
+    if hint is float and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    if not isinstance(value, hint) or (hint is not bool and isinstance(value, bool)):
+        raise ValueError(f"{what} is {value!r}, expected {hint.__name__}")
+    return value

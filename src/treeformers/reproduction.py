@@ -1,0 +1,298 @@
+"""Recipes to results files: train every seed, score it, average the trees, write JSON.
+
+An experiment folder holds `README.md`, one TOML recipe a table row and `results/*.json`.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import platform
+import subprocess
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, replace
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from statistics import fmean, pstdev
+from typing import Any
+
+from treeformers.induction import average_trees, summarise_structure, trivial_tree
+from treeformers.metrics import binary_upper_bound, perplexity, unlabeled_f1
+from treeformers.recipes import Readout, Recipe, Scale
+from treeformers.trees.tree import Tree
+
+logger = logging.getLogger(__name__)
+
+TRIVIAL = ("random", "left", "balanced", "right")
+SHORT = 10  # words of a sentence of WSJ-10
+LABELS = ("NP", "VP", "PP", "ADJP", "SBAR", "ADVP")  # the columns of Table 3
+PERPLEXITY_SENTENCES = 500
+
+
+def environment() -> dict[str, Any]:
+    """Versions and devices, for results and bug reports."""
+    import torch
+
+    devices = [torch.cuda.get_device_name(number) for number in range(torch.cuda.device_count())]
+    return {
+        "python": platform.python_version(),
+        "system": f"{platform.system()} {platform.machine()}",
+        "device": ", ".join(devices) or f"{torch.cpu.get_capabilities().get('cpu_name', 'CPU')} (CPU)",
+        "cores": os.cpu_count(),
+        "threads": torch.get_num_threads(),
+        **{
+            name: version(name)
+            for name in ("treeformers", "torch", "transformers", "tokenizers", "accelerate")
+        },
+    }
+
+
+def score_trees(gold: Sequence[Tree], predicted: Sequence[Tree]) -> dict[str, Any]:
+    """All unlabelled figures of one set of trees, with the signature of the score."""
+    score = unlabeled_f1(gold, predicted)
+    short = [tree for tree in gold if len(tree) <= SHORT]
+    return {
+        "sentence_f1": score.sentence_f1,
+        "corpus_f1": score.corpus_f1,
+        f"sentence_f1_{SHORT}": unlabeled_f1(gold, predicted, max_length=SHORT).sentence_f1
+        if short
+        else None,
+        "recall_by_label": {
+            label: score.recall_by_label[label] for label in LABELS if label in score.recall_by_label
+        },
+        "spans_per_sentence": score.spans_per_sentence,
+        "flat_share": score.flat_share,
+        "sentences": score.sentences,
+        "signature": score.signature,
+    }
+
+
+def score_baselines(gold: Sequence[Tree], seeds: Iterable[int] = range(1, 6)) -> dict[str, Any]:
+    """Figures of the trivial trees and of the best binary ones."""
+    rows: dict[str, Any] = {}
+    for kind in TRIVIAL:
+        runs = [
+            score_trees(gold, [trivial_tree(tree.words, kind, f"{seed} {n}") for n, tree in enumerate(gold)])  # type: ignore[arg-type]
+            for seed in (seeds if kind == "random" else (1,))
+        ]
+        best = max(run["sentence_f1"] for run in runs)
+        rows[kind] = {
+            **runs[0],
+            "sentence_f1": fmean(run["sentence_f1"] for run in runs),
+            "sentence_f1_max": best,
+        }
+    upper = binary_upper_bound(gold)
+    rows["best binary"] = {"sentence_f1": upper.sentence_f1, "corpus_f1": upper.corpus_f1}
+    if any(len(tree) <= SHORT for tree in gold):
+        rows["best binary"][f"sentence_f1_{SHORT}"] = binary_upper_bound(gold, max_length=SHORT).sentence_f1
+    return rows
+
+
+def score_inducer(
+    model: str | Path, gold: Sequence[Tree], held_out: Sequence[str]
+) -> tuple[dict[str, Any], list[Tree]]:
+    """Figures of a trained model by its own readout and by the others, and its trees.
+
+    Args:
+        model: the model folder.
+        gold: trees to score against; none for perplexity alone.
+        held_out: sentences for the pseudo-perplexity.
+    """
+    from treeformers.inducer import Inducer, read_trees
+
+    inducer = Inducer.from_pretrained(model)
+    figures: dict[str, Any] = {
+        "pseudo_perplexity": perplexity(list(inducer.masked_log_probabilities(held_out)))
+        if held_out
+        else None
+    }
+    if inducer.model.config.prior == "none" or not gold:
+        return figures, []
+    words = [tree.words for tree in gold]
+    started = time.perf_counter()
+    trees = inducer.parse(words)
+    figures |= score_trees(gold, trees)
+    figures["sentences_per_second"] = len(gold) / (time.perf_counter() - started)
+    links = inducer.links(words)
+
+    def read(readout: Readout) -> list[Tree]:
+        return [
+            read_trees([link], [sentence], readout)[0] for link, sentence in zip(links, words, strict=True)
+        ]
+
+    def f1(readout: Readout) -> float:
+        return unlabeled_f1(gold, read(readout)).sentence_f1
+
+    layers = range(len(links[0]))
+    printed = Readout(
+        method="layers", min_layer=min(2, layers[-1])
+    )  # Algorithm 1 with the paper's m and threshold
+    figures["by_readout"] = {
+        "blocks": f1(Readout(method="blocks")),
+        "layers": f1(printed),
+        "layers, released": f1(replace(printed, algorithm="released")),
+    }
+    figures["algorithm1_flat_share"] = summarise_structure(read(printed)).flat_share
+    figures["by_layer"] = [f1(Readout(method="layer", layer=layer)) for layer in layers]
+    figures["by_min_layer"] = [f1(replace(printed, min_layer=layer)) for layer in layers]
+    figures["mean_link_by_layer"] = [
+        fmean(float(link[layer].mean()) for link in links if link.size) for layer in layers
+    ]
+    return figures, trees
+
+
+def run_recipe(
+    path: Path, scale: Scale, runs: Path, overrides: Iterable[str] = (), progress: bool = True
+) -> dict[str, Any]:
+    """Train and score a recipe for all its seeds; a finished seed is not trained again.
+
+    Args:
+        path: the recipe.
+        scale: its sizes.
+        runs: folder for the models.
+        overrides: changes to the recipe, see `Recipe.load`.
+        progress: show progress bars.
+
+    Returns:
+        What is written to the results file.
+    """
+    recipe = Recipe.load(path, scale, overrides)
+    models, fits = [], []
+    for seed in recipe.train.seeds:
+        folder = runs / f"{path.stem}-{scale}" / f"seed-{seed}"
+        fits.append(_train_once(recipe, seed, folder, progress))
+        models.append(folder)
+    return collect(recipe, models, fits)
+
+
+def collect(recipe: Recipe, models: Sequence[Path], fits: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Score trained models of one recipe, each alone and their averaged trees."""
+    from treeformers.training import read_gold, read_text
+
+    gold = read_gold(recipe.data) if recipe.data.gold else []
+    test = replace(recipe.data, splits=("test",), sentences=0)
+    held_out = read_text(test)[:PERPLEXITY_SENTENCES] if recipe.data.text not in ("grammar",) else []
+    seeds: list[dict[str, Any]] = []
+    forests: list[list[Tree]] = []
+    for folder, fit in zip(models, fits, strict=True):
+        figures, trees = score_inducer(folder, gold, held_out)
+        seeds.append({**fit, **figures})
+        forests += [trees] if trees else []
+    result: dict[str, Any] = {
+        "recipe": recipe.to_dict(),
+        "scale": recipe.scale,
+        "date": datetime.now(UTC).strftime("%Y-%m-%d"),
+        "commit": commit(),
+        "environment": environment(),
+        "data": {"text": recipe.data.text, "gold": recipe.data.gold, "gold_trees": len(gold)},
+        "seeds": seeds,
+        "summary": summarise(seeds),
+    }
+    if len(forests) > 1:
+        averaged = [average_trees(trees) for trees in zip(*forests, strict=True)]
+        result["averaged"] = score_trees(gold, averaged)
+    if gold:
+        result["baselines"] = score_baselines(gold)
+    return result
+
+
+def summarise(seeds: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, float]]:
+    """Mean, maximum and standard deviation over the seeds of every figure that is a number."""
+    summary = {}
+    for name in seeds[0]:
+        values = [seed.get(name) for seed in seeds]
+        if all(isinstance(value, float) for value in values):
+            summary[name] = {"mean": fmean(values), "max": max(values), "sd": pstdev(values)}
+    return summary
+
+
+def reproduce(
+    experiment: Path,
+    row: str | None = None,
+    scale: Scale = "small",
+    runs: Path = Path("runs"),
+    overrides: Sequence[str] = (),
+    progress: bool = True,
+) -> list[Path]:
+    """Run the recipes of an experiment folder, and write their results.
+
+    Args:
+        experiment: folder of a paper, such as `experiments/wang2019`.
+        row: name of one recipe; all of them by default.
+        scale: their sizes.
+        runs: folder for the models.
+        overrides: changes to every recipe.
+        progress: show progress bars.
+
+    Returns:
+        The results files.
+
+    Raises:
+        FileNotFoundError: no such experiment or row.
+    """
+    recipes = sorted(experiment.glob(f"{row or '*'}.toml"))
+    if not recipes:
+        known = ", ".join(sorted(path.stem for path in experiment.glob("*.toml"))) or "none"
+        raise FileNotFoundError(f"{experiment / (row or '*')}.toml: no such recipe; there are: {known}")
+    written = []
+    for path in recipes:
+        logger.info("%s at scale %s", path, scale)
+        result = run_recipe(path, scale, runs / experiment.name, overrides, progress)
+        target = experiment / "results" / f"{path.stem}.{scale}.json"
+        target.parent.mkdir(exist_ok=True)
+        write_json(target, result)
+        written.append(target)
+    return written
+
+
+def commit() -> str:
+    """The commit of the code that runs, "+" after it if files differ; "" outside a checkout."""
+    folder = Path(__file__).parent
+
+    def git(*arguments: str) -> str:
+        try:
+            done = subprocess.run(["git", *arguments], cwd=folder, capture_output=True, text=True, timeout=10)
+        except (OSError, subprocess.TimeoutExpired):
+            return ""
+        return done.stdout.strip() if done.returncode == 0 else ""
+
+    return git("rev-parse", "--short=12", "HEAD") + ("+" if git("status", "--porcelain", "--", ".") else "")
+
+
+def write_json(path: Path, content: Any) -> None:
+    """Write JSON in one step: a file that stood there stays whole until the new one is."""
+    from treeformers.trees.formats import atomic_write
+
+    with atomic_write(path) as file:
+        json.dump(_rounded(content), file, indent=1, ensure_ascii=False)
+        file.write("\n")
+
+
+def _train_once(recipe: Recipe, seed: int, folder: Path, progress: bool) -> dict[str, Any]:
+    from treeformers.training import train_inducer
+
+    done = folder / "fit.json"
+    if done.is_file():
+        stored = json.loads(done.read_text(encoding="utf-8"))
+        if stored["recipe"] == json.loads(json.dumps(replace(recipe, readout=Readout()).to_dict())):
+            return dict(stored["fit"])
+    fit = asdict(
+        train_inducer(recipe, folder, seed, resume=(folder / "checkpoints").is_dir(), progress=progress)
+    )
+    curve = [entry for entry in fit.pop("history") if "eval_loss" in entry]
+    fit["validation_curve"] = [[entry["step"], entry["eval_loss"]] for entry in curve]
+    write_json(done, {"recipe": replace(recipe, readout=Readout()).to_dict(), "fit": fit})
+    return fit
+
+
+def _rounded(content: Any) -> Any:
+    if isinstance(content, float):
+        return round(content, 4)
+    if isinstance(content, Mapping):
+        return {key: _rounded(value) for key, value in content.items()}
+    if isinstance(content, list | tuple):
+        return [_rounded(value) for value in content]
+    return content

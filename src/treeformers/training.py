@@ -1,0 +1,506 @@
+"""Training on `transformers.Trainer`: batches by token budget, validation loss, resume, several seeds.
+
+Several processes or machines are `torchrun -m treeformers.cli train ...` or `accelerate launch`: the
+Trainer sees them by itself.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import json
+import logging
+import math
+import os
+import random
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from torch import nn
+from torch.utils.data import BatchSampler, DataLoader
+from transformers import (
+    EarlyStoppingCallback,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+    PrinterCallback,
+    Trainer,
+    TrainerCallback,
+    TrainingArguments,
+    set_seed,
+)
+from transformers.trainer_utils import get_last_checkpoint
+from transformers.utils.logging import disable_progress_bar
+
+from treeformers.data import corpora, grammar, text
+from treeformers.models.treebert import TreeBertConfig, TreeBertForMaskedLM
+from treeformers.recipes import Data, Recipe, Train
+from treeformers.trees.punctuation import strip_punctuation
+from treeformers.trees.tree import Tree
+
+logger = logging.getLogger(__name__)
+disable_progress_bar()  # of saving and loading; training has its own
+
+Features = list[dict[str, Any]]
+Collator = Callable[[Features], Mapping[str, torch.Tensor]]
+
+GRAMMAR_TEXT_SEED, GRAMMAR_GOLD_SEED = 1, 2
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """What a training run was.
+
+    Attributes:
+        seed: its seed.
+        steps: optimizer steps.
+        loss: the best validation loss, in nats a predicted token.
+        wall_seconds: time of training, without what a resumed run did before.
+        parameters: number of weights.
+        history: the Trainer's log, one entry an evaluation or log line.
+    """
+
+    seed: int
+    steps: int
+    loss: float
+    wall_seconds: float
+    parameters: int
+    history: list[dict[str, float]]
+
+
+class TokenBatchSampler(BatchSampler):
+    """Batches of sentences of like length, within a budget of tokens with their padding.
+
+    Args:
+        lengths: tokens of every example.
+        tokens: budget of a batch. A longer example makes a batch of its own.
+        seed: of the order; None keeps the batches in order of length.
+    """
+
+    batch_size = None  # what accelerate asks: batches differ in size
+    drop_last = True  # over several processes, an incomplete round
+
+    def __init__(self, lengths: Sequence[int], tokens: int, seed: int | None = None) -> None:
+        self.lengths, self.tokens, self.seed = lengths, tokens, seed
+        self.epoch = 0
+        self._count = len(self._batches())
+
+    def set_epoch(self, epoch: int) -> None:
+        self.epoch = epoch
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __iter__(self) -> Iterator[list[int]]:
+        batches = self._batches()
+        if self.seed is not None:
+            random.Random(f"{self.seed} {self.epoch}").shuffle(batches)
+        return iter(batches)
+
+    def _batches(self) -> list[list[int]]:
+        order = list(range(len(self.lengths)))
+        if self.seed is not None:  # other neighbours in every run, the same number of batches in every epoch
+            random.Random(self.seed).shuffle(order)
+        order.sort(key=self.lengths.__getitem__)
+        batches: list[list[int]] = [[]]
+        for index in order:  # in order of length, so the newest is the longest
+            if batches[-1] and (len(batches[-1]) + 1) * self.lengths[index] > self.tokens:
+                batches.append([])
+            batches[-1].append(index)
+        return batches
+
+
+class MuonWithAdam(torch.optim.Optimizer):
+    """Muon for the matrices inside the layers, Adam for all other weights, as one optimizer.
+
+    Muon's steps are scaled to the size of Adam's, so that both rates mean the same.
+
+    Args:
+        model: whose weights are optimised.
+        recipe: its rates; without a `matrix_learning_rate` Adam has all weights.
+    """
+
+    def __init__(self, model: nn.Module, recipe: Train) -> None:
+        embeddings = {id(p) for m in model.modules() if isinstance(m, nn.Embedding) for p in m.parameters()}
+        matrices, others = [], []
+        for parameter in model.parameters():
+            inner = (
+                recipe.matrix_learning_rate > 0 and parameter.ndim == 2 and id(parameter) not in embeddings
+            )
+            (matrices if inner else others).append(parameter)
+        self.parts: list[torch.optim.Optimizer] = [
+            torch.optim.Adam(others, lr=recipe.learning_rate, betas=(0.9, recipe.beta2), eps=1e-9)
+        ]
+        if matrices:
+            self.parts.append(
+                torch.optim.Muon(
+                    matrices,
+                    lr=recipe.matrix_learning_rate,
+                    weight_decay=0.0,
+                    adjust_lr_fn="match_rms_adamw",
+                )
+            )
+        super().__init__([group for part in self.parts for group in part.param_groups], {})
+        self._share()
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        super().load_state_dict(state_dict)
+        self._share()
+
+    @torch.no_grad()
+    def step(self, closure: Callable[[], float] | None = None) -> None:  # type: ignore[override]
+        for part in self.parts:
+            part.step()
+
+    def _share(self) -> None:
+        """Scheduler and checkpoint see this optimizer; its parts work on the same groups and state."""
+        for part, group in zip(self.parts, self.param_groups, strict=True):
+            part.param_groups, part.state = [group], self.state
+
+
+class _Progress(TrainerCallback):
+    """One bar on standard error, with the losses and the time left."""
+
+    def __init__(self) -> None:
+        columns = (
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TextColumn("{task.completed}/{task.total} steps"),
+            TimeElapsedColumn(),
+            TimeRemainingColumn(),
+        )
+        self.bar = Progress(*columns, console=Console(stderr=True))
+        self.losses: dict[str, float] = {}
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        if state.is_world_process_zero:
+            self.task = self.bar.add_task("training", total=state.max_steps, completed=state.global_step)
+            self.bar.start()
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        if state.is_world_process_zero:
+            self.bar.update(self.task, completed=state.global_step)
+
+    def on_log(
+        self, args: Any, state: Any, control: Any, logs: dict[str, float] | None = None, **kwargs: Any
+    ) -> None:
+        if state.is_world_process_zero and not self.bar.finished:
+            self.losses |= {name: value for name, value in (logs or {}).items() if name in ("loss", "eval_loss")}
+            shown = " ".join(f"{name.replace('eval_', 'held-out ')} {self.losses[name]:.3f}" for name in self.losses)
+            self.bar.update(self.task, description=f"training {shown}")
+
+    def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        self.bar.stop()
+
+
+class _Trainer(Trainer):
+    """The Trainer with batches by token budget."""
+
+    def __init__(self, *args: Any, recipe: Train, held_out_collator: Collator, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.recipe = recipe
+        self.held_out_collator = held_out_collator
+
+    def _loader(self, features: Features, collator: Any, seed: int | None) -> DataLoader[Any]:
+        lengths = [len(feature["input_ids"]) for feature in features]
+        sampler = TokenBatchSampler(lengths, self.recipe.tokens_per_batch, seed)
+        loader: Any = DataLoader(features, batch_sampler=sampler, collate_fn=collator)  # type: ignore[arg-type]
+        return self.accelerator.prepare(loader)  # type: ignore[no-any-return]
+
+    def get_train_dataloader(self) -> DataLoader[Any]:
+        return self._loader(self.train_dataset, self.data_collator, self.args.seed)  # type: ignore[arg-type]
+
+    def get_eval_dataloader(self, eval_dataset: Any = None) -> DataLoader[Any]:
+        return self._loader(
+            self.eval_dataset if eval_dataset is None else eval_dataset, self.held_out_collator, None
+        )
+
+
+def fit(
+    model: PreTrainedModel,
+    features: Features,
+    held_out: Features,
+    collator: Collator,
+    held_out_collator: Collator,
+    recipe: Train,
+    seed: int,
+    checkpoints: Path,
+    resume: bool = False,
+    progress: bool = True,
+) -> Fit:
+    """Train a model in place and leave the weights with the lowest validation loss in it.
+
+    Args:
+        model: returns a loss from what the collator gives.
+        features: training examples with `input_ids`.
+        held_out: examples of the validation loss.
+        collator: examples to a batch.
+        held_out_collator: the same for the validation loss, with the same masks every time.
+        recipe: how to train.
+        seed: of order, masks and dropout.
+        checkpoints: folder of the states to resume from.
+        resume: go on from the last state there; the result is that of a run never stopped.
+        progress: show a progress bar.
+
+    Raises:
+        ValueError: no examples.
+    """
+    if not features or not held_out:
+        raise ValueError(
+            f"{len(features)} training and {len(held_out)} validation examples: expected some of both"
+        )
+    budget = TokenBatchSampler([len(feature["input_ids"]) for feature in features], recipe.tokens_per_batch)
+    processes = int(os.environ.get("WORLD_SIZE", "1"))
+    steps = max(1, len(budget) // processes) * recipe.epochs
+    steps = min(steps, recipe.max_steps) if recipe.max_steps else steps
+    every = max(1, math.ceil(steps / recipe.evaluations))
+    cuda = torch.cuda.is_available()
+    arguments = TrainingArguments(
+        output_dir=str(checkpoints),
+        max_steps=steps,
+        learning_rate=recipe.learning_rate,
+        lr_scheduler_type="constant_with_warmup" if recipe.constant else "linear",
+        warmup_steps=min(recipe.warmup_steps, steps // 2),
+        max_grad_norm=recipe.clip,
+        bf16=recipe.bf16 and computes_bf16(),
+        use_cpu=not cuda,
+        eval_strategy="steps",
+        eval_steps=every,
+        logging_steps=max(1, every // 5),
+        save_steps=every,
+        save_total_limit=2,
+        load_best_model_at_end=True,
+        metric_for_best_model="eval_loss",
+        greater_is_better=False,
+        prediction_loss_only=True,
+        report_to="none",
+        seed=seed,
+        disable_tqdm=True,
+        log_level="error",
+        dataloader_pin_memory=cuda,
+        remove_unused_columns=False,
+        accelerator_config={"even_batches": False, "use_seedable_sampler": False},
+    )
+    trainer = _Trainer(
+        model=model,
+        args=arguments,
+        train_dataset=features,  # type: ignore[arg-type]
+        eval_dataset=held_out,  # type: ignore[arg-type]
+        data_collator=collator,
+        optimizers=(MuonWithAdam(model, recipe), None),
+        recipe=recipe,
+        held_out_collator=held_out_collator,
+    )
+    trainer.remove_callback(PrinterCallback)
+    if progress:
+        trainer.add_callback(_Progress())
+    if recipe.patience:
+        trainer.add_callback(EarlyStoppingCallback(recipe.patience))
+    last = get_last_checkpoint(str(checkpoints)) if resume and checkpoints.is_dir() else None
+    if resume and last is None:
+        logger.warning("%s: nothing to resume, training starts at the first step", checkpoints)
+    started = time.perf_counter()
+    trainer.train(resume_from_checkpoint=last)
+    best = trainer.state.best_metric
+    return Fit(
+        seed=seed,
+        steps=trainer.state.global_step,
+        loss=float("nan") if best is None else best,
+        wall_seconds=time.perf_counter() - started,
+        parameters=sum(parameter.numel() for parameter in model.parameters()),
+        history=trainer.state.log_history,
+    )
+
+
+def train_inducer(
+    recipe: Recipe, out: str | Path, seed: int | None = None, resume: bool = False, progress: bool = True
+) -> Fit:
+    """Train a Tree Transformer as a masked language model (Wang et al. 2019) and save it.
+
+    The folder gets `config.json`, `model.safetensors`, the tokenizer, `recipe.json` and
+    `history.json`; while training goes on it holds `checkpoints` to resume from.
+
+    Args:
+        recipe: what to train on and how.
+        out: folder of the model.
+        seed: the first of `recipe.train.seeds` by default.
+        resume: go on with an unfinished run there.
+        progress: show a progress bar.
+
+    Raises:
+        ValueError: a folder that holds the run of another recipe, or a text with too few sentences.
+        OSError: text that cannot be read or a folder that cannot be written.
+    """
+    out = Path(out)
+    seed = recipe.train.seeds[0] if seed is None else seed
+    run = {"recipe": recipe.to_dict(), "seed": seed}
+    checkpoints = out / "checkpoints"
+    if resume:
+        _check_same_run(out, run)
+    elif checkpoints.is_dir():
+        shutil.rmtree(checkpoints)
+    lines = read_text(recipe.data)
+    held_out = random.Random(0).sample(range(len(lines)), min(recipe.data.held_out, len(lines) // 10))
+    if not held_out:
+        raise ValueError(f"{recipe.data.text}: {len(lines)} sentences, expected at least 10 to train on")
+    tokenizer = text.train_tokenizer(
+        lines,
+        kind=recipe.data.tokenizer,
+        vocab_size=recipe.data.vocab_size,
+        min_frequency=recipe.data.min_frequency,
+        end_token=recipe.data.end_token,
+    )
+    features = list(text.encode(tokenizer, lines, recipe.data.max_length))
+    kept_back = set(held_out)
+    model = build_model(recipe, tokenizer, seed)
+    with_word_ids = model.config.link_level == "word"
+    out.mkdir(parents=True, exist_ok=True)
+    _write_json(out / "run.json", run)
+    result = fit(
+        model,
+        [feature for number, feature in enumerate(features) if number not in kept_back],
+        [features[number] for number in sorted(held_out)],
+        text.MaskedWordCollator(tokenizer, recipe.data.mask_probability, with_word_ids),
+        text.MaskedWordCollator(tokenizer, recipe.data.mask_probability, with_word_ids, seed=0),
+        recipe.train,
+        seed,
+        checkpoints,
+        resume,
+        progress,
+    )
+    if int(os.environ.get("RANK", "0")) == 0:
+        save_model(model, tokenizer, out, {"recipe.json": recipe.to_dict(), "history.json": result.history})
+        shutil.rmtree(checkpoints, ignore_errors=True)
+    return result
+
+
+def build_model(recipe: Recipe, tokenizer: PreTrainedTokenizerBase, seed: int) -> TreeBertForMaskedLM:
+    """A fresh model of the recipe's sizes.
+
+    Raises:
+        ValueError: a key that `TreeBertConfig` does not have, or a value it does not take.
+    """
+    names = [field.name for field in dataclasses.fields(TreeBertConfig)]
+    for key in recipe.model:
+        if key not in names:
+            near = difflib.get_close_matches(key, names, n=1, cutoff=0.0)[0]
+            raise ValueError(f"unknown key 'model.{key}', the nearest is 'model.{near}'")
+    set_seed(seed)
+    sizes = {"vocab_size": len(tokenizer), "pad_token_id": tokenizer.pad_token_id, **recipe.model}
+    try:
+        return TreeBertForMaskedLM(TreeBertConfig(**sizes))
+    except Exception as error:  # huggingface_hub raises its own kinds
+        raise ValueError(f"model: {' '.join(str(error).split())}") from None
+
+
+def read_text(data: Data) -> list[str]:
+    """The sentences to train on, one string each, words apart by spaces.
+
+    Raises:
+        ValueError: an unknown part of the corpus, or no sentences.
+    """
+    if data.text == "grammar":
+        lines = [" ".join(sample.words) for sample in _sample(data.sentences or 10000, GRAMMAR_TEXT_SEED)]
+    else:
+        lines = []
+        for example in _parts(data.text, data.splits, data.root):
+            if isinstance(example, str):
+                words: Sequence[str] = example.split()
+            else:
+                stripped = (
+                    strip_punctuation(example) if data.normalize and isinstance(example, Tree) else example
+                )
+                words = stripped.words if stripped is not None else ()
+            if data.normalize:
+                words = [text.normalize_word(word) for word in words]
+            if words:
+                lines.append(" ".join(words))
+        lines = lines[: data.sentences or None]
+    if not lines:
+        raise ValueError(f"{data.text}: no sentences in {', '.join(data.splits)}")
+    return lines
+
+
+def read_gold(data: Data) -> list[Tree]:
+    """The trees to score against, without punctuation; their words as the model is to read them.
+
+    Raises:
+        ValueError: no gold named, an unknown part of it, or no trees.
+    """
+    if not data.gold:
+        raise ValueError("the recipe names no trees to score against: expected data.gold")
+    if data.gold == "grammar":
+        trees: Iterable[Tree] = (
+            sample.tree for sample in _sample(data.gold_sentences or 500, GRAMMAR_GOLD_SEED)
+        )
+    else:
+        trees = _parts(data.gold, data.gold_splits, data.root)
+    stripped = (strip_punctuation(tree) for tree in trees)
+    gold = [tree for tree in stripped if tree is not None][: data.gold_sentences or None]
+    if not gold:
+        raise ValueError(f"{data.gold}: no trees in {', '.join(data.gold_splits)}")
+    return gold
+
+
+def save_model(
+    model: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerBase,
+    out: Path,
+    extra: Mapping[str, Any],
+) -> None:
+    """Write a model folder so that what stood there stays whole until the new one is.
+
+    Raises:
+        OSError: the disk is full or the folder cannot be written.
+    """
+    out.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=out, prefix=".saving-") as folder:
+        model.save_pretrained(folder)
+        tokenizer.save_pretrained(folder)
+        for name, content in extra.items():
+            _write_json(Path(folder) / name, content)
+        for path in sorted(Path(folder).iterdir()):
+            os.replace(path, out / path.name)
+
+
+def computes_bf16() -> bool:
+    """Whether this device multiplies in bfloat16 rather than imitating it."""
+    if torch.cuda.is_available():
+        return torch.cuda.is_bf16_supported(including_emulation=False)
+    capabilities = torch.cpu.get_capabilities()
+    return bool(capabilities.get("avx512_bf16") or capabilities.get("amx_bf16"))
+
+
+def _sample(count: int, seed: int) -> Iterator[grammar.Sample]:
+    return grammar.default_grammar().sample(count, seed=seed, max_length=40)
+
+
+def _parts(name: str, splits: Sequence[str], root: str) -> Iterator[Any]:
+    parts = corpora.load(name, root=root or None)
+    if set(parts) == {"train"}:  # a single file
+        splits = ("train",)
+    for split in splits:
+        if split not in parts:
+            raise ValueError(f"{name} has no part {split!r}: expected {', '.join(parts)}")
+        yield from parts[split]
+
+
+def _check_same_run(out: Path, run: Mapping[str, Any]) -> None:
+    path = out / "run.json"
+    if path.is_file() and json.loads(path.read_text(encoding="utf-8")) != json.loads(json.dumps(run)):
+        raise ValueError(
+            f"{path}: another recipe or seed was trained here; resume with that one or use a new folder"
+        )
+
+
+def _write_json(path: Path, content: Any) -> None:
+    partial = path.with_name(path.name + ".partial")
+    partial.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+    os.replace(partial, path)

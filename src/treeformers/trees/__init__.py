@@ -1,0 +1,5 @@
+"""What a tree is: objects for people and files, actions for the parser, tensors for models."""
+
+from treeformers.trees.tree import DependencyTree, Span, Tree
+
+__all__ = ["DependencyTree", "Span", "Tree"]

@@ -1,0 +1,98 @@
+"""Dependency trees: immutable, hashable, checked when they are made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from operator import index
+
+__all__ = ["DependencyTree", "find_head_fault"]
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class DependencyTree:
+    """A dependency tree with one root.
+
+    `len(tree)` is the number of words.
+
+    Args:
+        words: the words, at least one.
+        heads: for each word the number of its head, counted from 1; 0 for the root, as in CoNLL-U.
+        relations: one relation a word; "_" if absent.
+        tags: one tag a word; "_" if absent.
+
+    Raises:
+        ValueError: lengths differ, a head is no word, or there is a cycle, no root or two roots.
+    """
+
+    words: tuple[str, ...]
+    heads: tuple[int, ...]
+    relations: tuple[str, ...]
+    tags: tuple[str, ...]
+
+    def __init__(
+        self,
+        words: Iterable[str],
+        heads: Iterable[int],
+        relations: Iterable[str] | None = None,
+        tags: Iterable[str] | None = None,
+    ) -> None:
+        words = tuple(words)
+        fields = {
+            "words": words,
+            "heads": tuple(map(index, heads)),
+            "relations": ("_",) * len(words) if relations is None else tuple(relations),
+            "tags": ("_",) * len(words) if tags is None else tuple(tags),
+        }
+        if not words:
+            raise ValueError("a dependency tree needs at least one word")
+        for name, values in fields.items():
+            if len(values) != len(words):
+                raise ValueError(f"expected one of {name} a word, got {len(values)} for {len(words)} words")
+            object.__setattr__(self, name, values)
+        if fault := find_head_fault(self.heads):
+            raise ValueError(fault[1])
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    @property
+    def root(self) -> int:
+        """Position of the root word, counted from 0: `words[root]`."""
+        return self.heads.index(0)
+
+    @property
+    def children(self) -> tuple[tuple[int, ...], ...]:
+        """For each word the positions of its dependents from left to right, counted from 0."""
+        dependents: list[list[int]] = [[] for _ in self.words]
+        for position, head in enumerate(self.heads):
+            if head:
+                dependents[head - 1].append(position)
+        return tuple(map(tuple, dependents))
+
+
+def find_head_fault(heads: Sequence[int]) -> tuple[int, str] | None:
+    """What keeps these heads (counted from 1, 0 = root) from being a tree.
+
+    Returns:
+        None for a tree, else the position of a word at fault, counted from 0, and a message.
+    """
+    root = None
+    for position, head in enumerate(heads):
+        if not 0 <= head <= len(heads):
+            return position, f"head {head} of word {position + 1} is not among 0 to {len(heads)}"
+        if head == 0:
+            if root is not None:
+                return position, f"two roots: words {root + 1} and {position + 1} both have head 0"
+            root = position
+    if root is None:
+        return 0, "no root: no word has head 0"
+    seen_from = [0] * (len(heads) + 1)
+    for start in range(1, len(heads) + 1):
+        word = start
+        while word and not seen_from[word]:
+            seen_from[word] = start
+            word = heads[word - 1]
+        if word and seen_from[word] == start:
+            return word - 1, f"cycle: word {word} is among its own ancestors"
+    return None

@@ -1,0 +1,303 @@
+"""Tree files: brackets (Penn Treebank, SST), JSON lines, CoNLL-U, CoNLL-X; plain or gzipped.
+
+Readers are iterators that hold one tree at a time. Every malformed file is one ValueError of one
+line that opens with file:line. Writers given a path replace it only once all is written.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import os
+import re
+import secrets
+import shutil
+import sys
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from itertools import chain
+from pathlib import Path
+from typing import IO, Literal, TextIO, TypeAlias, cast
+
+from treeformers.trees.dependency import DependencyTree, find_head_fault
+from treeformers.trees.tree import Tree, parse_brackets
+
+__all__ = ["atomic_write", "read_dependencies", "read_trees", "write_dependencies", "write_trees"]
+
+Source: TypeAlias = str | os.PathLike[str] | IO[str]
+Target: TypeAlias = str | os.PathLike[str] | TextIO
+TreeFormat: TypeAlias = Literal["brackets", "json"]
+
+_PIECE = 1 << 16
+_UNDECODABLE = re.compile("[\udc80-\udcff]")
+_NUMBER = re.compile(r"\d{1,9}")
+_SKIPPED_ID = re.compile(r"\d+[-.]\d+")
+
+
+def read_trees(source: Source, format: TreeFormat | None = None) -> Iterator[Tree]:
+    """Read constituency trees one by one.
+
+    Brackets: see `treeformers.trees.tree.parse_brackets`. JSON lines: one tree a line,
+    {"words": [...], "tags": [...], "spans": [[start, end, label], ...]} with half-open spans of
+    the nodes in pre-order, as in `Tree.from_spans`; "tags" may be absent, other keys are ignored.
+
+    Args:
+        source: a path (gzipped if it ends in .gz), "-" for standard input, or a file object.
+        format: "brackets" or "json"; by default JSON for paths in .json or .jsonl, else brackets.
+
+    Yields:
+        The trees; none for an empty file.
+
+    Raises:
+        FileNotFoundError: no such file (when the first tree is asked for).
+        ValueError: malformed text, with file:line.
+    """
+    if _tree_format(source, format) == "brackets":
+        yield from parse_brackets(_lines(source, piece=_PIECE))
+        return
+    for where, line in _lines(source):
+        if line.strip():
+            yield _tree_from_json(where, line)
+
+
+def write_trees(trees: Iterable[Tree], target: Target, format: TreeFormat | None = None) -> None:
+    """Write constituency trees, one a line.
+
+    Brackets read back as the same trees, save that round brackets inside words become -LRB- and
+    -RRB-; JSON lines read back exactly.
+
+    Args:
+        trees: the trees; an iterator is written as it goes.
+        target: a path (gzipped if it ends in .gz), "-" for standard output, or a text file object.
+            A path is replaced at the end, so that a failure leaves what was there.
+        format: as for `read_trees`.
+
+    Raises:
+        ValueError: a word or label that brackets cannot hold.
+    """
+    render = str if _tree_format(target, format) == "brackets" else _tree_to_json
+    with _writing(target) as stream:
+        for number, tree in enumerate(trees, start=1):
+            try:
+                stream.write(render(tree) + "\n")
+            except ValueError as error:
+                raise ValueError(f"{_name(target)}: tree {number}: {error}") from None
+
+
+def read_dependencies(source: Source) -> Iterator[DependencyTree]:
+    """Read dependency trees one by one.
+
+    CoNLL-U and CoNLL-X (8 to 10 columns: number, word, lemma, tag, fine tag, features, head,
+    relation, ...), or 3 columns (word, tag, head); columns are separated by tabs and sentences by
+    blank lines. Comments, multiword tokens (1-2) and empty nodes (8.1) are skipped. The tag is the
+    fourth column, or the fifth where the fourth is "_".
+
+    Args:
+        source: a path (gzipped if it ends in .gz), "-" for standard input, or a file object.
+
+    Yields:
+        The trees; none for an empty file.
+
+    Raises:
+        FileNotFoundError: no such file (when the first tree is asked for).
+        ValueError: malformed text, or heads that are no tree with one root, with file:line.
+    """
+    rows: list[tuple[str, str, int, str, str]] = []
+    for where, line in chain(_lines(source), [("", "")]):
+        if not line or line.isspace():
+            if rows:
+                yield _dependency_tree(rows)
+                rows = []
+            continue
+        columns = line.rstrip("\r\n").split("\t")
+        # A comment may hold tabs, and three columns may begin with the word "#".
+        if line[0] == "#" and (len(columns) != 3 or " " in columns[0]):
+            continue
+        if len(columns) == 3:
+            word, tag, head, relation = *columns, "_"
+        elif 8 <= len(columns) <= 10:
+            number, word, _, tag, fine_tag, _, head, relation = columns[:8]
+            if number != str(len(rows) + 1):
+                if _SKIPPED_ID.fullmatch(number):
+                    continue
+                raise ValueError(f"{where}: expected word number {len(rows) + 1}, got {number[:20]!r}")
+            if tag == "_":
+                tag = fine_tag
+        else:
+            raise ValueError(
+                f"{where}: expected 8 to 10 columns (CoNLL) or 3 (word, tag, head) separated by tabs, "
+                f"got {len(columns)}"
+            )
+        if not word:
+            raise ValueError(f"{where}: the word is empty")
+        if not _NUMBER.fullmatch(head):
+            raise ValueError(f"{where}: head {head[:20]!r} is not a word number")
+        rows.append((where, word, int(head), relation, tag))
+
+
+def write_dependencies(trees: Iterable[DependencyTree], target: Target) -> None:
+    """Write dependency trees as CoNLL-U: word, tag, head and relation; "_" elsewhere.
+
+    Args:
+        trees: the trees; an iterator is written as it goes.
+        target: as for `write_trees`.
+
+    Raises:
+        ValueError: a word, tag or relation that is empty or holds a tab or a line end.
+    """
+    with _writing(target) as stream:
+        for number, tree in enumerate(trees, start=1):
+            for field in chain(tree.words, tree.tags, tree.relations):
+                if not field or any(character in field for character in "\t\r\n"):
+                    raise ValueError(f"{_name(target)}: tree {number}: {field!r} cannot stand in a column")
+            rows = zip(tree.words, tree.tags, tree.heads, tree.relations, strict=True)
+            for position, (word, tag, head, relation) in enumerate(rows, start=1):
+                stream.write(f"{position}\t{word}\t_\t{tag}\t_\t_\t{head}\t{relation}\t_\t_\n")
+            stream.write("\n")
+
+
+@contextmanager
+def atomic_write(path: str | os.PathLike[str]) -> Iterator[TextIO]:
+    """Open a text file (UTF-8, gzipped if it ends in .gz) that takes the place of `path` at the end.
+
+    The text goes to a temporary file in the same folder, which is renamed when the block ends and
+    removed when it fails, a full disk included. What is no regular file (a pipe, /dev/stdout) is
+    written directly.
+
+    Raises:
+        FileNotFoundError: the folder does not exist.
+        OSError: the file cannot be written; the message names `path`.
+    """
+    target = Path(os.path.realpath(path))
+    if not target.parent.is_dir():
+        raise FileNotFoundError(f"{target.parent}: no such folder")
+    existed = target.exists()
+    direct = existed and not target.is_file()
+    written = target if direct else target.with_name(f".{target.name[:100]}.{secrets.token_hex(4)}.tmp")
+    try:
+        with open(written, "wb" if direct else "xb") as raw:
+            # No time and no name in the header: the same trees give the same bytes.
+            zipped = gzip.GzipFile("", "wb", fileobj=raw, mtime=0) if _is_gzip(path) else None
+            with zipped or nullcontext(raw) as data:
+                text = io.TextIOWrapper(cast(IO[bytes], data), encoding="utf-8", newline="\n")
+                yield text
+                text.detach()
+            raw.flush()
+            if not direct:
+                os.fsync(raw.fileno())
+        if not direct:
+            if existed:
+                shutil.copymode(target, written)
+            os.replace(written, target)
+    except BaseException as error:
+        if not direct:
+            written.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.filename in (None, str(written)):
+            error.filename = os.fspath(path)
+        raise
+
+
+def _writing(target: Target) -> AbstractContextManager[TextIO]:
+    if target == "-":
+        return nullcontext(sys.stdout)
+    if isinstance(target, str | os.PathLike):
+        return atomic_write(target)
+    return nullcontext(target)
+
+
+def _reading(source: Source) -> AbstractContextManager[IO[str]]:
+    # Invalid UTF-8 comes through as lone surrogates, so that `_lines` can say on which line it was.
+    if source == "-":
+        if isinstance(sys.stdin, io.TextIOWrapper):
+            sys.stdin.reconfigure(encoding="utf-8", errors="surrogateescape")
+        return nullcontext(sys.stdin)
+    if not isinstance(source, str | os.PathLike):
+        return nullcontext(source)
+    opener: Callable[..., IO[str]] = gzip.open if _is_gzip(source) else open
+    return opener(source, "rt", encoding="utf-8", errors="surrogateescape", newline="\n")
+
+
+def _lines(source: Source, piece: int = -1) -> Iterator[tuple[str, str]]:
+    """Yield ("file:line", line), long lines in parts of about `piece` characters that end between tokens."""
+    name, number, rest = "<stdin>" if source == "-" else _name(source), 1, ""
+    with _reading(source) as stream:
+        while True:
+            where = f"{name}:{number}"
+            try:
+                read = stream.readline(piece)
+            except UnicodeDecodeError as error:
+                raise ValueError(f"{where}: not UTF-8 text: {error.reason}") from None
+            except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+                raise ValueError(f"{where}: damaged gzip file: {error}") from None
+            line, rest = rest + read, ""
+            if not line:
+                return
+            if not line.isascii() and (bad := _UNDECODABLE.search(line)):
+                raise ValueError(f"{where}: not UTF-8 text: byte 0x{ord(bad[0]) - 0xDC00:02x}")
+            if number == 1:
+                line = line.removeprefix("\ufeff")
+            if read.endswith("\n"):
+                number += 1
+            elif read and piece > 0:
+                end = 1 + max(map(line.rfind, " \t()"))
+                line, rest = line[:end], line[end:]
+                if len(rest) > piece:
+                    raise ValueError(f"{where}: a token of more than {piece} characters")
+            yield where, line
+
+
+def _is_gzip(path: str | os.PathLike[str]) -> bool:
+    return os.fspath(path).endswith(".gz")
+
+
+def _name(file: Source | Target) -> str:
+    return os.fspath(file) if isinstance(file, str | os.PathLike) else str(getattr(file, "name", "<stream>"))
+
+
+def _tree_format(file: Source | Target, format: str | None) -> str:
+    if format is None:
+        name = _name(file).removesuffix(".gz")
+        return "json" if name.endswith((".json", ".jsonl")) else "brackets"
+    if format not in ("brackets", "json"):
+        raise ValueError(f"{_name(file)}: unknown tree format {format!r}: expected 'brackets' or 'json'")
+    return format
+
+
+def _tree_to_json(tree: Tree) -> str:
+    fields = {"words": tree.words, "tags": tree.tags, "spans": tree.spans()}
+    return json.dumps(fields, ensure_ascii=False)
+
+
+def _tree_from_json(where: str, line: str) -> Tree:
+    try:
+        fields = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{where}: not JSON: {error}") from None
+    if not isinstance(fields, dict) or not {"words", "spans"} <= fields.keys():
+        raise ValueError(f'{where}: expected {{"words": [...], "tags": [...], "spans": [...]}}')
+    words, tags, spans = fields["words"], fields.get("tags"), fields["spans"]
+    for name, values in (("words", words), ("tags", [] if tags is None else tags)):
+        if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
+            raise ValueError(f'{where}: "{name}" is not a list of strings')
+    if not isinstance(spans, list) or not all(map(_is_json_span, spans)):
+        raise ValueError(f'{where}: "spans" is not a list of [start, end, label]')
+    try:
+        return Tree.from_spans(words, map(tuple, spans), tags)
+    except ValueError as error:
+        raise ValueError(f"{where}: {error}") from None
+
+
+def _is_json_span(span: object) -> bool:
+    return isinstance(span, list) and [type(item) for item in span] == [int, int, str]
+
+
+def _dependency_tree(rows: list[tuple[str, str, int, str, str]]) -> DependencyTree:
+    places, words, heads, relations, tags = zip(*rows, strict=True)
+    try:
+        return DependencyTree(words, heads, relations, tags)
+    except ValueError as error:
+        fault = find_head_fault(heads)
+        assert fault is not None
+        raise ValueError(f"{places[fault[0]]}: {error}") from None

@@ -1,0 +1,37 @@
+"""What counts as a word when trees are compared without punctuation."""
+
+from treeformers.trees.tree import Tree, unescape_word
+
+__all__ = ["WORD_TAGS", "is_word", "strip_punctuation"]
+
+# fmt: off
+WORD_TAGS = frozenset({
+    "CC", "CD", "DT", "EX", "FW", "IN", "JJ", "JJR", "JJS", "LS", "MD", "NN", "NNS", "NNP", "NNPS", "PDT",
+    "POS", "PRP", "PRP$", "RB", "RBR", "RBS", "RP", "SYM", "TO", "UH", "VB", "VBD", "VBG", "VBN", "VBP",
+    "VBZ", "WDT", "WP", "WP$", "WRB",
+})
+"""The 36 word tags of the Penn Treebank: all but punctuation, brackets, currency signs and traces."""
+
+_OTHER_TAGS = frozenset({
+    "-NONE-", ",", ".", ":", "``", "''", '"', "$", "#", "-LRB-", "-RRB-", "(", ")", "HYPH", "NFP", "PUNCT",
+})
+# fmt: on
+
+
+def is_word(leaf: Tree) -> bool:
+    """Whether a leaf is a word rather than punctuation, a currency sign or a trace.
+
+    Penn Treebank tags decide: the 36 `WORD_TAGS` are words, `$`, `#`, punctuation and `-NONE-` are
+    not (Shen et al. 2018 and all later work on grammar induction). Under any other tag, as in
+    treebanks with their own tags, a word is what holds a letter or a digit.
+    """
+    if leaf.label in WORD_TAGS:
+        return True
+    if leaf.label in _OTHER_TAGS or leaf.word is None:
+        return False
+    return any(character.isalnum() for character in unescape_word(leaf.word))
+
+
+def strip_punctuation(tree: Tree) -> Tree | None:
+    """The tree over its words alone (see `is_word`); None when there are none."""
+    return tree.filter_leaves(is_word)

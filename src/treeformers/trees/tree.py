@@ -1,0 +1,463 @@
+"""Constituency trees and their spans: immutable, hashable, and safe at any depth.
+
+Nothing here recurses: a right-branching tree over thousands of words is built, compared, hashed,
+printed and pickled like any other.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, NamedTuple, TypeVar
+
+from treeformers.trees.dependency import DependencyTree
+
+__all__ = [
+    "DependencyTree",
+    "Span",
+    "Tree",
+    "escape_word",
+    "parse_brackets",
+    "strip_functions",
+    "unescape_word",
+]
+
+T = TypeVar("T")
+
+ROOT_LABELS = frozenset({"", "TOP", "ROOT", "S1"})
+
+_UNESCAPED = {
+    "-LRB-": "(",
+    "-RRB-": ")",
+    "-LSB-": "[",
+    "-RSB-": "]",
+    "-LCB-": "{",
+    "-RCB-": "}",
+    r"\/": "/",
+    r"\*": "*",
+}
+_ESCAPE = re.compile("|".join(map(re.escape, _UNESCAPED)))
+# Only ASCII blanks separate tokens: treebanks hold words with a no-break space inside.
+_BLANK = re.compile(r"[ \t\r\n\f\v]")
+# A whole leaf, "(tag word)", is one match; otherwise a bracket or a bare token.
+_TOKEN = re.compile(
+    r"\(([^ \t\r\n\f\v()]++)[ \t\r\n\f\v]++([^ \t\r\n\f\v()]++)[ \t\r\n\f\v]*+\)|([()]|[^ \t\r\n\f\v()]++)"
+)
+
+
+class Span(NamedTuple):
+    """The words `start` to `end - 1` (counted from 0, half-open) under one label."""
+
+    start: int
+    end: int
+    label: str
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Tree:
+    """A constituency tree: a label over children, or, as a leaf, a tag over a word.
+
+    Trees are values: immutable, equal when label, word and children are equal all the way down,
+    hashable and picklable. `len(tree)` is the number of words. `str(tree)` is one line of Penn
+    Treebank brackets that `Tree.from_brackets` reads back exactly. Words stand as they were read
+    ("-LRB-" stays "-LRB-"); see `unescape_word`.
+
+    Args:
+        label: constituent label, or the tag of a leaf.
+        children: subtrees from left to right; none for a leaf.
+        word: the word of a leaf; None for a node with children.
+
+    Raises:
+        ValueError: neither or both of `children` and `word` are given.
+    """
+
+    label: str
+    children: tuple[Tree, ...] = ()
+    word: str | None = None
+
+    def __post_init__(self) -> None:
+        if type(self.children) is not tuple:
+            object.__setattr__(self, "children", tuple(self.children))
+        if (self.word is None) is not bool(self.children):
+            given = "neither" if self.word is None else "both"
+            raise ValueError(f"a tree has either children or a word, node {self.label!r} has {given}")
+
+    @classmethod
+    def from_brackets(cls, text: str) -> Tree:
+        """Read exactly one tree in brackets, over one line or several.
+
+        Raises:
+            ValueError: the text is malformed, or holds no tree or more than one.
+        """
+        lines = ((f"<string>:{number}", line) for number, line in enumerate(text.split("\n"), start=1))
+        trees = list(parse_brackets(lines))
+        if len(trees) != 1:
+            raise ValueError(f"<string>:1: expected one tree in brackets, found {len(trees)}")
+        return trees[0]
+
+    @classmethod
+    def from_spans(
+        cls,
+        words: Sequence[str],
+        spans: Iterable[Span | tuple[int, int] | tuple[int, int, str]],
+        tags: Sequence[str] | None = None,
+    ) -> Tree:
+        """Build the tree that has these constituents: the inverse of `spans`.
+
+        Equal spans make a unary chain, outermost first; a span of one word is a node over its
+        leaf. Where no span covers all of several words, a root labelled "X" is added; one word
+        without spans is a leaf.
+
+        Args:
+            words: the words, at least one.
+            spans: (start, end) or (start, end, label), half-open, in any order; label "X" if absent.
+            tags: one tag a word; "X" if absent.
+
+        Raises:
+            ValueError: no words, another number of tags, a span that is empty or outside the
+                sentence, or two spans that cross.
+        """
+        n_words = len(words)
+        if not n_words:
+            raise ValueError("a tree needs at least one word")
+        if tags is None:
+            tags = ["X"] * n_words
+        elif len(tags) != n_words:
+            raise ValueError(f"expected one tag a word, got {len(tags)} tags for {n_words} words")
+        leaves = [cls(tag, word=word) for tag, word in zip(tags, words, strict=True)]
+        pending = [span if len(span) == 3 else (*span, "X") for span in spans]
+        for start, end, _ in pending:
+            if not 0 <= start < end <= n_words:
+                raise ValueError(f"span ({start}, {end}) is not within a sentence of {n_words} words")
+        pending.sort(key=lambda span: (span[0], -span[1]))
+        if n_words > 1 and (not pending or pending[0][:2] != (0, n_words)):
+            pending.insert(0, (0, n_words, "X"))
+        if not pending:
+            return leaves[0]
+
+        pending.reverse()
+        opened: list[tuple[Span, list[Tree]]] = []
+        for position, leaf in enumerate(leaves):
+            while pending and pending[-1][0] == position:
+                span = Span(*pending.pop())
+                if opened and span.end > opened[-1][0].end:
+                    outer = opened[-1][0]
+                    raise ValueError(f"spans {tuple(outer[:2])} and {tuple(span[:2])} cross")
+                opened.append((span, []))
+            opened[-1][1].append(leaf)
+            while opened[-1][0].end == position + 1:
+                span, children = opened.pop()
+                node = cls(span.label, tuple(children))
+                if not opened:
+                    return node
+                opened[-1][1].append(node)
+        raise AssertionError("the root span ends at the last word")
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether this is a tag over a word."""
+        return self.word is not None
+
+    @property
+    def leaves(self) -> tuple[Tree, ...]:
+        """The leaves from left to right."""
+        return tuple(node for node in self.nodes() if not node.children)
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The words from left to right, as they stand in the file."""
+        return tuple(node.word for node in self.nodes() if node.word is not None)
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """The tags of the words from left to right."""
+        return tuple(node.label for node in self.nodes() if not node.children)
+
+    @property
+    def height(self) -> int:
+        """Edges on the longest way down: 0 for a leaf."""
+        return self.fold(lambda node, heights: 1 + max(heights) if heights else 0)
+
+    def __len__(self) -> int:
+        return sum(1 for node in self.nodes() if not node.children)
+
+    def nodes(self) -> Iterator[Tree]:
+        """All nodes, leaves too, in pre-order."""
+        stack = [self]
+        while stack:
+            node = stack.pop()
+            yield node
+            stack.extend(reversed(node.children))
+
+    def fold(self, function: Callable[[Tree, list[T]], T]) -> T:
+        """Compute bottom-up without recursion.
+
+        Args:
+            function: given a node and the results of its children from left to right (none for a
+                leaf), returns the result of the node.
+
+        Returns:
+            The result of the root.
+        """
+        results: list[T] = []
+        for node in reversed(list(self.nodes())):
+            # Reversed pre-order leaves the results of the children on top, the first child's uppermost.
+            results.append(function(node, [results.pop() for _ in node.children]))
+        return results[0]
+
+    def spans(self) -> tuple[Span, ...]:
+        """The spans of the nodes that are not leaves, in pre-order (unary chains outermost first)."""
+        opened: list[tuple[int, str]] = []
+        ends: list[int] = []
+        position = 0
+        stack: list[Tree | int] = [self]
+        while stack:
+            item = stack.pop()
+            if isinstance(item, int):
+                ends[item] = position
+            elif item.children:
+                stack.append(len(opened))
+                stack.extend(reversed(item.children))
+                opened.append((position, item.label))
+                ends.append(position)
+            else:
+                position += 1
+        return tuple(Span(start, end, label) for (start, label), end in zip(opened, ends, strict=True))
+
+    def filter_leaves(self, keep: Callable[[Tree], bool]) -> Tree | None:
+        """Keep the leaves for which `keep(leaf)` is true; nodes left without words go too.
+
+        Returns:
+            The smaller tree, or None when no leaf is kept.
+        """
+
+        def rebuild(node: Tree, children: list[Tree | None]) -> Tree | None:
+            if not node.children:
+                return node if keep(node) else None
+            kept = tuple(child for child in children if child is not None)
+            return Tree(node.label, kept) if kept else None
+
+        return self.fold(rebuild)
+
+    def without_traces(self) -> Tree | None:
+        """Drop empty elements (tag "-NONE-") and the nodes over nothing else; None if all is empty."""
+        return self.filter_leaves(lambda leaf: leaf.label != "-NONE-")
+
+    def map_labels(self, function: Callable[[str], str]) -> Tree:
+        """Replace every constituent label by `function(label)`; tags stay."""
+        return self.fold(
+            lambda node, children: Tree(function(node.label), tuple(children)) if children else node
+        )
+
+    def map_words(self, function: Callable[[str], str]) -> Tree:
+        """Replace every word by `function(word)`."""
+        return self.fold(
+            lambda node, children: (
+                Tree(node.label, tuple(children))
+                if node.word is None
+                else Tree(node.label, word=function(node.word))
+            )
+        )
+
+    def unwrap_root(self) -> Tree:
+        """The tree below outer nodes with one child that are labelled "", TOP, ROOT or S1."""
+        tree = self
+        while tree.label in ROOT_LABELS and len(tree.children) == 1:
+            tree = tree.children[0]
+        return tree
+
+    @classmethod
+    def from_nltk(cls, tree: Any) -> Tree:
+        """Take over an `nltk.Tree` whose words each stand alone under a tag.
+
+        Raises:
+            ValueError: a node is empty, or holds a word beside other words or nodes.
+        """
+        stack, order = [tree], []
+        while stack:
+            node = stack.pop()
+            order.append(node)
+            if not (len(node) == 1 and isinstance(node[0], str)):
+                if not len(node) or not all(hasattr(child, "label") for child in node):
+                    raise ValueError(f"nltk node {node.label()!r} is neither one word nor a row of nodes")
+                stack.extend(reversed(node))
+        results: list[Tree] = []
+        for node in reversed(order):
+            if isinstance(node[0], str):
+                results.append(cls(str(node.label()), word=node[0]))
+            else:
+                results.append(cls(str(node.label()), tuple(results.pop() for _ in node)))
+        return results[0]
+
+    def to_nltk(self) -> Any:
+        """The same tree as an `nltk.Tree`."""
+        from nltk.tree import Tree as NltkTree
+
+        return self.fold(
+            lambda node, children: NltkTree(node.label, children if node.word is None else [node.word])
+        )
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Tree):
+            return NotImplemented
+        stack = [(self, other)]
+        while stack:
+            a, b = stack.pop()
+            if a is b:
+                continue
+            if a.label != b.label or a.word != b.word or len(a.children) != len(b.children):
+                return False
+            stack.extend(zip(a.children, b.children, strict=True))
+        return True
+
+    def __hash__(self) -> int:
+        return self.fold(lambda node, hashes: hash((node.label, node.word, *hashes)))
+
+    def __str__(self) -> str:
+        """One line of brackets.
+
+        Round brackets inside words and labels are written as -LRB- and -RRB-.
+
+        Raises:
+            ValueError: a word or label cannot stand in brackets: it holds a blank, or a word or
+                tag is empty.
+        """
+        return self._brackets(_bracket_token)
+
+    def __repr__(self) -> str:
+        return f"<Tree {self._brackets(lambda token: token)}>"
+
+    def _brackets(self, token: Callable[[str], str]) -> str:
+        pieces: list[str] = []
+        stack: list[Tree | None] = [self]
+        while stack:
+            node = stack.pop()
+            if node is None:
+                pieces.append(")")
+            elif node.word is not None:
+                pieces.append(f" ({token(node.label)} {token(node.word)})")
+            else:
+                pieces.append(f" ({token(node.label)}" if node.label else " (")
+                stack.append(None)
+                stack.extend(reversed(node.children))
+        return "".join(pieces)[1:]
+
+    def __copy__(self) -> Tree:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Tree:
+        return self
+
+    def __reduce__(self) -> tuple[Callable[..., Tree], tuple[list[tuple[str, str | int]]]]:
+        # Pickle would recurse through nested children; a flat list in pre-order does not.
+        return _unpickle, ([(n.label, len(n.children) if n.word is None else n.word) for n in self.nodes()],)
+
+
+def _unpickle(nodes: list[tuple[str, str | int]]) -> Tree:
+    """Build a tree from (label, word or number of children) in pre-order."""
+    results: list[Tree] = []
+    for label, content in reversed(nodes):
+        if isinstance(content, str):
+            results.append(Tree(label, word=content))
+        else:
+            results.append(Tree(label, tuple(results.pop() for _ in range(content))))
+    return results[0]
+
+
+@lru_cache(maxsize=1 << 16)
+def _bracket_token(text: str) -> str:
+    if not text or _BLANK.search(text):
+        raise ValueError(f"{text!r} cannot be written in brackets: it is empty or holds a blank")
+    return escape_word(text)
+
+
+def escape_word(word: str) -> str:
+    """Write round brackets as the Penn Treebank does: "(" as "-LRB-", ")" as "-RRB-"."""
+    return word.replace("(", "-LRB-").replace(")", "-RRB-")
+
+
+def unescape_word(word: str) -> str:
+    r"""Undo the escapes of the Penn Treebank: -LRB- -RRB- -LSB- -RSB- -LCB- -RCB-, "\/" and "\*"."""
+    return _ESCAPE.sub(lambda match: _UNESCAPED[match[0]], word)
+
+
+def strip_functions(label: str) -> str:
+    """Cut function tags and indices: NP-SBJ-1 and NP=2 give NP; -NONE- and -LRB- stay whole."""
+    return re.split("[-=]", label, maxsplit=1)[0] or label
+
+
+def parse_brackets(pieces: Iterable[tuple[str, str]]) -> Iterator[Tree]:
+    """Read trees in brackets from a stream of text, holding one tree at a time.
+
+    A tree may span lines and a line may hold several trees. The outermost or any other label may
+    be empty, as in "( (S ...))". Outside trees, a line that begins with "#" is a comment.
+
+    Args:
+        pieces: (where, text): lines, or parts of a long line that end between tokens. `where`,
+            such as "file:3", opens error messages and is the same for the parts of one line.
+
+    Raises:
+        ValueError: one line that opens with `where`: a bracket too many or too few, text outside
+            brackets, an empty node, or a bare word beside other words or nodes.
+    """
+    labels: list[str | None] = []  # of the open nodes; None until the label has been seen
+    contents: list[list[Tree | str]] = []
+    began = previous = ""
+    comment = False
+    for where, text in pieces:
+        if where != previous:
+            comment = not labels and text.lstrip().startswith("#")
+            previous = where
+        if comment:
+            continue
+        for tag, word, token in _TOKEN.findall(text):
+            if tag:
+                # Many trees at once share the few tags; not so the words, which have no bound.
+                node = Tree(sys.intern(tag), word=word)
+            elif token == "(":
+                if not labels:
+                    began = where
+                elif labels[-1] is None:
+                    labels[-1] = ""
+                labels.append(None)
+                contents.append([])
+                continue
+            elif not labels:
+                what = "')' without '('" if token == ")" else f"text outside brackets: {token[:20]!r}"
+                raise ValueError(f"{where}: {what}")
+            elif token != ")":
+                if labels[-1] is None:
+                    labels[-1] = sys.intern(token)
+                else:
+                    contents[-1].append(token)
+                continue
+            else:
+                node = _close(where, labels.pop(), contents.pop())
+            if not labels:
+                yield node
+                continue
+            if labels[-1] is None:
+                labels[-1] = ""
+            contents[-1].append(node)
+    if labels:
+        raise ValueError(f"{began}: the tree that begins here is not closed: {len(labels)} ')' missing")
+
+
+def _close(where: str, label: str | None, content: list[Tree | str]) -> Tree:
+    if not content:
+        what = "empty brackets" if label is None else f"node {label!r} holds neither a word nor nodes"
+        raise ValueError(f"{where}: {what}")
+    assert label is not None
+    children = tuple(item for item in content if isinstance(item, Tree))
+    if len(children) == len(content):
+        return Tree(label, children)
+    if len(content) == 1:
+        return Tree(label, word=str(content[0]))
+    bare = next(item for item in content if isinstance(item, str))
+    raise ValueError(
+        f"{where}: node {label!r} holds the bare word {bare[:20]!r} beside other words or nodes: "
+        "each word needs a tag of its own, as in (DT the)"
+    )

@@ -1,0 +1,105 @@
+"""Heat maps and learning curves."""
+
+import math
+import re
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from treeformers.drawing import heat_map_png, heat_map_svg, learning_curve_svg
+
+SVG = "{http://www.w3.org/2000/svg}"
+PRIOR = np.array([[1.0, 0.5, 0.1], [0.5, 1.0, 0.2], [0.1, 0.2, 1.0]])
+WORDS = ["the", "<dog>", "barks&"]
+
+
+def cells(svg: str) -> dict[tuple[int, int], float]:
+    """(row, column) -> opacity of the cells that are drawn."""
+    found = {}
+    for path in ElementTree.fromstring(svg).iter(f"{SVG}path"):
+        for column, row in re.findall(r"M(\d+) (\d+)h1v1h-1z", path.attrib["d"]):
+            found[int(row), int(column)] = float(path.attrib["fill-opacity"])
+    return found
+
+
+def test_heat_map_draws_each_value_once_by_its_share_of_the_largest() -> None:
+    matrix = PRIOR.copy()
+    matrix[0, 2] = 0.0
+    drawn = cells(heat_map_svg(matrix, WORDS))
+    assert set(drawn) == set(zip(*(index.tolist() for index in matrix.nonzero()), strict=True))
+    for (row, column), opacity in drawn.items():
+        assert matrix[row, column] <= opacity + 1e-9 <= matrix[row, column] + 0.041
+    half = cells(heat_map_svg(matrix, WORDS, maximum=2.0))
+    assert half[0, 0] == pytest.approx(0.52)
+    assert cells(heat_map_svg(matrix, WORDS, maximum=0.5))[0, 0] == 1.0
+    assert cells(heat_map_svg(np.zeros((3, 3)), WORDS)) == {}
+
+
+def test_heat_map_has_words_on_both_sides_and_a_title() -> None:
+    svg = heat_map_svg(PRIOR, WORDS, "Layer <1>")
+    texts = [text.text for text in ElementTree.fromstring(svg).iter(f"{SVG}text")]
+    assert [texts.count(word) for word in WORDS] == [2, 2, 2]
+    assert ElementTree.fromstring(svg).findtext(f"{SVG}title") == "Layer <1>"
+    assert svg == heat_map_svg(PRIOR, WORDS, "Layer <1>")
+
+
+@pytest.mark.parametrize(
+    ("matrix", "message"),
+    [
+        (np.ones((2, 3)), r"square matrix over 3 words, got \(2, 3\)"),
+        (np.full((3, 3), np.nan), "finite and not negative"),
+        (-PRIOR, "finite and not negative"),
+    ],
+)
+def test_heat_map_says_what_is_wrong(matrix: np.ndarray, message: str, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=message):
+        heat_map_svg(matrix, WORDS)
+    with pytest.raises(ValueError, match=message):
+        heat_map_png(matrix, WORDS, tmp_path / "map.png")
+    assert not list(tmp_path.iterdir())
+
+
+def test_heat_map_as_png(tmp_path: Path) -> None:
+    words = ["$x$", "<b>", "a_b^c"]
+    for name in ("one.png", "two.png"):
+        heat_map_png(PRIOR, words, tmp_path / name, "$ Layer 1 $")
+    one = (tmp_path / "one.png").read_bytes()
+    assert one.startswith(b"\x89PNG")
+    assert one == (tmp_path / "two.png").read_bytes()
+
+
+def test_learning_curve() -> None:
+    curves = {"training": [(1, 5.0), (2, math.nan), (3, 2.0)], "<validation>": [(1, 4.5), (3, 2.0)]}
+    svg = learning_curve_svg(curves, y_label="loss (nats)")
+    root = ElementTree.fromstring(svg)
+    drawn = [path.attrib["d"] for path in root.iter(f"{SVG}path") if path.attrib["class"] == "curve"]
+    assert [path.count("L") for path in drawn] == [1, 1]
+    texts = {text.text: text for text in root.iter(f"{SVG}text")}
+    assert {"training", "<validation>", "loss (nats)", "step"} <= set(texts)
+    apart = abs(float(texts["training"].attrib["y"]) - float(texts["<validation>"].attrib["y"]))
+    assert apart >= 14
+    assert "training ends at 2" in str(root.findtext(f"{SVG}desc"))
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    st.lists(
+        st.tuples(st.floats(-1e6, 1e6, allow_subnormal=False), st.floats(-1e6, 1e6, allow_subnormal=False)),
+        min_size=1,
+        max_size=8,
+    )
+)
+def test_learning_curve_stays_within_its_axes(points: list[tuple[float, float]]) -> None:
+    root = ElementTree.fromstring(learning_curve_svg({"a": points}))
+    (path,) = (path for path in root.iter(f"{SVG}path") if path.attrib["class"] == "curve")
+    drawn = [tuple(map(float, point.split())) for point in path.attrib["d"][1:].split("L")]
+    assert all(56 <= x <= 560 and 34 <= y <= 264 for x, y in drawn)
+
+
+def test_learning_curve_needs_a_point() -> None:
+    with pytest.raises(ValueError, match="at least one finite point"):
+        learning_curve_svg({"training": [(1, math.inf)]})

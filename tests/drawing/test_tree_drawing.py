@@ -1,0 +1,197 @@
+"""Trees as pictures, terminal text and LaTeX."""
+
+import re
+from itertools import pairwise
+from xml.etree import ElementTree
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from treeformers.drawing import tree_latex, tree_svg, tree_text
+from treeformers.trees.tree import Span, Tree
+
+SVG = "{http://www.w3.org/2000/svg}"
+LABELS = st.sampled_from(["X", "", "S", "NP", "VP", "WHADVP", "NP|<DT-NN>"])
+WORDS = st.text(min_size=1, max_size=12)
+LEAVES = st.builds(lambda tag, word: Tree(tag, word=word), st.sampled_from(["X", "NN", "PRP$"]), WORDS)
+TREES = st.recursive(
+    LEAVES, lambda trees: st.builds(Tree, LABELS, st.lists(trees, min_size=1, max_size=4)), max_leaves=12
+)
+DOG = Tree.from_brackets("(S (NP (DT the) (NN dog)) (VP (VBZ barks)))")
+
+
+def kinds(svg: str) -> list[str]:
+    """The class of each constituent, in pre-order."""
+    paths = ElementTree.fromstring(svg).iter(f"{SVG}path")
+    return [path.attrib["class"].removeprefix("branch").strip() for path in paths]
+
+
+def crosses(span: Span, other: Span) -> bool:
+    return span.start < other.start < span.end < other.end or other.start < span.start < other.end < span.end
+
+
+def chain(n_words: int) -> Tree:
+    return Tree.from_spans([f"w{i}" for i in range(n_words)], [(i, n_words) for i in range(n_words - 1)])
+
+
+@settings(deadline=None, max_examples=60)
+@given(TREES)
+def test_svg_is_xml_that_holds_every_word_on_one_line_without_overlap(tree: Tree) -> None:
+    svg = tree_svg(tree)
+    root = ElementTree.fromstring(svg)
+    words = [text for text in root.iter(f"{SVG}text") if "word" in text.attrib["class"]]
+    assert len(words) == len(tree)
+    assert len({word.attrib["y"] for word in words}) == 1
+    centers = [float(word.attrib["x"]) for word in words]
+    assert all(b - a >= 10 for a, b in pairwise(centers))
+    assert centers[-1] < float(root.attrib["width"])
+    assert len(list(root.iter(f"{SVG}path"))) == len(tree.spans())
+    assert svg == tree_svg(tree)
+
+
+def test_svg_escapes_words_labels_and_titles() -> None:
+    tree = Tree("<A&B>", (Tree("T", word='<b>&"\x00\ud800'), Tree("T", word="-LRB-")))
+    svg = tree_svg(tree, title="</title>&")
+    texts = {text.text for text in ElementTree.fromstring(svg).iter(f"{SVG}text")}
+    assert texts == {"<A&B>", '<b>&"��', "(", "T"}
+    assert "<b>" not in svg
+    assert ElementTree.fromstring(svg).findtext(f"{SVG}title") == "</title>&"
+
+
+def test_svg_leaves_out_labels_that_mean_nothing() -> None:
+    svg = tree_svg(Tree.from_spans(["a", "b", "c"], [(0, 2)]))
+    assert {text.text for text in ElementTree.fromstring(svg).iter(f"{SVG}text")} == {"a", "b", "c"}
+
+
+def test_svg_marks_agreement_with_gold() -> None:
+    words = ["a", "b", "c", "d", "e"]
+    gold = Tree.from_spans(words, [(0, 2), (2, 5)])
+    tree = Tree.from_spans(words, [(0, 5), (0, 2), (2, 5), (2, 4)])
+    assert kinds(tree_svg(tree, gold)) == ["agree", "agree", "agree", "extra"]
+    assert kinds(tree_svg(chain(5), gold)) == ["agree", "cross", "agree", "extra"]
+    assert kinds(tree_svg(tree)) == ["", "", "", ""]
+    description = ElementTree.fromstring(tree_svg(chain(5), gold)).findtext(f"{SVG}desc")
+    assert description == "Constituency tree: 5 words, 4 constituents; 2 also in the gold tree, 1 crossing it"
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.data())
+def test_marks_are_those_of_comparing_all_pairs_of_spans(data: st.DataObject) -> None:
+    tree = data.draw(TREES.filter(lambda tree: len(tree) > 1))
+    words = tree.words
+    candidates = [Span(i, j, "X") for i in range(len(words)) for j in range(i + 1, len(words) + 1)]
+    spans: list[Span] = []
+    for span in data.draw(st.permutations(candidates)):
+        if not any(crosses(span, other) for other in spans):
+            spans.append(span)
+    gold = Tree.from_spans(words, spans[: data.draw(st.integers(0, len(spans)))])
+    brackets = {(span.start, span.end) for span in gold.spans()}
+    expected = [
+        "agree"
+        if (span.start, span.end) in brackets
+        else "cross"
+        if any(crosses(span, other) for other in gold.spans())
+        else "extra"
+        for span in tree.spans()
+    ]
+    assert kinds(tree_svg(tree, gold)) == expected
+
+
+def test_gold_over_another_number_of_words_is_an_error() -> None:
+    with pytest.raises(ValueError, match="the tree has 3 words but the gold tree has 4"):
+        tree_svg(DOG, chain(4))
+
+
+def test_text_upright() -> None:
+    assert tree_text(DOG).splitlines() == [
+        "       S",
+        "    ┌──┴───┐",
+        "   NP      VP",
+        "  ┌─┴──┐   │",
+        " DT   NN  VBZ",
+        "the  dog  barks",
+    ]
+    assert tree_text(Tree.from_spans(["a", "b", "c"], [(1, 3)])).splitlines() == [
+        "┌───┐",
+        "│  ┌┴─┐",
+        "a  b  c",
+    ]
+    assert tree_text(Tree("X", word="a")) == "a"
+    assert tree_text(Tree("NN", word="a")) == "NN\n a"
+
+
+def test_text_folds_to_the_width() -> None:
+    words = [f"word{i}" for i in range(8)]
+    tree = Tree.from_spans(words, [(0, 8, "S"), (0, 2, "NP"), (2, 8)])
+    assert tree_text(tree, 30).splitlines() == [
+        "S",
+        "├╴NP",
+        "│ ├╴word0",
+        "│ └╴word1",
+        "└─┐",
+        *(f"  ├╴word{i}" for i in range(2, 7)),
+        "  └╴word7",
+    ]
+
+
+def test_text_numbers_the_depth_of_nodes_too_deep_to_indent() -> None:
+    lines = tree_text(chain(30), 20).splitlines()
+    assert len(lines) == 59
+    assert lines[-2:] == ["29⋯ w28", "29⋯ w29"]
+
+
+@settings(deadline=None, max_examples=60)
+@given(TREES, st.integers(20, 60))
+def test_text_keeps_to_the_width_and_to_one_line_a_node(tree: Tree, width: int) -> None:
+    ascii_tree = tree.fold(
+        lambda node, children: (
+            Tree(node.label, tuple(children))
+            if node.word is None
+            else Tree(node.label, word=re.sub(r"[^a-z]", "w", node.word))
+        )
+    )
+    lines = tree_text(ascii_tree, width).splitlines()
+    assert max(map(len, lines)) <= width
+    assert tree_text(tree, width) == tree_text(tree, width)
+    assert all(line == line.rstrip(" ") for line in lines)
+
+
+def test_text_aligns_wide_characters() -> None:
+    tree = Tree.from_brackets("(S (N 木) (V is) (A ひらがな))")
+    assert tree_text(tree).splitlines() == ["       S", " ┌───┬─┴──┐", " N   V    A", "木  is  ひらがな"]
+
+
+def test_text_needs_some_width() -> None:
+    with pytest.raises(ValueError, match="at least 20 columns, got 3"):
+        tree_text(DOG, 3)
+
+
+def test_latex() -> None:
+    assert tree_latex(DOG).splitlines() == [
+        r"\begin{forest}",
+        "[{S} [{NP} [{DT} [{the}, tier=word]] [{NN} [{dog}, tier=word]]] "
+        "[{VP} [{VBZ} [{barks}, tier=word]]]]",
+        r"\end{forest}",
+    ]
+    escaped = tree_latex(Tree("PRP$", word="100%_{a}~^\\#&"))
+    assert r"[{PRP\$} [{100\%\_\{a\}\textasciitilde{}\textasciicircum{}\textbackslash{}\#\&}, tier=" in escaped
+
+
+@settings(deadline=None, max_examples=60)
+@given(TREES)
+def test_latex_is_balanced(tree: Tree) -> None:
+    body = re.sub(r"\\[{}$&#_%]", "", tree_latex(tree))
+    assert body.count("{") == body.count("}")
+    assert len(re.findall(r"tier=word", body)) >= len(tree)
+    depth = 0
+    for char in body:
+        depth += {"{": 1, "}": -1}.get(char, 0)
+        assert depth >= 0
+
+
+def test_deep_trees() -> None:
+    tree = chain(3000)
+    assert len(kinds(tree_svg(tree, tree))) == 2999
+    assert len(tree_text(tree).splitlines()) == 5999
+    assert tree_latex(tree).count("tier=word") == 3000

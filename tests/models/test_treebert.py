@@ -1,0 +1,258 @@
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import torch.nn.functional as F
+from huggingface_hub.errors import StrictDataclassError
+from torch import Tensor
+
+from treeformers.attention.constituent import constituent_prior
+from treeformers.models.treebert import (
+    TreeBertConfig,
+    TreeBertForMaskedLM,
+    TreeBertForSequenceClassification,
+    TreeBertModel,
+)
+
+torch.set_num_threads(1)
+
+
+def config(**changes: Any) -> TreeBertConfig:
+    sizes = {"vocab_size": 40, "hidden_size": 16, "num_hidden_layers": 3, "num_attention_heads": 2}
+    return TreeBertConfig(**{**sizes, "intermediate_size": 32, "initializer_range": 0.3, **changes})
+
+
+def batch() -> tuple[Tensor, Tensor]:
+    ids = torch.randint(1, 40, (3, 7), generator=torch.Generator().manual_seed(1))
+    mask = torch.ones(3, 7, dtype=torch.long)
+    mask[1, 4:], mask[2, 1:] = 0, 0
+    return ids * mask, mask
+
+
+@pytest.mark.parametrize("changes", [{}, {"self_prior": 0.0}, {"prior": "none"}, {"norm": "post"}])
+def test_eager_and_fused_attention_agree(changes: dict[str, Any]) -> None:
+    ids, mask = batch()
+    fused = TreeBertModel(config(attn_implementation="sdpa", **changes)).double().eval()
+    eager = TreeBertModel(config(attn_implementation="eager", **changes)).double().eval()
+    eager.load_state_dict(fused.state_dict())
+    real = mask.bool()
+    outputs = [model(ids, mask).last_hidden_state[real] for model in (fused, eager)]
+    torch.testing.assert_close(*outputs)
+    for output in outputs:
+        output.pow(3).sum().backward()
+    for (name, a), b in zip(fused.named_parameters(), eager.parameters(), strict=True):
+        torch.testing.assert_close(a.grad, b.grad, msg=lambda text, name=name: f"{name}: {text}")
+
+
+def test_extra_outputs() -> None:
+    ids, mask = batch()
+    model = TreeBertModel(config(self_prior=0.0)).eval()
+    outputs = model(
+        ids, mask, output_links=True, output_priors=True, output_attentions=True, output_hidden_states=True
+    )
+    assert [x.shape for x in outputs.links] == [(3, 6)] * 3
+    assert [x.shape for x in outputs.attentions] == [(3, 2, 7, 7)] * 3
+    assert [x.shape for x in outputs.hidden_states] == [(3, 7, 16)] * 4
+    for links, prior, weights in zip(outputs.links, outputs.priors, outputs.attentions, strict=True):
+        torch.testing.assert_close(prior, constituent_prior(links.float(), self_prior=0.0))
+        assert (links[1, 3:] == 0).all() and (weights[1, :, :4, 4:] == 0).all()
+        assert (weights <= prior[:, None]).all()
+    for below, above in zip(outputs.links[:-1], outputs.links[1:], strict=True):
+        assert (above >= below).all()
+    bare = model(ids, mask)
+    assert bare.links is bare.priors is bare.attentions is bare.hidden_states is None
+    torch.testing.assert_close(bare.last_hidden_state[mask.bool()], outputs.last_hidden_state[mask.bool()])
+    assert isinstance(model(ids, return_dict=False), tuple)
+
+
+def test_without_prior_it_is_a_plain_pre_norm_transformer() -> None:
+    ids, mask = batch()
+    model = TreeBertModel(config(prior="none")).double().eval()
+    assert not any("constituents" in name for name in model.state_dict())
+    steps = torch.arange(7, dtype=torch.float64)[:, None] / 10000 ** (torch.arange(0, 16, 2) / 16)
+    hidden = model.embeddings(ids) * 4
+    hidden[..., 0::2] += steps.sin()
+    hidden[..., 1::2] += steps.cos()
+    for layer in model.layers:
+        split = layer.attention.query_key_value(layer.attention_norm(hidden)).chunk(3, -1)
+        q, k, v = (x.unflatten(-1, (2, 8)).transpose(1, 2) for x in split)
+        scores = (q @ k.mT / math.sqrt(8)).masked_fill(mask[:, None, None] == 0, -math.inf)
+        hidden = hidden + layer.attention.output((scores.softmax(-1) @ v).transpose(1, 2).flatten(2))
+        up, activation, down = layer.feed_forward
+        assert activation(torch.ones(1)) == F.gelu(torch.ones(1))
+        hidden = hidden + down(F.gelu(up(layer.feed_forward_norm(hidden))))
+    expected = model.norm(hidden)[mask.bool()]
+    # The table of sinusoids is made in float32.
+    torch.testing.assert_close(
+        model(ids, mask).last_hidden_state[mask.bool()], expected, rtol=1e-5, atol=1e-5
+    )
+
+
+def test_certain_links_give_the_plain_transformer() -> None:
+    ids, mask = batch()
+    tree, plain = TreeBertModel(config()).eval(), TreeBertModel(config(prior="none")).eval()
+    plain.load_state_dict({n: p for n, p in tree.state_dict().items() if "constituents" not in n})
+    assert not torch.allclose(tree(ids).last_hidden_state, plain(ids).last_hidden_state, atol=1e-3)
+    words = torch.zeros_like(ids)
+    one_word = TreeBertModel(config(link_level="word")).eval()
+    one_word.load_state_dict(tree.state_dict())
+    torch.testing.assert_close(
+        one_word(ids, mask, words).last_hidden_state[mask.bool()],
+        plain(ids, mask).last_hidden_state[mask.bool()],
+    )
+
+
+def test_links_between_words() -> None:
+    ids, mask = batch()
+    word_ids = torch.tensor([[-1, 0, 0, 1, 2, 2, -1], [-1, 0, 0, -1, -1, -1, -1], [-1] * 7])
+    model = TreeBertModel(config(link_level="word")).eval()
+    outputs = model(ids, mask, word_ids, output_links=True)
+    within = torch.tensor([False, True, False, False, True, False])
+    for links in outputs.links:
+        assert (links[0] == 1).tolist() == within.tolist()
+        assert (links[1, :3] == 1)[1] and (links[1, 3:] == 0).all() and (links[2] == 0).all()
+    with pytest.raises(ValueError, match="word_ids are missing"):
+        model(ids, mask)
+    single = model(ids, mask, torch.arange(7).expand(3, 7), output_links=True)
+    by_token = TreeBertModel(config()).eval()
+    by_token.load_state_dict(model.state_dict())
+    for a, b in zip(single.links, by_token(ids, mask, output_links=True).links, strict=True):
+        torch.testing.assert_close(a, b)
+
+
+def test_words_are_the_mean_of_their_tokens() -> None:
+    from treeformers.models.treebert import _Words
+
+    hidden = torch.arange(12.0).view(2, 6, 1)
+    words = _Words.from_word_ids(torch.tensor([[-1, 0, 0, 0, 1, -1], [0, 1, 1, -1, -1, -1]]), None)
+    assert words.pool(hidden)[..., 0].tolist() == [[0, 2, 4, 5, 0], [6, 7.5, 9, 10, 11]]
+    assert words.mask.tolist() == [[True] * 4 + [False], [True] * 5]
+
+
+@pytest.mark.parametrize("sparse", [True, False])
+def test_masked_language_model_loss(sparse: bool) -> None:
+    ids, mask = batch()
+    model = TreeBertForMaskedLM(config(sparse_prediction=sparse)).eval()
+    labels = torch.full_like(ids, -100)
+    labels[0, 2], labels[1, 1], labels[0, 5] = 7, 3, 9
+    full = model(ids, mask).logits
+    assert full.shape == (3, 7, 40)
+    outputs = model(ids, mask, labels=labels)
+    expected = F.cross_entropy(full[labels != -100], labels[labels != -100])
+    torch.testing.assert_close(outputs.loss, expected)
+    torch.testing.assert_close(model(ids, mask, labels=labels, num_items_in_batch=6).loss, expected / 2)
+    torch.testing.assert_close(outputs.logits, full[labels != -100] if sparse else full)
+    nothing = model(ids, mask, labels=torch.full_like(ids, -100)).loss
+    nothing.backward()
+    assert nothing.item() == 0 and all(p.grad is None or p.grad.isfinite().all() for p in model.parameters())
+
+
+@pytest.mark.parametrize("changes", [{}, {"prior": "none"}, {"tie_word_embeddings": False, "norm": "post"}])
+def test_save_and_load(tmp_path: Path, changes: dict[str, Any]) -> None:
+    ids, mask = batch()
+    model = TreeBertForMaskedLM(config(position_embedding_type="learned", **changes)).eval()
+    tied = model.decoder.weight is model.treebert.embeddings.weight
+    assert tied == changes.get("tie_word_embeddings", True)
+    model.save_pretrained(tmp_path)
+    assert (tmp_path / "model.safetensors").exists()
+    loaded = TreeBertForMaskedLM.from_pretrained(tmp_path)
+    assert torch.equal(loaded(ids, mask).logits, model(ids, mask).logits)
+    encoder = TreeBertModel.from_pretrained(tmp_path)
+    assert torch.equal(encoder(ids, mask).last_hidden_state, model.treebert(ids, mask).last_hidden_state)
+    classifier = TreeBertForSequenceClassification.from_pretrained(tmp_path, num_labels=3)
+    assert classifier(ids, mask, labels=torch.tensor([0, 1, 2])).loss.isfinite()
+
+
+def test_fresh_weights_have_their_own_initialisation(tmp_path: Path) -> None:
+    """transformers skips containers of foreign code when it initialises, so the projections are a class."""
+    model = TreeBertModel(config(hidden_size=128))
+    assert model.layers[0].constituents.query.weight.std().item() == pytest.approx((1 / 128) ** 0.5, rel=0.1)
+    assert model.layers[0].attention.output.weight.std().item() == pytest.approx(0.3, rel=0.1)
+    assert (model.embeddings.weight[0] == 0).all()
+
+
+def test_auto_classes_in_a_fresh_process(tmp_path: Path) -> None:
+    TreeBertForMaskedLM(config()).save_pretrained(tmp_path)
+    code = (
+        "import treeformers.models, transformers as t\n"
+        f"for kind in (t.AutoModel, t.AutoModelForMaskedLM, t.AutoModelForSequenceClassification):\n"
+        f"    print(type(kind.from_pretrained({str(tmp_path)!r})).__name__)"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    names = ["TreeBertModel", "TreeBertForMaskedLM", "TreeBertForSequenceClassification"]
+    assert run.stdout.split() == names
+
+
+@pytest.mark.parametrize("reentrant", [True, False])
+@pytest.mark.parametrize("level", ["token", "word"])
+def test_gradient_checkpointing(level: str, reentrant: bool) -> None:
+    ids, mask = batch()
+    model = TreeBertForMaskedLM(config(link_level=level)).train()
+    words = torch.arange(7).expand(3, 7) // 2
+
+    def gradients() -> list[Tensor]:
+        torch.manual_seed(5)
+        model.zero_grad()
+        model(ids, mask, words, labels=ids.masked_fill(mask == 0, -100)).loss.backward()
+        return [p.grad.clone() for p in model.parameters()]
+
+    plain = gradients()
+    model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": reentrant})
+    for a, b in zip(plain, gradients(), strict=True):
+        torch.testing.assert_close(a, b)
+
+
+@pytest.mark.parametrize("labels", [1, 3])
+def test_classification_learns(labels: int) -> None:
+    ids, mask = batch()
+    torch.manual_seed(0)
+    model = TreeBertForSequenceClassification(config(num_labels=labels, hidden_dropout_prob=0.0))
+    gold = torch.tensor([0.0, 1.0, 2.0]) if labels == 1 else torch.tensor([0, 1, 2])
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
+    losses = []
+    for _ in range(30):
+        output = model(ids, mask, labels=gold)
+        output.loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        losses.append(output.loss.item())
+    assert output.logits.shape == (3, labels) and losses[-1] < 0.1 * losses[0]
+
+
+def test_bfloat16_autocast_trains() -> None:
+    ids, mask = batch()
+    model = TreeBertForMaskedLM(config(num_hidden_layers=10)).train()
+    with torch.autocast("cpu", torch.bfloat16):
+        outputs = model(ids, mask, labels=ids.masked_fill(mask == 0, -100), output_links=True)
+    outputs.loss.backward()
+    assert all(p.grad is not None and p.grad.isfinite().all() for p in model.parameters())
+    assert (outputs.links[-1][0] < 1).any()
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"hidden_size": 15}, "multiple of num_attention_heads"),
+        ({"hidden_size": "x"}, "hidden_size"),
+        ({"prior": "inside"}, "prior"),
+        ({"link_level": "phrase"}, "link_level"),
+    ],
+)
+def test_bad_configurations(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(StrictDataclassError, match=message):
+        config(**changes)
+
+
+def test_bad_inputs() -> None:
+    ids, _ = batch()
+    model = TreeBertModel(config(position_embedding_type="learned", max_position_embeddings=5))
+    with pytest.raises(ValueError, match="7 tokens given, but max_position_embeddings is 5"):
+        model(ids)
+    with pytest.raises(ValueError, match="exactly one of input_ids and inputs_embeds"):
+        model()
