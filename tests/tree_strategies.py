@@ -12,13 +12,14 @@ from treeformers.trees.tree import DependencyTree, Tree
 tokens = st.text(
     st.characters(exclude_categories=["Cs"], exclude_characters=" \t\r\n\f\v()"), min_size=1, max_size=6
 )
+bracket_labels = tokens | st.just("")
 any_text = st.text(st.characters(exclude_categories=["Cs"]), max_size=6)
 
 
 def trees(
     words: st.SearchStrategy[str] = tokens,
     tags: st.SearchStrategy[str] = tokens,
-    labels: st.SearchStrategy[str] = tokens | st.just(""),
+    labels: st.SearchStrategy[str] = bracket_labels,
     max_leaves: int = 12,
 ) -> st.SearchStrategy[Tree]:
     """Random trees, unary chains and single leaves among them."""

@@ -181,29 +181,31 @@ class Inducer:
         All tokens of a word are masked together and their log-probabilities summed. Words that the
         vocabulary does not have are left out: nothing could predict them.
         """
-        masked: list[tuple[list[int], list[int]]] = []
+        masked: list[tuple[list[int], list[int], list[int]]] = []  # tokens, their words, places to mask
         for words in _split(sentences):
             batch, ids = self._encode([words])
             tokens = batch["input_ids"][0].tolist()
             for word in range(len(words)):
                 places = np.flatnonzero(ids[0] == word).tolist()
                 if all(tokens[place] != self.tokenizer.unk_token_id for place in places):
-                    masked.append((tokens, places))
+                    masked.append((tokens, ids[0].tolist(), places))
         masked.sort(key=lambda case: len(case[0]))
         device = self.model.device
         for start in range(0, len(masked), batch_size):
             cases = masked[start : start + batch_size]
-            width = max(len(tokens) for tokens, _ in cases)
+            width = max(len(tokens) for tokens, *_ in cases)
             inputs = torch.full((len(cases), width), int(self.tokenizer.pad_token_id))
             labels = torch.full_like(inputs, -100)
-            for row, (tokens, places) in enumerate(cases):
+            word_ids = torch.full_like(inputs, -1)
+            for row, (tokens, index, places) in enumerate(cases):
                 inputs[row, : len(tokens)] = torch.tensor(tokens)
+                word_ids[row, : len(tokens)] = torch.tensor(index)
                 labels[row, places] = inputs[row, places]
                 inputs[row, places] = int(self.tokenizer.mask_token_id)
             attention = inputs != self.tokenizer.pad_token_id
             batch = {"input_ids": inputs.to(device), "attention_mask": attention.to(device)}
             if self.model.config.link_level == "word":
-                raise ValueError("pseudo-perplexity of a model with links between words is not defined here")
+                batch["word_ids"] = word_ids.to(device)
             with torch.inference_mode():
                 hidden = self.model.treebert(**batch).last_hidden_state
                 chosen = (labels != -100).to(device)
@@ -254,20 +256,23 @@ def read_trees(
     Raises:
         ValueError: a layer that is not there.
     """
-    layers = len(links[0]) if len(links) else 1
-    for name, layer in (("layer", readout.layer), ("min_layer", readout.min_layer)):
-        if not -layers <= layer < layers:
-            raise ValueError(f"{name} {layer} is not a layer: expected {-layers} to {layers - 1}")
     return [_read_tree(link, words, readout) for link, words in zip(links, sentences, strict=True)]
 
 
 def _read_tree(links: NDArray[np.float64], words: Sequence[str], readout: Readout) -> Tree:
-    lowest = readout.min_layer % len(links)
     if readout.method == "layers":
-        return build_tree(links, words, lowest, readout.threshold, algorithm=readout.algorithm)
+        return build_tree(
+            links,
+            words,
+            min(readout.min_layer, len(links) - 1),
+            readout.threshold,
+            algorithm=readout.algorithm,
+        )
+    if not -len(links) <= readout.layer < len(links):
+        raise ValueError(f"layer {readout.layer} is not a layer: expected {-len(links)} to {len(links) - 1}")
     if readout.method == "blocks":
         if len(words) <= LONGEST_BLOCKS:
-            return best_tree(links, words, lowest)
+            return best_tree(links, words, readout.layer, readout.right_bias)
         logger.warning("a sentence of %d words is split greedily: the best tree takes too long", len(words))
     return split_greedily(links[readout.layer], words)
 

@@ -123,37 +123,47 @@ def split_greedily(link: ArrayLike, words: Sequence[str], tags: Sequence[str] | 
 
 
 def best_tree(
-    links: ArrayLike, words: Sequence[str], min_layer: int = 2, tags: Sequence[str] | None = None
+    links: ArrayLike,
+    words: Sequence[str],
+    layer: int = -1,
+    right_bias: float = 0.0,
+    tags: Sequence[str] | None = None,
 ) -> Tree:
-    """Read the binary tree that agrees best with all layers from `min_layer` up.
+    """Read the most probable binary tree from the links of one layer.
 
-    Ours, not in the paper. With the links of a layer taken as independent events, a span is one
-    whole block of linked words with the product of the links inside (Eq. 3) and of the complements
-    of the two at its borders. The tree has the highest expected number of spans that are blocks,
-    summed over the layers, by `cky`: no threshold, and no early mistake that binds later splits.
+    Ours, not in the paper. With links as independent events, a span is one whole block of linked
+    words with the product of the links inside (Eq. 3) and of the complements of the two at its
+    borders; beyond the sentence nothing is linked. The tree has the highest product over its
+    spans, by `cky`: no threshold, and no early mistake that binds later splits.
+
+    Links say little where they are all alike, as between clauses. `right_bias` says what to do
+    there: by how much, in nats, a constituent is more probably the right part of its parent than
+    the left one. It is positive for languages whose heads come first, as in English, negative
+    where they come last, and 0 takes no side.
 
     Args:
         links: (L, T-1) probabilities of one sentence, lowest layer first.
         words: the T words.
-        min_layer: lowest layer used, counted from 0.
+        layer: the layer to read; negative ones count from the top.
+        right_bias: log-odds of right against left constituents.
         tags: one tag a word.
 
     Raises:
         ValueError: links of another shape or not numbers, or no such layer.
     """
     array = _link_array(links, words, ndim=2)
-    _check_layer(min_layer, array)
-    n_words = len(words)
-    scores = np.zeros((n_words, n_words + 1))
-    for link in array[min_layer:]:
-        sums = np.concatenate([[0.0], np.log(link.clip(1e-12, 1.0)).cumsum()])  # (T,) of Eq. 4
-        cut = np.concatenate([[1.0], 1 - link, [1.0]])  # (T+1,) no link at this border
-        inside = np.exp(np.minimum(sums[None, :] - sums[:, None], 0.0))  # (T, T) first and last word
-        scores[:, 1:] += inside * cut[:-1, None] * cut[None, 1:]
-    return _tree(words, cky(scores), tags)
+    if not -len(array) <= layer < len(array):
+        raise ValueError(f"layer {layer} is not a layer: expected {-len(array)} to {len(array) - 1}")
+    link = array[layer].clip(1e-12, 1 - 1e-12)
+    sums = np.concatenate([[0.0], np.log(link).cumsum()])  # (T,) of Eq. 4
+    cut = np.concatenate([[0.0], np.log1p(-link), [0.0]])  # (T+1,) no link at this border
+    scores = np.zeros((len(words), len(words) + 1))
+    # (T, T) first and last word
+    scores[:, 1:] = np.minimum(sums[None, :] - sums[:, None], 0.0) + cut[:-1, None] + cut[None, 1:]
+    return _tree(words, cky(scores, right_bias), tags)
 
 
-def cky(scores: ArrayLike) -> list[tuple[int, int]]:
+def cky(scores: ArrayLike, right_bias: float = 0.0) -> list[tuple[int, int]]:
     """The spans of the binary tree with the highest sum of span scores.
 
     O(T^3) time and O(T^2) memory, vectorised by span width. Of equal splits the leftmost is taken.
@@ -161,6 +171,8 @@ def cky(scores: ArrayLike) -> list[tuple[int, int]]:
     Args:
         scores: (T, T+1) array; scores[start, end] is the score of the half-open span. Only entries
             of at least two words matter.
+        right_bias: added for every span of at least two words that is the right part of its
+            parent; negative, its opposite is added for every one that is the left part.
 
     Returns:
         The T - 1 spans of at least two words, in pre-order; none for one word.
@@ -175,9 +187,13 @@ def cky(scores: ArrayLike) -> list[tuple[int, int]]:
     from_start = np.zeros((n_words + 1, n_words + 1))  # best sum by first word and width
     to_end = np.zeros((n_words + 1, n_words + 1))  # the same by end and width
     split = np.zeros((n_words, n_words + 1), dtype=np.int32)  # width of the left part
+    bonus = np.full(n_words + 1, abs(right_bias))  # by width of the part on the favoured side
+    bonus[:2] = 0.0
     for width in range(2, n_words + 1):
         starts = np.arange(n_words - width + 1)
         sums = from_start[: len(starts), 1:width] + to_end[width:, width - 1 : 0 : -1]
+        if right_bias:
+            sums += bonus[width - 1 : 0 : -1] if right_bias > 0 else bonus[1:width]
         choice = sums.argmax(axis=1)
         best = sums[starts, choice] + array[starts, starts + width]
         from_start[: len(starts), width] = best
@@ -266,17 +282,20 @@ def summarise_structure(trees: Iterable[Tree]) -> Structure:
     Raises:
         ValueError: no trees.
     """
-    lengths, counts = [], []
+    sentences = spans = longer = flat = 0
     for tree in trees:
-        lengths.append(len(tree))
-        counts.append(len(_constituents(tree, lengths[-1])))
-    if not counts:
+        n_words = len(tree)
+        count = len(_constituents(tree, n_words))
+        sentences += 1
+        spans += count
+        longer += n_words > 2
+        flat += n_words > 2 and not count
+    if not sentences:
         raise ValueError("no trees to summarise")
-    flat = [not count for count, length in zip(counts, lengths, strict=True) if length > 2]
     return Structure(
-        sentences=len(counts),
-        spans_per_sentence=sum(counts) / len(counts),
-        flat_share=100 * sum(flat) / len(flat) if flat else 0.0,
+        sentences=sentences,
+        spans_per_sentence=spans / sentences,
+        flat_share=100 * flat / longer if longer else 0.0,
     )
 
 

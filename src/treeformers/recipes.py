@@ -1,7 +1,8 @@
 """An experiment as data: a TOML file, checked key by key, to a frozen `Recipe`.
 
 The sections stand at the top of the file with the sizes of the paper; the tables `[small.*]` and
-`[smoke.*]` overlay them at those scales.
+`[smoke.*]` overlay them at those scales. A file that begins with `base = "other.toml"` is that recipe of
+the same folder but for the keys it sets itself; title, tables and published figures are not handed on.
 """
 
 from __future__ import annotations
@@ -103,15 +104,17 @@ class Readout:
 
     Attributes:
         method: "blocks" is `best_tree`, "layers" is `build_tree`, "layer" is `split_greedily`.
-        layer: of the method "layer"; negative ones count from the top.
-        min_layer: of the other two; negative ones count from the top.
+        layer: of "blocks" and "layer"; negative ones count from the top.
+        right_bias: of "blocks".
+        min_layer: of "layers".
         threshold: of "layers".
         algorithm: of "layers".
     """
 
     method: Literal["blocks", "layers", "layer"] = "blocks"
     layer: int = -1
-    min_layer: int = -1
+    right_bias: float = 0.0
+    min_layer: int = 2
     threshold: float = 0.8
     algorithm: Literal["paper", "released"] = "paper"
 
@@ -152,34 +155,27 @@ class Recipe:
             overrides: "section.key=value" each, applied last.
 
         Raises:
-            FileNotFoundError: no such file.
+            FileNotFoundError: no such file, or no such base.
             ValueError: not TOML, an unknown key or a value of a wrong type; names file and line.
         """
         path = Path(path)
-        if not path.is_file():
-            raise FileNotFoundError(f"{path}: no such recipe")
-        try:
-            text = path.read_text(encoding="utf-8")
-            table = tomllib.loads(text)
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise ValueError(f"{path}: not a TOML file: {error}") from None
+        table, where = _read(path)
         if scale not in SCALES:
             raise ValueError(f"unknown scale {scale!r}: expected one of {', '.join(SCALES)}")
         overlays = {name: table.pop(name, {}) for name in SCALES if name != "paper"}
-        where = _Where(str(path), text)
         for name, overlay in overlays.items():
             if name != scale:  # checked too: a mistake shows at whatever scale the file is read
                 _build(cls, _merge(table, overlay), where)
         merged = _merge(table, overlays.get(scale, {}))
         for override in overrides:
             merged = _merge(merged, _parse_override(override))
-            where = _Where(f"{path} with {override}", text)
+            where = _Where(((f"{path} with {override}", ""), *where.sources))
         return _build(cls, merged | {"scale": scale}, where)
 
     @classmethod
     def from_dict(cls, table: Mapping[str, Any], where: str = "recipe") -> Self:
         """The recipe of `to_dict`. Raises ValueError as `load` does."""
-        return _build(cls, dict(table), _Where(where, ""))
+        return _build(cls, dict(table), _Where(((where, ""),)))
 
     def to_dict(self) -> dict[str, Any]:
         """All fields, as JSON can hold them."""
@@ -188,16 +184,36 @@ class Recipe:
 
 @dataclass(frozen=True)
 class _Where:
-    """The place to name in an error."""
+    """The place to name in an error: of a key set in several files, the first of them."""
 
-    name: str
-    text: str
+    sources: tuple[tuple[str, str], ...]  # names and texts
 
     def __call__(self, key: str) -> str:
-        for number, line in enumerate(self.text.splitlines(), start=1):
-            if re.match(rf"\s*(\[.*\b)?{re.escape(key)}\s*[=\]]", line):
-                return f"{self.name}:{number}"
-        return self.name
+        for name, text in self.sources:
+            for number, line in enumerate(text.splitlines(), start=1):
+                if re.match(rf"\s*(\[.*\b)?{re.escape(key)}\s*[=\]]", line):
+                    return f"{name}:{number}"
+        return self.sources[0][0]
+
+
+def _read(path: Path, above: tuple[Path, ...] = ()) -> tuple[dict[str, Any], _Where]:
+    """The table of a recipe file with its base merged in."""
+    if not path.is_file():
+        raise FileNotFoundError(f"{path}: no such recipe" + (f", the base of {above[-1]}" if above else ""))
+    try:
+        text = path.read_text(encoding="utf-8")
+        table = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path}: not a TOML file: {error}") from None
+    where = _Where(((str(path), text),))
+    if "base" not in table:
+        return table, where
+    base = path.parent / _typed(str, table.pop("base"), f"{where('base')}: base")
+    if base in (*above, path):
+        raise ValueError(f"{where('base')}: {base} is based on this file")
+    below, base_where = _read(base, (*above, path))
+    inherited = {key: value for key, value in below.items() if key not in ("title", "tables", "published")}
+    return _merge(inherited, table), _Where(where.sources + base_where.sources)
 
 
 def _merge(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:

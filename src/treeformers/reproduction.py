@@ -11,16 +11,19 @@ import os
 import platform
 import subprocess
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from statistics import fmean, pstdev
 from typing import Any
 
+from treeformers import __version__
 from treeformers.induction import average_trees, summarise_structure, trivial_tree
-from treeformers.metrics import binary_upper_bound, perplexity, unlabeled_f1
+from treeformers.metrics import UnlabeledScore, binary_upper_bound, perplexity, unlabeled_f1
 from treeformers.recipes import Readout, Recipe, Scale
 from treeformers.trees.tree import Tree
 
@@ -28,6 +31,7 @@ logger = logging.getLogger(__name__)
 
 TRIVIAL = ("random", "left", "balanced", "right")
 SHORT = 10  # words of a sentence of WSJ-10
+FROM = 3  # words of a sentence that can be wrong
 LABELS = ("NP", "VP", "PP", "ADJP", "SBAR", "ADVP")  # the columns of Table 3
 PERPLEXITY_SENTENCES = 500
 
@@ -43,23 +47,18 @@ def environment() -> dict[str, Any]:
         "device": ", ".join(devices) or f"{torch.cpu.get_capabilities().get('cpu_name', 'CPU')} (CPU)",
         "cores": os.cpu_count(),
         "threads": torch.get_num_threads(),
-        **{
-            name: version(name)
-            for name in ("treeformers", "torch", "transformers", "tokenizers", "accelerate")
-        },
+        "treeformers": __version__,
+        **{name: version(name) for name in ("torch", "transformers", "tokenizers", "accelerate")},
     }
 
 
 def score_trees(gold: Sequence[Tree], predicted: Sequence[Tree]) -> dict[str, Any]:
     """All unlabelled figures of one set of trees, with the signature of the score."""
     score = unlabeled_f1(gold, predicted)
-    short = [tree for tree in gold if len(tree) <= SHORT]
     return {
         "sentence_f1": score.sentence_f1,
         "corpus_f1": score.corpus_f1,
-        f"sentence_f1_{SHORT}": unlabeled_f1(gold, predicted, max_length=SHORT).sentence_f1
-        if short
-        else None,
+        **_f1_by_length(partial(unlabeled_f1, gold, predicted)),
         "recall_by_label": {
             label: score.recall_by_label[label] for label in LABELS if label in score.recall_by_label
         },
@@ -78,16 +77,15 @@ def score_baselines(gold: Sequence[Tree], seeds: Iterable[int] = range(1, 6)) ->
             score_trees(gold, [trivial_tree(tree.words, kind, f"{seed} {n}") for n, tree in enumerate(gold)])  # type: ignore[arg-type]
             for seed in (seeds if kind == "random" else (1,))
         ]
-        best = max(run["sentence_f1"] for run in runs)
-        rows[kind] = {
-            **runs[0],
-            "sentence_f1": fmean(run["sentence_f1"] for run in runs),
-            "sentence_f1_max": best,
-        }
+        summary = summarise(runs)
+        rows[kind] = runs[0] | {name: figures["mean"] for name, figures in summary.items()}
+        rows[kind]["sentence_f1_max"] = summary["sentence_f1"]["max"]
     upper = binary_upper_bound(gold)
-    rows["best binary"] = {"sentence_f1": upper.sentence_f1, "corpus_f1": upper.corpus_f1}
-    if any(len(tree) <= SHORT for tree in gold):
-        rows["best binary"][f"sentence_f1_{SHORT}"] = binary_upper_bound(gold, max_length=SHORT).sentence_f1
+    rows["best binary"] = {
+        "sentence_f1": upper.sentence_f1,
+        "corpus_f1": upper.corpus_f1,
+        **_f1_by_length(partial(binary_upper_bound, gold)),
+    }
     return rows
 
 
@@ -132,6 +130,7 @@ def score_inducer(
     )  # Algorithm 1 with the paper's m and threshold
     figures["by_readout"] = {
         "blocks": f1(Readout(method="blocks")),
+        "blocks, right bias 1": f1(Readout(method="blocks", right_bias=1.0)),
         "layers": f1(printed),
         "layers, released": f1(replace(printed, algorithm="released")),
     }
@@ -169,16 +168,22 @@ def run_recipe(
 
 
 def collect(recipe: Recipe, models: Sequence[Path], fits: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Score trained models of one recipe, each alone and their averaged trees."""
+    """Score trained models of one recipe, each alone and their averaged trees.
+
+    The pseudo-perplexity is that of the first sentences of the test part, which a recipe that trains on
+    all parts has read; of the grammar it is that of the gold sentences.
+    """
     from treeformers.training import read_gold, read_text
 
     gold = read_gold(recipe.data) if recipe.data.gold else []
-    test = replace(recipe.data, splits=("test",), sentences=0)
-    held_out = read_text(test)[:PERPLEXITY_SENTENCES] if recipe.data.text not in ("grammar",) else []
+    if recipe.data.text == "grammar":
+        held_out = [" ".join(tree.words) for tree in gold]
+    else:
+        held_out = read_text(replace(recipe.data, splits=("test",), sentences=0))
     seeds: list[dict[str, Any]] = []
     forests: list[list[Tree]] = []
     for folder, fit in zip(models, fits, strict=True):
-        figures, trees = score_inducer(folder, gold, held_out)
+        figures, trees = score_inducer(folder, gold, held_out[:PERPLEXITY_SENTENCES])
         seeds.append({**fit, **figures})
         forests += [trees] if trees else []
     result: dict[str, Any] = {
@@ -203,8 +208,8 @@ def summarise(seeds: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, float]]
     """Mean, maximum and standard deviation over the seeds of every figure that is a number."""
     summary = {}
     for name in seeds[0]:
-        values = [seed.get(name) for seed in seeds]
-        if all(isinstance(value, float) for value in values):
+        values = [value for seed in seeds if isinstance(value := seed.get(name), float)]
+        if len(values) == len(seeds):
             summary[name] = {"mean": fmean(values), "max": max(values), "sd": pstdev(values)}
     return summary
 
@@ -274,18 +279,39 @@ def write_json(path: Path, content: Any) -> None:
 def _train_once(recipe: Recipe, seed: int, folder: Path, progress: bool) -> dict[str, Any]:
     from treeformers.training import train_inducer
 
-    done = folder / "fit.json"
+    done, key = folder / "fit.json", _training(recipe)
     if done.is_file():
         stored = json.loads(done.read_text(encoding="utf-8"))
-        if stored["recipe"] == json.loads(json.dumps(replace(recipe, readout=Readout()).to_dict())):
+        if stored["training"] == key:
             return dict(stored["fit"])
-    fit = asdict(
-        train_inducer(recipe, folder, seed, resume=(folder / "checkpoints").is_dir(), progress=progress)
-    )
+    resume = (folder / "checkpoints").is_dir()
+    fit = asdict(train_inducer(recipe, folder, seed, resume=resume, progress=progress))
     curve = [entry for entry in fit.pop("history") if "eval_loss" in entry]
     fit["validation_curve"] = [[entry["step"], entry["eval_loss"]] for entry in curve]
-    write_json(done, {"recipe": replace(recipe, readout=Readout()).to_dict(), "fit": fit})
+    write_json(done, {"training": key, "fit": fit})
     return fit
+
+
+def _training(recipe: Recipe) -> dict[str, Any]:
+    """What of a recipe the weights of one seed depend on."""
+    parts = {"data": asdict(recipe.data), "model": recipe.model, "train": asdict(recipe.train)}
+    for name in ("gold", "gold_splits", "gold_sentences", "root"):
+        del parts["data"][name]
+    del parts["train"]["seeds"]
+    return dict(json.loads(json.dumps(parts)))
+
+
+def _f1_by_length(score: Callable[..., UnlabeledScore]) -> dict[str, float | None]:
+    """The F1 of short sentences, and of those that are not right by definition; None if there are none."""
+    limits = {
+        f"sentence_f1_{SHORT}": {"max_length": SHORT},
+        f"sentence_f1_from_{FROM}": {"min_length": FROM},
+    }
+    figures: dict[str, float | None] = dict.fromkeys(limits)
+    for name, limit in limits.items():
+        with suppress(ValueError):  # the trees were scored before: only that nothing is left
+            figures[name] = score(**limit).sentence_f1
+    return figures
 
 
 def _rounded(content: Any) -> Any:

@@ -42,7 +42,7 @@ from transformers.utils.logging import disable_progress_bar
 from treeformers.data import corpora, grammar, text
 from treeformers.models.treebert import TreeBertConfig, TreeBertForMaskedLM
 from treeformers.recipes import Data, Recipe, Train
-from treeformers.trees.punctuation import strip_punctuation
+from treeformers.trees.punctuation import is_word
 from treeformers.trees.tree import Tree
 
 logger = logging.getLogger(__name__)
@@ -84,7 +84,7 @@ class TokenBatchSampler(BatchSampler):
         seed: of the order; None keeps the batches in order of length.
     """
 
-    batch_size = None  # what accelerate asks: batches differ in size
+    batch_size = None  # type: ignore[assignment]  # what accelerate asks: batches differ in size
     drop_last = True  # over several processes, an incomplete round
 
     def __init__(self, lengths: Sequence[int], tokens: int, seed: int | None = None) -> None:
@@ -129,7 +129,8 @@ class MuonWithAdam(torch.optim.Optimizer):
 
     def __init__(self, model: nn.Module, recipe: Train) -> None:
         embeddings = {id(p) for m in model.modules() if isinstance(m, nn.Embedding) for p in m.parameters()}
-        matrices, others = [], []
+        matrices: list[nn.Parameter] = []
+        others: list[nn.Parameter] = []
         for parameter in model.parameters():
             inner = (
                 recipe.matrix_learning_rate > 0 and parameter.ndim == 2 and id(parameter) not in embeddings
@@ -192,8 +193,12 @@ class _Progress(TrainerCallback):
         self, args: Any, state: Any, control: Any, logs: dict[str, float] | None = None, **kwargs: Any
     ) -> None:
         if state.is_world_process_zero and not self.bar.finished:
-            self.losses |= {name: value for name, value in (logs or {}).items() if name in ("loss", "eval_loss")}
-            shown = " ".join(f"{name.replace('eval_', 'held-out ')} {self.losses[name]:.3f}" for name in self.losses)
+            self.losses |= {
+                name: value for name, value in (logs or {}).items() if name in ("loss", "eval_loss")
+            }
+            shown = " ".join(
+                f"{name.replace('eval_', 'held-out ')} {self.losses[name]:.3f}" for name in self.losses
+            )
             self.bar.update(self.task, description=f"training {shown}")
 
     def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
@@ -211,13 +216,17 @@ class _Trainer(Trainer):
     def _loader(self, features: Features, collator: Any, seed: int | None) -> DataLoader[Any]:
         lengths = [len(feature["input_ids"]) for feature in features]
         sampler = TokenBatchSampler(lengths, self.recipe.tokens_per_batch, seed)
-        loader: Any = DataLoader(features, batch_sampler=sampler, collate_fn=collator)  # type: ignore[arg-type]
-        return self.accelerator.prepare(loader)  # type: ignore[no-any-return]
+        return DataLoader(features, batch_sampler=sampler, collate_fn=collator)  # type: ignore[arg-type]
 
     def get_train_dataloader(self) -> DataLoader[Any]:
-        return self._loader(self.train_dataset, self.data_collator, self.args.seed)  # type: ignore[arg-type]
+        features: Any = self.train_dataset
+        loader: DataLoader[Any] = self.accelerator.prepare(
+            self._loader(features, self.data_collator, self.args.seed)
+        )
+        return loader
 
     def get_eval_dataloader(self, eval_dataset: Any = None) -> DataLoader[Any]:
+        """All of it for every process: shared out, batches would be missing from the loss."""
         return self._loader(
             self.eval_dataset if eval_dataset is None else eval_dataset, self.held_out_collator, None
         )
@@ -286,6 +295,7 @@ def fit(
         log_level="error",
         dataloader_pin_memory=cuda,
         remove_unused_columns=False,
+        ddp_find_unused_parameters=False,
         accelerator_config={"even_batches": False, "use_seedable_sampler": False},
     )
     trainer = _Trainer(
@@ -342,9 +352,10 @@ def train_inducer(
     seed = recipe.train.seeds[0] if seed is None else seed
     run = {"recipe": recipe.to_dict(), "seed": seed}
     checkpoints = out / "checkpoints"
+    first = os.environ.get("RANK", "0") == "0"  # of several processes, the one that writes
     if resume:
         _check_same_run(out, run)
-    elif checkpoints.is_dir():
+    elif first and checkpoints.is_dir():
         shutil.rmtree(checkpoints)
     lines = read_text(recipe.data)
     held_out = random.Random(0).sample(range(len(lines)), min(recipe.data.held_out, len(lines) // 10))
@@ -356,13 +367,15 @@ def train_inducer(
         vocab_size=recipe.data.vocab_size,
         min_frequency=recipe.data.min_frequency,
         end_token=recipe.data.end_token,
+        lowercase=not recipe.data.normalize,  # which leaves N apart from n
     )
     features = list(text.encode(tokenizer, lines, recipe.data.max_length))
     kept_back = set(held_out)
     model = build_model(recipe, tokenizer, seed)
     with_word_ids = model.config.link_level == "word"
     out.mkdir(parents=True, exist_ok=True)
-    _write_json(out / "run.json", run)
+    if first:
+        _write_json(out / "run.json", run)
     result = fit(
         model,
         [feature for number, feature in enumerate(features) if number not in kept_back],
@@ -375,7 +388,9 @@ def train_inducer(
         resume,
         progress,
     )
-    if int(os.environ.get("RANK", "0")) == 0:
+    if torch.distributed.is_initialized():
+        torch.distributed.barrier()  # all have read the best checkpoint
+    if first:
         save_model(model, tokenizer, out, {"recipe.json": recipe.to_dict(), "history.json": result.history})
         shutil.rmtree(checkpoints, ignore_errors=True)
     return result
@@ -413,11 +428,10 @@ def read_text(data: Data) -> list[str]:
         for example in _parts(data.text, data.splits, data.root):
             if isinstance(example, str):
                 words: Sequence[str] = example.split()
+            elif data.normalize and isinstance(example, Tree):
+                words = () if (spoken := _spoken(example)) is None else spoken.words
             else:
-                stripped = (
-                    strip_punctuation(example) if data.normalize and isinstance(example, Tree) else example
-                )
-                words = stripped.words if stripped is not None else ()
+                words = example.words
             if data.normalize:
                 words = [text.normalize_word(word) for word in words]
             if words:
@@ -429,7 +443,9 @@ def read_text(data: Data) -> list[str]:
 
 
 def read_gold(data: Data) -> list[Tree]:
-    """The trees to score against, without punctuation; their words as the model is to read them.
+    """The trees to score against, without punctuation.
+
+    Currency signs stay, as raw text has them; scores leave them out.
 
     Raises:
         ValueError: no gold named, an unknown part of it, or no trees.
@@ -442,8 +458,8 @@ def read_gold(data: Data) -> list[Tree]:
         )
     else:
         trees = _parts(data.gold, data.gold_splits, data.root)
-    stripped = (strip_punctuation(tree) for tree in trees)
-    gold = [tree for tree in stripped if tree is not None][: data.gold_sentences or None]
+    spoken = (_spoken(tree) for tree in trees)
+    gold = [tree for tree in spoken if tree is not None][: data.gold_sentences or None]
     if not gold:
         raise ValueError(f"{data.gold}: no trees in {', '.join(data.gold_splits)}")
     return gold
@@ -476,6 +492,11 @@ def computes_bf16() -> bool:
         return torch.cuda.is_bf16_supported(including_emulation=False)
     capabilities = torch.cpu.get_capabilities()
     return bool(capabilities.get("avx512_bf16") or capabilities.get("amx_bf16"))
+
+
+def _spoken(tree: Tree) -> Tree | None:
+    """The tree over what is read aloud: words and the signs $ and #."""
+    return tree.filter_leaves(lambda leaf: is_word(leaf) or leaf.label in ("$", "#"))
 
 
 def _sample(count: int, seed: int) -> Iterator[grammar.Sample]:

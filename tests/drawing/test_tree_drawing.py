@@ -106,10 +106,10 @@ def test_gold_over_another_number_of_words_is_an_error() -> None:
 def test_text_upright() -> None:
     assert tree_text(DOG).splitlines() == [
         "       S",
-        "    ┌──┴───┐",
-        "   NP      VP",
-        "  ┌─┴──┐   │",
-        " DT   NN  VBZ",
+        "   ┌───┴────┐",
+        "   NP       VP",
+        " ┌─┴──┐     │",
+        " DT   NN   VBZ",
         "the  dog  barks",
     ]
     assert tree_text(Tree.from_spans(["a", "b", "c"], [(1, 3)])).splitlines() == [
@@ -118,7 +118,7 @@ def test_text_upright() -> None:
         "a  b  c",
     ]
     assert tree_text(Tree("X", word="a")) == "a"
-    assert tree_text(Tree("NN", word="a")) == "NN\n a"
+    assert tree_text(Tree("NN", word="a")) == "NN\na"
 
 
 def test_text_folds_to_the_width() -> None:
@@ -159,7 +159,7 @@ def test_text_keeps_to_the_width_and_to_one_line_a_node(tree: Tree, width: int) 
 
 def test_text_aligns_wide_characters() -> None:
     tree = Tree.from_brackets("(S (N 木) (V is) (A ひらがな))")
-    assert tree_text(tree).splitlines() == ["       S", " ┌───┬─┴──┐", " N   V    A", "木  is  ひらがな"]
+    assert tree_text(tree).splitlines() == ["     S", "┌───┬┴─────┐", "N   V      A", "木  is  ひらがな"]
 
 
 def test_text_needs_some_width() -> None:

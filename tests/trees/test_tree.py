@@ -5,8 +5,8 @@ from dataclasses import FrozenInstanceError
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tree_strategies import all_trees, any_text, dependency_trees, right_branching, trees
 
+from tree_strategies import all_trees, any_text, dependency_trees, right_branching, trees
 from treeformers.trees.tree import (
     DependencyTree,
     Span,
@@ -92,8 +92,11 @@ def test_copies_are_equal_and_hash_alike(tree):
     assert copy.copy(tree) is copy.deepcopy(tree) is tree
 
 
-@quick
-@given(trees(), trees())
+few = trees(st.sampled_from("ab"), st.sampled_from("AB"), st.sampled_from("AB"), max_leaves=3)
+
+
+@settings(deadline=None, max_examples=200)
+@given(few, few)
 def test_equal_trees_are_those_that_look_equal(a, b):
     assert (a == b) is (repr(a) == repr(b))
 
@@ -160,7 +163,9 @@ def test_from_spans_accepts_two_spans_exactly_when_they_do_not_cross():
                 assert crossing
             else:
                 assert not crossing
-                assert sorted((s, e) for s, e, _ in found) == sorted([a, b] + [(0, 5)] * ((0, 5) not in (a, b)))
+                assert sorted((s, e) for s, e, _ in found) == sorted(
+                    [a, b] + [(0, 5)] * ((0, 5) not in (a, b))
+                )
 
 
 @quick

@@ -46,8 +46,8 @@ N_bar_common_Sg -> Adj N_bar_common_Sg [0.2] | N_common Rel_Sg [0.2] | N_common 
 N_bar_common_Pl -> Adj N_bar_common_Pl [0.2] | N_common '+s' Rel_Pl [0.15] | N_common '+s' [0.65]
 N_common -> 'girl' [0.0625] | 'boy' [0.0625] | 'cat' [0.0625] | 'turtle' [0.0625] | 'rutabaga' [0.0625]
 N_common -> 'duck' [0.0625] | 'cheese' [0.0625] | 'dude' [0.0625] | 'rabbit' [0.0625] | 'wug' [0.0625]
-N_common -> 'linguist' [0.0625] | 'physicist' [0.0625] | 'lady' [0.0625] | 'dog' [0.0625]
-N_common -> 'cat' [0.0625] | 'bird' [0.0625]
+N_common -> 'linguist' [0.0625] | 'physicist' [0.0625] | 'lady' [0.0625] | 'dog' [0.0625] | 'cat' [0.0625]
+N_common -> 'bird' [0.0625]
 Rel_Sg -> 'that' VP_3Sg [1]
 Rel_Pl -> 'that' VP [1]
 VI -> 'run' [0.2] | 'walk' [0.2] | 'think' [0.2] | 'laugh' [0.2] | 'ponder' [0.2]
@@ -164,9 +164,9 @@ class PCFG:
     def read(cls, path: str | PathLike[str]) -> PCFG:
         """Read a UTF-8 file in the text notation."""
         try:
-            return cls.from_text(Path(path).read_text(encoding="utf-8"), str(path))
+            return cls.from_text(Path(path).read_text(encoding="utf-8-sig"), str(path))
         except UnicodeDecodeError as error:
-            raise ValueError(f"{path}: not UTF-8 text (byte {error.start})") from None
+            raise ValueError(f"{path}: not UTF-8 text: byte {error.start}") from None
 
     def write(self, path: str | PathLike[str]) -> None:
         """Write the text notation; reading it back gives an equal grammar."""
@@ -177,10 +177,6 @@ class PCFG:
     def productions(self) -> tuple[Production, ...]:
         """All productions, grouped by left side."""
         return tuple(p for group in self._by_left.values() for p in group)
-
-    @property
-    def nonterminals(self) -> tuple[str, ...]:
-        return tuple(self._by_left)
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -429,19 +425,19 @@ def _quote(word: str) -> str:
 
 
 def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
-    """Lines with their numbers, continuations joined, blank ones and whole-line comments left out."""
+    """Lines with their numbers; continued ones are joined, blank ones and comments left out."""
     pending, first = "", 0
-    for number, line in enumerate(text.splitlines(), start=1):
+    for number, line in enumerate(text.split("\n"), start=1):
         first = first if pending else number
         pending += line.strip()
         if pending.endswith("\\") and not pending.startswith("#"):
-            pending = pending[:-1].rstrip() + " "
+            pending = pending[:-1] + " "
             continue
-        if pending.strip() and not pending.startswith("#"):
-            yield first, pending.strip()
+        if pending and not pending.startswith("#"):
+            yield first, pending
         pending = ""
-    if pending.strip():
-        yield first, pending.strip()
+    if pending:
+        yield first, pending
 
 
 def _parse_line(line: str, number: int, where: str) -> list[Production]:

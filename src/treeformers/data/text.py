@@ -44,9 +44,10 @@ _CHUNK = 1000
 def normalize_word(word: str) -> str:
     r"""Write a word as the corpus wsj-text has it: lower case, "N" for numbers.
 
-    A number is a word of digits and the signs . , : / \ - only (1.5, 10,000, 3\/4, 1988-89), or the percent sign;
-    1980s, 10-year and mid-1970s stay words. So normalised, and with $ and # kept, 3,910 of the 3,914 sentences of
-    wsj-sample stand word for word in the training part of wsj-text. Normalising twice changes nothing.
+    A number is a word of digits and the signs . , : / \ - only (1.5, 10,000, 3\/4, 1988-89), or the percent
+    sign; 1980s, 10-year and mid-1970s stay words. So normalised, and with $ and # kept, 3,910 of the 3,914
+    sentences of wsj-sample stand word for word in the training part of wsj-text. Normalising twice changes
+    nothing.
     """
     return "N" if _NUMBER.fullmatch(word) else word.lower()
 
@@ -158,8 +159,8 @@ def _train_words(texts: list[list[str]], vocab_size: int | None, min_frequency: 
 
 
 def _train_pieces(texts: list[list[str]], vocab_size: int | None, min_frequency: int) -> models.WordPiece:
-    # The trainer numbers the continuing characters in the order of a hash table, another one in every process, and
-    # breaks ties between merges by number. Named beforehand, their order is fixed.
+    # The trainer numbers the continuing characters in the order of a hash table, another one in every
+    # process, and breaks ties between merges by number. Named beforehand, their order is fixed.
     continuing = sorted({character for words in texts for word in words for character in word[1:]})
     trainer = trainers.WordPieceTrainer(
         vocab_size=16000 if vocab_size is None else vocab_size,
@@ -214,8 +215,8 @@ class MaskedWordCollator:
         """Collate features of `encode`.
 
         Returns:
-            `input_ids` and `attention_mask` (B, T), `labels` (B, T) with -100 where nothing is predicted, and, if
-            asked for, `word_ids` (B, T) with -1 at special tokens and padding.
+            `input_ids` and `attention_mask` (B, T), `labels` (B, T) with -100 where nothing is predicted,
+            and, if asked for, `word_ids` (B, T) with -1 at special tokens and padding.
         """
         rows = [torch.tensor(feature["input_ids"]) for feature in features]
         if all(torch.isin(row, self._special).all() for row in rows):

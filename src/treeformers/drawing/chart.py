@@ -188,8 +188,9 @@ def _range(values: Iterable[float]) -> tuple[float, float]:
 
 def _ticks(low: float, high: float) -> list[float]:
     """Four to eight round numbers that enclose the range."""
-    span = high - low or abs(high) or 1.0
+    largest = max(abs(low), abs(high))
+    span = high - low if high - low > 1e-9 * largest else largest or 1.0
     power = 10.0 ** math.floor(math.log10(span / 4))
     step = next(power * factor for factor in (1, 2, 2.5, 5, 10) if span / (power * factor) <= 5)
     first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
-    return [round(step * i, 12) for i in range(first, max(last, first + 1) + 1)]
+    return [float(f"{step * i:.12g}") for i in range(first, max(last, first + 1) + 1)]

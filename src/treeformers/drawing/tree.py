@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 from treeformers.drawing.svg import count, svg_frame, text_columns, text_width, xml
 from treeformers.trees.tree import Tree, unescape_word
@@ -104,7 +105,7 @@ def tree_text(tree: Tree, width: int = 100) -> str:
         return max(text_columns(_plain(_word(node))), text_columns(_plain(_shown(node.label)))) + 2
 
     placed = _place(tree, size)
-    return _upright(tree, placed) if placed[0].width - 1 <= width else _sideways(tree, width)
+    return _upright(tree, placed) if placed[0].width - 2 <= width else _sideways(tree, width)
 
 
 def tree_latex(tree: Tree) -> str:
@@ -243,7 +244,7 @@ def _upright(tree: Tree, placed: Sequence[_Place]) -> str:
             left, right = column > columns[0], column < columns[-1]
             strokes = (left, right, column == center and rising, column in columns)
             rows[bar][column] = _CORNERS[strokes]
-    return "\n".join("".join(row).rstrip() for row in rows)
+    return "\n".join("".join(row[1:]).rstrip() for row in rows)  # every text has a blank on both sides
 
 
 _CORNERS = {  # strokes to the left, to the right, up, down
@@ -272,13 +273,18 @@ def _sideways(tree: Tree, width: int) -> str:
             line = f"{depth}⋯ {text}".rstrip()
         else:
             line = prefix + ("└" if last else "├") + (f"╴{text}" if text else "─┐") if depth else text or "┐"
-        while text_columns(line) > width:
-            line = line[: width - 1 if len(line) >= width else -2] + "…"
-        lines.append(line)
+        lines.append(_clip(line, width))
         indent = prefix + ("  " if last else "│ ") if 0 < depth < deepest else ""
         rows = [(child, depth + 1, indent, child is node.children[-1]) for child in node.children]
         stack.extend(reversed(rows))
     return "\n".join(lines)
+
+
+def _clip(line: str, width: int) -> str:
+    if text_columns(line) <= width:
+        return line
+    ends = accumulate(map(text_columns, line))
+    return "".join(char for char, end in zip(line, ends, strict=True) if end < width) + "…"
 
 
 def _has_labels(tree: Tree) -> tuple[bool, bool]:

@@ -24,7 +24,14 @@ from typing import IO, Literal, TextIO, TypeAlias, cast
 from treeformers.trees.dependency import DependencyTree, find_head_fault
 from treeformers.trees.tree import Tree, parse_brackets
 
-__all__ = ["atomic_write", "read_dependencies", "read_trees", "write_dependencies", "write_trees"]
+__all__ = [
+    "atomic_write",
+    "read_dependencies",
+    "read_lines",
+    "read_trees",
+    "write_dependencies",
+    "write_trees",
+]
 
 Source: TypeAlias = str | os.PathLike[str] | IO[str]
 Target: TypeAlias = str | os.PathLike[str] | TextIO
@@ -55,9 +62,9 @@ def read_trees(source: Source, format: TreeFormat | None = None) -> Iterator[Tre
         ValueError: malformed text, with file:line.
     """
     if _tree_format(source, format) == "brackets":
-        yield from parse_brackets(_lines(source, piece=_PIECE))
+        yield from parse_brackets(read_lines(source, piece=_PIECE))
         return
-    for where, line in _lines(source):
+    for where, line in read_lines(source):
         if line.strip():
             yield _tree_from_json(where, line)
 
@@ -105,7 +112,7 @@ def read_dependencies(source: Source) -> Iterator[DependencyTree]:
         ValueError: malformed text, or heads that are no tree with one root, with file:line.
     """
     rows: list[tuple[str, str, int, str, str]] = []
-    for where, line in chain(_lines(source), [("", "")]):
+    for where, line in chain(read_lines(source), [("", "")]):
         if not line or line.isspace():
             if rows:
                 yield _dependency_tree(rows)
@@ -158,6 +165,47 @@ def write_dependencies(trees: Iterable[DependencyTree], target: Target) -> None:
             stream.write("\n")
 
 
+def read_lines(source: Source, piece: int = -1) -> Iterator[tuple[str, str]]:
+    """Read a text line by line.
+
+    Args:
+        source: a path (gzipped if it ends in .gz), "-" for standard input, or a file object.
+        piece: longer lines come in parts of about so many characters that end between tokens; -1
+            for whole lines.
+
+    Yields:
+        ("file:line", line), the line with its end.
+
+    Raises:
+        ValueError: text that is not UTF-8, a damaged gzip file, or a token longer than `piece`.
+    """
+    name, number, rest = "<stdin>" if source == "-" else _name(source), 1, ""
+    with _reading(source) as stream:
+        while True:
+            where = f"{name}:{number}"
+            try:
+                read = stream.readline(piece)
+            except UnicodeDecodeError as error:
+                raise ValueError(f"{where}: not UTF-8 text: {error.reason}") from None
+            except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+                raise ValueError(f"{where}: damaged gzip file: {error}") from None
+            line, rest = rest + read, ""
+            if not line:
+                return
+            if not line.isascii() and (bad := _UNDECODABLE.search(line)):
+                raise ValueError(f"{where}: not UTF-8 text: byte 0x{ord(bad[0]) - 0xDC00:02x}")
+            if number == 1:
+                line = line.removeprefix("\ufeff")
+            if read.endswith("\n"):
+                number += 1
+            elif read and piece > 0:
+                end = 1 + max(map(line.rfind, " \t()"))
+                line, rest = line[:end], line[end:]
+                if len(rest) > piece:
+                    raise ValueError(f"{where}: a token of more than {piece} characters")
+            yield where, line
+
+
 @contextmanager
 def atomic_write(path: str | os.PathLike[str]) -> Iterator[TextIO]:
     """Open a text file (UTF-8, gzipped if it ends in .gz) that takes the place of `path` at the end.
@@ -208,7 +256,7 @@ def _writing(target: Target) -> AbstractContextManager[TextIO]:
 
 
 def _reading(source: Source) -> AbstractContextManager[IO[str]]:
-    # Invalid UTF-8 comes through as lone surrogates, so that `_lines` can say on which line it was.
+    # Invalid UTF-8 comes through as lone surrogates, so that `read_lines` can say on which line it was.
     if source == "-":
         if isinstance(sys.stdin, io.TextIOWrapper):
             sys.stdin.reconfigure(encoding="utf-8", errors="surrogateescape")
@@ -217,35 +265,6 @@ def _reading(source: Source) -> AbstractContextManager[IO[str]]:
         return nullcontext(source)
     opener: Callable[..., IO[str]] = gzip.open if _is_gzip(source) else open
     return opener(source, "rt", encoding="utf-8", errors="surrogateescape", newline="\n")
-
-
-def _lines(source: Source, piece: int = -1) -> Iterator[tuple[str, str]]:
-    """Yield ("file:line", line), long lines in parts of about `piece` characters that end between tokens."""
-    name, number, rest = "<stdin>" if source == "-" else _name(source), 1, ""
-    with _reading(source) as stream:
-        while True:
-            where = f"{name}:{number}"
-            try:
-                read = stream.readline(piece)
-            except UnicodeDecodeError as error:
-                raise ValueError(f"{where}: not UTF-8 text: {error.reason}") from None
-            except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-                raise ValueError(f"{where}: damaged gzip file: {error}") from None
-            line, rest = rest + read, ""
-            if not line:
-                return
-            if not line.isascii() and (bad := _UNDECODABLE.search(line)):
-                raise ValueError(f"{where}: not UTF-8 text: byte 0x{ord(bad[0]) - 0xDC00:02x}")
-            if number == 1:
-                line = line.removeprefix("\ufeff")
-            if read.endswith("\n"):
-                number += 1
-            elif read and piece > 0:
-                end = 1 + max(map(line.rfind, " \t()"))
-                line, rest = line[:end], line[end:]
-                if len(rest) > piece:
-                    raise ValueError(f"{where}: a token of more than {piece} characters")
-            yield where, line
 
 
 def _is_gzip(path: str | os.PathLike[str]) -> bool:

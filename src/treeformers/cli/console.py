@@ -1,0 +1,130 @@
+"""What the commands share: the errors as one line, the log, and tables."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from treeformers.recipes import Scale
+from treeformers.trees.formats import read_lines
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+Overrides = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="[KEY=VALUE]...", help="Changes to the recipe, as in train.epochs=3."),
+]
+ScaleOption = Annotated[Scale, typer.Option(help="Sizes of the recipe to use.")]
+JsonFile = Annotated[Path | None, typer.Option("--json", help="Write all figures to this file too.")]
+
+_COLUMNS = {
+    "sentence_f1": "sentence F1",
+    "corpus_f1": "corpus F1",
+    "sentence_f1_10": "F1 ≤ 10 words",
+    "spans_per_sentence": "spans a sentence",
+    "flat_share": "flat %",
+}
+
+
+class Commands(TyperGroup):
+    """Commands that answer bad usage and bad input with one line on standard error and exit code 2."""
+
+    def main(self, args: Sequence[str] | None = None, **settings: Any) -> Any:  # type: ignore[override]
+        try:
+            code = super().main(args, **settings | {"standalone_mode": False})
+            sys.stdout.flush()
+        except BrokenPipeError:
+            _abandon_output()
+            code = 1
+        except (typer.TyperException, OSError, ValueError) as error:
+            code = _fail(error)
+        sys.exit(code if isinstance(code, int) else 0)
+
+
+def log_to_stderr() -> None:
+    """Send what the library logs to standard error."""
+    logger = logging.getLogger("treeformers")
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(logging.Formatter("treeformers: %(message)s"))
+    logger.handlers = [handler]
+    logger.setLevel(logging.INFO)
+
+
+def is_main_process() -> bool:
+    """Whether this is the one that speaks of the processes that torchrun or accelerate started."""
+    return os.environ.get("RANK", "0") == "0"
+
+
+def stdout() -> Console:
+    """A console for results; into a pipe it is wide enough for every table."""
+    from rich.console import Console
+
+    return Console(width=None if sys.stdout.isatty() else 120, highlight=False)
+
+
+def stderr() -> Console:
+    """A console for progress."""
+    from rich.console import Console
+
+    return Console(stderr=True, highlight=False)
+
+
+def read_sentences(file: str) -> Iterator[tuple[str, list[str]]]:
+    """The place, as file:line, and the words of every line of a text; "-" is standard input.
+
+    Raises:
+        FileNotFoundError: no such file.
+        ValueError: a line that is no text, or a file without words.
+    """
+    empty = True
+    for where, line in read_lines(file):
+        if "\0" in line:
+            raise ValueError(f"{where}: not text: byte 0x00")
+        words = line.split()
+        empty = empty and not words
+        yield where, words
+    if empty:
+        raise ValueError(f"{'<stdin>' if file == '-' else file}: no sentences in it")
+
+
+def print_scores(scores: Mapping[str, Mapping[str, Any]], signature: str) -> None:
+    """Print unlabelled figures, a row each kind of tree, the first set off, and how they were computed."""
+    from rich.table import Table
+
+    table = Table("trees")
+    for heading in _COLUMNS.values():
+        table.add_column(heading, justify="right")
+    for row, (name, figures) in enumerate(scores.items()):
+        cells = ("–" if figures.get(key) is None else f"{figures[key]:.1f}" for key in _COLUMNS)
+        table.add_row(name, *cells, style=None if row else "bold")
+    console = stdout()
+    console.print(table)
+    console.print(signature, markup=False, soft_wrap=True)
+
+
+def _fail(error: Exception) -> int:
+    try:
+        sys.stdout.flush()
+    except OSError:
+        _abandon_output()
+    if isinstance(error, typer.TyperException):
+        problem = error.format_message()
+    elif isinstance(error, OSError) and error.strerror:
+        problem = f"{error.filename or 'standard output'}: {error.strerror}"
+    else:
+        problem = str(error)
+    sys.stderr.write(f"treeformers: error: {' '.join(problem.split())}\n")
+    return 2
+
+
+def _abandon_output() -> None:
+    """Nobody takes the output any more: what is left of it must not raise again at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,0 +1,140 @@
+"""`treeformers score` and `draw`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from treeformers.cli.console import JsonFile, read_sentences, stdout
+from treeformers.trees.formats import atomic_write, read_trees
+from treeformers.trees.tree import Tree
+
+LONGEST_HEAT_MAP = 100
+"""Words of the longest sentence drawn as a heat map: a picture has the square of it in cells a layer."""
+
+
+def score(
+    gold: Annotated[str, typer.Argument(metavar="GOLD", help="Gold trees, in brackets or JSON lines.")],
+    predicted: Annotated[str, typer.Argument(metavar="PREDICTED", help="Trees over the same words.")],
+    unlabeled: Annotated[
+        bool,
+        typer.Option("--unlabeled", help="By the protocol of grammar induction: no labels, no punctuation."),
+    ] = False,
+    cutoff: Annotated[
+        int | None, typer.Option(min=1, help="Score only sentences of at most so many words.")
+    ] = None,
+    json: JsonFile = None,
+) -> None:
+    """Score trees against gold trees: labelled as evalb does with COLLINS.prm, or unlabelled.
+
+    The signature says what went into the figures; equal signatures compare.
+    """
+    from rich.table import Table
+
+    from treeformers.metrics import parseval, unlabeled_f1
+
+    pair = list(_trees(gold)), list(_trees(predicted))
+    result = unlabeled_f1(*pair, max_length=cutoff) if unlabeled else parseval(*pair, cutoff=cutoff)
+    figures = asdict(result)
+    signature = figures.pop("signature")
+    table = Table("figure", show_header=False)
+    table.add_column(justify="right")
+    for name, value in figures.items():
+        if name == "recall_by_label":
+            for label, recall in value.items():
+                table.add_row(f"recall {label}", f"{recall:.2f}")
+        elif name != "by_sentence":
+            table.add_row(name.replace("_", " "), f"{value:.2f}" if isinstance(value, float) else str(value))
+    console = stdout()
+    console.print(table)
+    console.print(signature, markup=False, soft_wrap=True)
+    if json:
+        from treeformers.reproduction import write_json
+
+        write_json(json, {**figures, "signature": signature})
+
+
+def draw(
+    file: Annotated[str, typer.Argument(metavar="[FILE|-]", help="Trees; with --model, sentences.")] = "-",
+    *,
+    out: Annotated[
+        Path,
+        typer.Option(
+            metavar="DIR|FILE", help="A file in .html, .svg, .txt or .tex, or a folder for one SVG a tree."
+        ),
+    ],
+    model: Annotated[
+        Path | None,
+        typer.Option(help="Draw the priors and the attention of this model, by layer, as a page in .html."),
+    ] = None,
+) -> None:
+    """Draw trees, or, with --model, what a model computes inside for sentences."""
+    from treeformers.drawing import report, tree_latex, tree_svg, tree_text
+
+    suffix = out.suffix.lower()
+    known = (".html",) if model else (".html", ".svg", ".txt", ".tex", "")
+    if suffix not in known:
+        raise ValueError(f"{out}: expected {', '.join(known[:4])}{'' if model else ' or a folder'}")
+    trees = _trees(file)
+    if model:
+        _write(out, _heat_maps(model, file))
+    elif suffix == ".html":
+        cards = ((" ".join(t.words), f'<div class="card scroll">{tree_svg(t)}</div>') for t in trees)
+        _write(out, [report("Trees", cards)])
+    elif suffix == ".txt":
+        _write(out, (f"{tree_text(tree)}\n\n" for tree in trees))
+    elif suffix == ".tex":
+        _write(out, (f"{tree_latex(tree)}\n\n" for tree in trees))
+    elif suffix == ".svg":
+        first, *others = trees
+        if others:
+            raise ValueError(
+                f"{out}: one picture cannot hold {1 + len(others)} trees; give a folder or .html"
+            )
+        _write(out, [tree_svg(first)])
+    else:
+        out.mkdir(parents=True, exist_ok=True)
+        for number, tree in enumerate(trees, start=1):
+            _write(out / f"{number:04}.svg", [tree_svg(tree)])
+    typer.echo(out)
+
+
+def _trees(file: str) -> Iterator[Tree]:
+    """The trees of a file, of which there is at least one."""
+    tree = None
+    for tree in read_trees(file):
+        yield tree
+    if tree is None:
+        raise ValueError(f"{'<stdin>' if file == '-' else file}: no trees in it")
+
+
+def _write(path: Path, pieces: Iterable[str]) -> None:
+    with atomic_write(path) as target:
+        target.writelines(pieces)
+
+
+def _heat_maps(model: Path, file: str) -> Iterator[str]:
+    """A page of heat maps, a section a sentence."""
+    from treeformers.drawing import heat_maps_by_layer, report, tree_svg
+    from treeformers.inducer import Inducer
+
+    inducer = Inducer.from_pretrained(model)
+    sections = []
+    for where, words in read_sentences(file):
+        if len(words) > LONGEST_HEAT_MAP:
+            raise ValueError(
+                f"{where}: {len(words)} words, expected at most {LONGEST_HEAT_MAP} for a heat map"
+            )
+        if words:
+            look, (tree,) = inducer.look(words), inducer.parse([words])
+            content = (
+                f'<div class="card scroll">{tree_svg(tree)}</div>'
+                f"<h3>Prior</h3>{heat_maps_by_layer(list(look.priors), words)}"
+                f"<h3>Attention, mean of the heads</h3>{heat_maps_by_layer(list(look.attentions), words, None)}"
+            )
+            sections.append((" ".join(words), content))
+    yield report("Priors and attention by layer", sections, f"Row i is what word i sees. Model: {model}")

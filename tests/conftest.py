@@ -1,0 +1,33 @@
+"""What several test files share: one thread, and one small model trained for all of them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture(scope="session")
+def experiment(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of experiments/wang2019 with the smoke results of its headline, and models in `runs` beside it."""
+    from treeformers.reproduction import reproduce
+
+    folder = tmp_path_factory.mktemp("experiments") / "wang2019"
+    shutil.copytree(
+        ROOT / "experiments" / "wang2019", folder, ignore=shutil.ignore_patterns("results", "figures")
+    )
+    reproduce(folder, "tree-l10-wsj-all", "smoke", folder.parent / "runs", progress=False)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def inducer_folder(experiment: Path) -> Path:
+    """A Tree Transformer of three layers, trained for seconds on the embedded grammar."""
+    return experiment.parent / "runs" / "wang2019" / "tree-l10-wsj-all-smoke" / "seed-1"

@@ -1,0 +1,339 @@
+"""Corpora from made-up folders, and the real ones where TREEFORMERS_DATA names them."""
+
+import gzip
+import hashlib
+import os
+import time
+import zipfile
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from treeformers.data import corpora
+from treeformers.data.corpora import CORPORA, clean_tree, fetch, load, verify
+from treeformers.trees.formats import write_trees
+from treeformers.trees.tree import DependencyTree, Tree
+
+needs_corpora = pytest.mark.skipif(
+    "TREEFORMERS_DATA" not in os.environ, reason="TREEFORMERS_DATA does not name the folder of the corpora"
+)
+TREE = "( (S (NP-SBJ-1 (DT the) (NN cat)) (VP=2 (VBZ sleeps) (NP (-NONE- *T*-1))) (. .)) )\n"
+CLEAN = Tree.from_brackets("(S (NP (DT the) (NN cat)) (VP (VBZ sleeps)) (. .))")
+SENTENCE = "1\tcats\t_\tNOUN\t_\t_\t2\tnsubj\t_\t_\n2\tsleep\t_\tVERB\t_\t_\t0\troot\t_\t_\n\n"
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        (TREE, CLEAN),
+        ("(S1 (S (S (X (NN a)))))", Tree.from_brackets("(S (S (X (NN a))))")),
+        ("(TOP (ROOT (NP (NN a))))", Tree.from_brackets("(NP (NN a))")),
+        ("(NP (NML (NN a)) (HYPH -))", Tree.from_brackets("(NP (NML (NN a)) (HYPH -))")),
+        ("( (TITLE (NP-TTL (-LRB- -LRB-))) )", Tree.from_brackets("(TITLE (NP (-LRB- -LRB-)))")),
+        ("( (S (NN a)) (S (NN b)) )", Tree.from_brackets("( (S (NN a)) (S (NN b)))")),
+        ("( (S (NN a)) (NP (-NONE- *)) )", Tree.from_brackets("(S (NN a))")),
+        ("( (NP-SBJ (-NONE- *)) )", None),
+    ],
+)
+def test_clean_tree(given, expected):
+    assert clean_tree(Tree.from_brackets(given)) == expected
+
+
+labels = st.sampled_from(["S", "NP-SBJ-1", "VP=3", "", "TOP", "S1"])
+leaves = st.builds(
+    Tree, st.sampled_from(["NN", "-NONE-", "."]), st.just(()), st.sampled_from(["a", "*", "1"])
+)
+trees = st.recursive(leaves, lambda inner: st.builds(Tree, labels, st.lists(inner, min_size=1).map(tuple)))
+
+
+@settings(max_examples=100, deadline=None)
+@given(trees)
+def test_a_clean_tree_keeps_its_words_and_stays_clean(tree):
+    clean = clean_tree(tree)
+    words = tuple(leaf.word for leaf in tree.leaves if leaf.label != "-NONE-")
+    if clean is None:
+        assert not words
+        return
+    assert clean.words == words
+    assert clean_tree(clean) == clean
+    assert not any("-" in node.label or "=" in node.label for node in clean.nodes() if node.children)
+
+
+@pytest.fixture
+def treebank(tmp_path):
+    """Makes a small folder in a layout of the Penn Treebank: two trees a section."""
+
+    def make(file_name):
+        for section in range(25):
+            for number in (1, 2):
+                path = (
+                    tmp_path / "treebank" / file_name.format(s=f"{section:02}", n=f"{section:02}{number:02}")
+                )
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(f"\n( (S (CD {section}) (CD {number}) (NP-SBJ (-NONE- *))) )\n")
+        return tmp_path / "treebank"
+
+    return make
+
+
+@pytest.mark.parametrize(
+    "file_name",
+    [
+        "{s}/wsj_{n}.mrg",
+        "{s}/WSJ_{n}.MRG",
+        "combined/wsj/{s}/wsj_{n}.mrg",
+        "parsed/mrg/wsj/{s}/wsj_{n}.mrg",
+        "COMBINED/WSJ/{s}/WSJ_{n}.MRG",
+    ],
+)
+def test_wsj_sections(treebank, file_name):
+    corpus = load("wsj", root=treebank(file_name))
+    sections = {split: [int(tree.words[0]) for tree in trees] for split, trees in corpus.items()}
+    assert sections["train"] == [section for section in range(2, 22) for _ in range(2)]
+    assert sections["validation"] == [22, 22]
+    assert sections["test"] == [23, 23]
+    assert sections["all"] == [section for section in range(25) for _ in range(2)]
+    assert [tree.words[1] for tree in corpus["test"]] == ["1", "2"]
+    assert str(corpus["test"][0]) == "(S (CD 23) (CD 1))"
+
+
+def test_wsj_below_the_root_of_the_corpora(treebank, monkeypatch, tmp_path):
+    treebank("{s}/wsj_{n}.mrg").rename(tmp_path / "wsj")
+    monkeypatch.setenv("TREEFORMERS_DATA", str(tmp_path))
+    assert len(load("wsj")["all"]) == 50
+    assert str(load("wsj", clean=False)["test"][0]) == "( (S (CD 23) (CD 1) (NP-SBJ (-NONE- *))))"
+
+
+def test_wsj_with_sections_missing_or_twice(treebank, tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"no trees of sections 02-21; expected .*02/wsj_0201\.mrg"):
+        load("wsj", root=tmp_path)
+    root = treebank("{s}/wsj_{n}.mrg")
+    treebank("combined/{s}/wsj_{n}.mrg")
+    with pytest.raises(ValueError, match="the treebank is there twice"):
+        load("wsj", root=root)
+    with pytest.raises(ValueError, match="wsj has no dependencies: expected constituency"):
+        load("wsj", root=root, trees="dependencies")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "expected"),
+    [
+        ("a.txt", "one two\n\n  \n three \n", ["one two", "three"]),
+        ("a.txt", "\ufeffone\r\ntwo\r\n", ["one", "two"]),
+        ("a.txt", "( Agency ) two men said\n", ["( Agency ) two men said"]),
+        ("noname", "just text\n", ["just text"]),
+        ("a.txt", "# sentiment\n(3 (2 good) (2 fun))\n", [Tree.from_brackets("(3 (2 good) (2 fun))")]),
+        ("a.parse", TREE, [CLEAN]),
+        ("a.mrg", "\n( (S\n (NP-SBJ (NN a)))\n)(NP (NN b))", ["(S (NP (NN a)))", "(NP (NN b))"]),
+        ("a.out", "(S\n  (NN a))\n", ["(S (NN a))"]),
+        ("a.jsonl", '{"words": ["a"], "tags": ["NN"], "spans": [[0, 1, "NP"]]}\n', ["(NP (NN a))"]),
+    ],
+)
+@pytest.mark.parametrize("gzipped", [False, True])
+def test_any_file(tmp_path, name, content, expected, gzipped):
+    path = tmp_path / (name + ".gz" if gzipped else name)
+    path.write_bytes(gzip.compress(content.encode()) if gzipped else content.encode())
+    found = load(path)
+    assert list(found) == ["train"]
+    if isinstance(found["train"][0], Tree):
+        expected = [tree if isinstance(tree, Tree) else Tree.from_brackets(tree) for tree in expected]
+    assert found["train"] == expected
+    assert load(str(path)) == found
+
+
+def test_a_dependency_file(tmp_path):
+    path = tmp_path / "a.conllu"
+    path.write_text("# text = cats sleep\n" + SENTENCE * 2)
+    tree = DependencyTree(("cats", "sleep"), (2, 0), ("nsubj", "root"), ("NOUN", "VERB"))
+    assert load(path) == {"train": [tree, tree]}
+
+
+def test_a_folder_with_splits(tmp_path):
+    write_trees([CLEAN], tmp_path / "my-train.tree")
+    write_trees([CLEAN] * 2, tmp_path / "my-dev.tree.gz")
+    (tmp_path / "README.md").write_text("about")
+    (tmp_path / "latest.txt").write_text("not a split\n")
+    assert {split: len(part) for split, part in load(tmp_path).items()} == {"train": 1, "validation": 2}
+    (tmp_path / "train.txt").write_text("a\n")
+    with pytest.raises(ValueError, match=r"two files for train: my-train\.tree and train\.txt"):
+        load(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.txt", b"", r"a\.txt: nothing in it, expected text"),
+        ("a.txt", b"\n \n", r"a\.txt: nothing in it, expected text"),
+        ("a.mrg", b"", r"a\.mrg: nothing in it, expected constituency"),
+        ("a.mrg", b"(S (NN a)\n", r"a\.mrg:1: "),
+        ("a.mrg", b"two words\n", r"a\.mrg:1: "),
+        ("a.conllu", b"\n", r"a\.conllu: nothing in it, expected dependencies"),
+        ("a.txt", b"fine\n\xff\xfe\x00\n", r"a\.txt:2: not UTF-8 text: byte 0xff"),
+        ("a.txt.gz", b"not gzip", r"a\.txt\.gz: damaged gzip file"),
+        ("a.txt.gz", gzip.compress(b"word " * 999)[:20], r"a\.txt\.gz: damaged gzip file"),
+    ],
+)
+def test_bad_files(tmp_path, name, content, message):
+    path = tmp_path / name
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=message) as error:
+        load(path)
+    assert "\n" not in str(error.value)
+
+
+def test_paths_that_are_not_there(tmp_path):
+    with pytest.raises(
+        FileNotFoundError, match=r"nowhere: neither a file, a folder nor a corpus \(wsj-sample"
+    ):
+        load("nowhere")
+    with pytest.raises(ValueError, match="no file named with train"):
+        load(tmp_path)
+
+
+@pytest.mark.parametrize("name", [name for name in CORPORA if name != "wsj"])
+def test_corpora_that_are_not_there(name, monkeypatch, tmp_path):
+    folder = CORPORA[name].folder
+    monkeypatch.delenv("TREEFORMERS_DATA", raising=False)
+    with pytest.raises(
+        FileNotFoundError, match=f"TREEFORMERS_DATA .*{folder}/.*`treeformers data get {name}`"
+    ):
+        load(name)
+    monkeypatch.setenv("TREEFORMERS_DATA", str(tmp_path))
+    with pytest.raises(FileNotFoundError, match=f"no folder .*{folder}.*`treeformers data get {name}`"):
+        load(name)
+    (tmp_path / folder).mkdir()
+    with pytest.raises(FileNotFoundError, match=f"no file .*{folder}.*`treeformers data get {name}`"):
+        load(name)
+
+
+def test_trees_of_a_kind_that_a_corpus_lacks(tmp_path):
+    with pytest.raises(ValueError, match="wsj-text has no dependencies: expected text"):
+        load("wsj-text", root=tmp_path, trees="dependencies")
+
+
+def test_a_tree_that_holds_only_traces_is_left_out(tmp_path, caplog):
+    path = tmp_path / "a.mrg"
+    path.write_text(TREE + "( (S (-NONE- *)) )\n" + TREE)
+    assert load(path) == {"train": [CLEAN, CLEAN]}
+    assert "a.mrg: 1 trees that hold only traces are left out" in caplog.text
+    assert len(load(path, clean=False)["train"]) == 3
+
+
+def test_the_sample_is_read_from_the_archive_as_it_is(tmp_path):
+    folder = tmp_path / "nltk_treebank"
+    folder.mkdir()
+    with zipfile.ZipFile(folder / "treebank.zip", "w") as archive:
+        for number in range(1, 200):
+            archive.writestr(f"treebank/combined/wsj_{number:04}.mrg", TREE)
+        archive.writestr("treebank/parsed/wsj_0001.prd", "(not (read")
+    with zipfile.ZipFile(folder / "dependency_treebank.zip", "w") as archive:
+        for number in range(1, 200):
+            archive.writestr(f"dependency_treebank/wsj_{number:04}.dp", "cats\tNNS\t2\nsleep\tVBP\t0\n")
+    corpus = load("wsj-sample", root=tmp_path)
+    assert {split: len(part) for split, part in corpus.items()} == {
+        "train": 159,
+        "validation": 20,
+        "test": 20,
+    }
+    assert corpus["test"][0] == CLEAN
+    dependencies = load("wsj-sample", root=tmp_path, trees="dependencies")
+    assert len(dependencies["train"]) == 159
+    assert dependencies["test"][0] == DependencyTree(("cats", "sleep"), (2, 0), tags=("NNS", "VBP"))
+    with pytest.raises(ValueError, match=r"treebank\.zip: not the file expected: SHA-256"):
+        verify("wsj-sample", root=tmp_path)
+    (folder / "treebank.zip").write_bytes(b"nothing")
+    with pytest.raises(ValueError, match=r"treebank\.zip: damaged zip file"):
+        load("wsj-sample", root=tmp_path)
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    """A corpus of one file whose public home is a folder here."""
+    (tmp_path / "home.txt").write_text("some text\n")
+    corpus = replace(
+        CORPORA["wsj-text"],
+        checksums={"a.txt": hashlib.sha256(b"some text\n").hexdigest()},
+        urls={"a.txt": (tmp_path / "home.txt").as_uri()},
+    )
+    monkeypatch.setattr(corpora, "CORPORA", {"wsj-text": corpus})
+    return tmp_path / "home.txt"
+
+
+def test_fetch(home, tmp_path):
+    folder = fetch("wsj-text", tmp_path / "data")
+    assert folder == tmp_path / "data" / "ptb_lm"
+    assert (folder / "a.txt").read_text() == "some text\n"
+    verify("wsj-text", root=tmp_path / "data")
+    home.unlink()
+    fetch("wsj-text", tmp_path / "data")  # what is there and right is not fetched again
+
+
+def test_fetch_of_something_else_leaves_nothing(home, tmp_path):
+    home.write_text("other text\n")
+    with pytest.raises(ValueError, match=r"home\.txt: not the file expected: SHA-256") as error:
+        fetch("wsj-text", tmp_path)
+    assert "\n" not in str(error.value)
+    assert list((tmp_path / "ptb_lm").iterdir()) == []
+    (tmp_path / "ptb_lm" / "a.txt").write_text("mine\n")
+    home.unlink()
+    with pytest.raises(OSError, match=r"home\.txt could not be downloaded"):
+        fetch("wsj-text", tmp_path)
+    assert [path.name for path in (tmp_path / "ptb_lm").iterdir()] == ["a.txt"]
+    assert (tmp_path / "ptb_lm" / "a.txt").read_text() == "mine\n"
+
+
+@pytest.mark.parametrize("name", [name for name, corpus in CORPORA.items() if not corpus.urls])
+def test_fetch_says_how_to_come_by_what_it_cannot_fetch(name, tmp_path):
+    with pytest.raises(ValueError, match=f"{name} cannot be downloaded as it is: .*https://") as error:
+        fetch(name, tmp_path)
+    assert str(tmp_path / CORPORA[name].folder) in str(error.value)
+    assert not list(tmp_path.iterdir())
+
+
+def test_unknown_names(tmp_path):
+    for function in (lambda: fetch("wjs", tmp_path), lambda: verify("wjs", tmp_path)):
+        with pytest.raises(ValueError, match="unknown corpus 'wjs': expected one of wsj-sample"):
+            function()
+    with pytest.raises(ValueError, match="wsj has no checksums"):
+        verify("wsj", tmp_path)
+
+
+def test_the_table_is_complete():
+    for name, corpus in CORPORA.items():
+        assert corpus.name == name
+        assert all((corpus.folder, corpus.what, corpus.terms, corpus.urls or corpus.home)), name
+        files = {file for kind in corpus.files.values() for file in kind}
+        assert files == set(corpus.checksums), name
+        assert set(corpus.urls) in (set(), files), name
+        assert name == "wsj" or corpus.kind in corpus.files
+
+
+@needs_corpora
+@pytest.mark.parametrize("name", [name for name in CORPORA if name not in ("wsj", "craft", "genia", "gum")])
+def test_splits_and_checksums_of_real_corpora(name):
+    verify(name)
+    for kind in CORPORA[name].files:
+        corpus = load(name, trees=kind)
+        assert tuple(len(corpus[split]) for split in ("train", "validation", "test")) == CORPORA[name].sizes
+
+
+@needs_corpora
+@pytest.mark.parametrize("name", ["craft", "genia", "gum"])
+def test_checksums_of_large_corpora(name):
+    verify(name)
+
+
+@needs_corpora
+def test_wsj_sample():
+    start = time.process_time()
+    corpus = load("wsj-sample")
+    assert time.process_time() - start < 3
+    dependencies = load("wsj-sample", trees="dependencies")
+    for split, trees in corpus.items():
+        for tree, heads in zip(trees, dependencies[split], strict=True):
+            assert tree.label not in ("", "TOP")
+            assert "-NONE-" not in tree.tags
+            assert len(tree) == len(heads)
+    assert sum(len(tree) for trees in corpus.values() for tree in trees) == 94084

@@ -1,0 +1,479 @@
+import gzip
+import io
+import json
+import os
+import resource
+import stat
+import subprocess
+import sys
+import tracemalloc
+from itertools import chain, islice
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tree_strategies import all_trees, any_text, dependency_trees, right_branching, trees
+from treeformers.trees.formats import (
+    atomic_write,
+    read_dependencies,
+    read_trees,
+    write_dependencies,
+    write_trees,
+)
+from treeformers.trees.tree import DependencyTree, Tree
+
+quick = settings(deadline=None, max_examples=40)
+fields = st.text(
+    st.characters(exclude_categories=["Cs"], exclude_characters="\t\r\n"), min_size=1, max_size=6
+)
+
+
+def written(data: bytes | str, folder: Path, name: str = "bad.file") -> Path:
+    path = folder / name
+    path.write_bytes(data.encode() if isinstance(data, str) else data)
+    return path
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("formats")
+
+
+@quick
+@given(st.lists(trees()))
+@pytest.mark.parametrize("name", ["a.mrg", "a.mrg.gz"])
+def test_brackets_round_trip(folder, name, forest):
+    write_trees(forest, folder / name)
+    assert list(read_trees(folder / name)) == forest
+
+
+@quick
+@given(st.lists(trees(words=any_text, tags=any_text, labels=any_text)))
+@pytest.mark.parametrize("name", ["a.jsonl", "a.json.gz"])
+def test_json_lines_round_trip(folder, name, forest):
+    write_trees(forest, folder / name)
+    assert list(read_trees(folder / name)) == forest
+
+
+@quick
+@given(st.lists(dependency_trees(fields)))
+@pytest.mark.parametrize("name", ["a.conllu", "a.conllu.gz"])
+def test_dependencies_round_trip(folder, name, forest):
+    write_dependencies(forest, folder / name)
+    assert list(read_dependencies(folder / name)) == forest
+
+
+@pytest.mark.parametrize("format", ["brackets", "json"])
+def test_every_small_tree_round_trips(tmp_path, format):
+    forest = list(chain.from_iterable(map(all_trees, range(1, 5))))
+    write_trees(iter(forest), tmp_path / "trees", format=format)
+    assert list(read_trees(tmp_path / "trees", format=format)) == forest
+
+
+def test_json_lines_are_what_they_say(tmp_path):
+    tree = Tree.from_brackets("(S (NP (NP (NN dog))) (VBZ barks))")
+    write_trees([tree], tmp_path / "a.jsonl")
+    assert json.loads((tmp_path / "a.jsonl").read_text()) == {
+        "words": ["dog", "barks"],
+        "tags": ["NN", "VBZ"],
+        "spans": [[0, 2, "S"], [0, 1, "NP"], [0, 1, "NP"]],
+    }
+    path = written('\n{"id": 7, "words": ["a", "b"], "spans": []}\n\n', tmp_path)
+    assert [str(tree) for tree in read_trees(path, "json")] == ["(X (X a) (X b))"]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", []),
+        ("\n \n\t\r\n", []),
+        ("\ufeff", []),
+        ("\ufeff(X a)\r\n(X b)\r\n", ["(X a)", "(X b)"]),
+        ("(X a)(X b) (Y\n(X c))  (X d)", ["(X a)", "(X b)", "(Y (X c))", "(X d)"]),
+        (
+            "( (S (NP (NN a) ) ) )\n\n(\n(S\n(NP\n(NN\nb)\n)\n)\n)\n",
+            ["( (S (NP (NN a))))", "( (S (NP (NN b))))"],
+        ),
+        ("((S (X a)))", ["( (S (X a)))"]),
+        ("# a (comment\n  # (another\n(QP (# #) (CD\n# ))\n# end", ["(QP (# #) (CD #))"]),
+        ("(3 (2 It) (4 works))\n(2 (2 ...))\n", ["(3 (2 It) (4 works))", "(2 (2 ...))"]),
+        ("(S (-LRB- -LRB-) (NP-SBJ=1 (-NONE- *T*-1)))", ["(S (-LRB- -LRB-) (NP-SBJ=1 (-NONE- *T*-1)))"]),
+        ("(文 (名 犬) (動 吠える))", ["(文 (名 犬) (動 吠える))"]),
+        ("(CD 8\u00a01\\/2) (X a\u2028b) (X a\x85b)", ["(CD 8\u00a01\\/2)", "(X a\u2028b)", "(X a\x85b)"]),
+    ],
+)
+def test_brackets_as_found(tmp_path, text, expected):
+    assert [str(tree) for tree in read_trees(written(text, tmp_path))] == expected
+    assert [str(tree) for tree in read_trees(io.StringIO(text))] == expected
+
+
+@pytest.mark.parametrize(
+    ("data", "line", "message"),
+    [
+        ("(X a)\n(S (NP (NN a))\n(VP (VB b))\n", 2, "the tree that begins here is not closed: 1 ')' missing"),
+        ("(X a)\n\n((((", 3, "not closed: 4 ')' missing"),
+        ("(S", 1, "not closed"),
+        ("(X a)\n(X b))\n", 2, "')' without '('"),
+        (")", 1, "')' without '('"),
+        ("# fine\nThe dog barks .\n", 2, "text outside brackets: 'The'"),
+        ("(X a) # no comment", 1, "text outside brackets: '#'"),
+        ("(X a)\n()", 2, "empty brackets"),
+        ("(X a)\n(())", 2, "empty brackets"),
+        ("( ( \n ) )", 2, "empty brackets"),
+        ("(S (NP) (VP (VB b)))", 1, "node 'NP' holds neither a word nor nodes"),
+        ("(word)", 1, "node 'word' holds neither a word nor nodes"),
+        ("(X a)\n(NP the dog)", 2, "node 'NP' holds the bare word 'the' beside other words or nodes"),
+        ("(X\nword\n(NP (NN a)))", 3, "node 'X' holds the bare word 'word' beside"),
+        ("(X (NP (NN a)) word)", 1, "node 'X' holds the bare word 'word' beside"),
+        (b"(X a)\n(X caf\xe9)\n", 2, "not UTF-8 text: byte 0xe9"),
+        (b"\xff\xfe(\x00X\x00", 1, "not UTF-8 text: byte 0xff"),
+        (b"\x00\x01\x02\x03(\x7fELF", 1, "text outside brackets: '\\x00\\x01\\x02\\x03'"),
+        ("(X " + "a" * 200_000 + ")", 1, "a token of more than 65536 characters"),
+    ],
+)
+def test_malformed_brackets_are_one_error_with_file_and_line(tmp_path, data, line, message):
+    path = written(data, tmp_path)
+    with pytest.raises(ValueError) as caught:
+        list(read_trees(path))
+    assert str(caught.value).startswith(f"{path}:{line}: ")
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("data", "line", "message"),
+    [
+        ("\n(S (X a))\n", 2, "not JSON: "),
+        ('{"words": ["a"], "spans": [', 1, "not JSON: "),
+        ("[" * 100_000, 1, "not JSON: "),
+        ('["a"]', 1, 'expected {"words": [...], "tags": [...], "spans": [...]}'),
+        ('{"words": ["a"]}', 1, "expected {"),
+        ('{"words": "abc", "spans": []}', 1, '"words" is not a list of strings'),
+        ('{"words": [1], "spans": []}', 1, '"words" is not a list of strings'),
+        ('{"words": ["a"], "tags": [null], "spans": []}', 1, '"tags" is not a list of strings'),
+        ('{"words": ["a"], "tags": [], "spans": []}', 1, "got 0 tags for 1 words"),
+        ('{"words": [], "spans": []}', 1, "a tree needs at least one word"),
+        ('{"words": ["a"], "spans": {}}', 1, '"spans" is not a list of [start, end, label]'),
+        ('{"words": ["a"], "spans": [[0, 1]]}', 1, '"spans" is not a list'),
+        ('{"words": ["a"], "spans": [[0, true, "X"]]}', 1, '"spans" is not a list'),
+        ('{"words": ["a"], "spans": [[0, 2, "X"]]}', 1, "span (0, 2) is not within"),
+        (
+            '{"words": ["a"], "spans": []}\n{"words": ["a", "b", "c"], "spans": [[0, 2, "X"], [1, 3, "X"]]}',
+            2,
+            "spans (0, 2) and (1, 3) cross",
+        ),
+        (b'{"words": ["\xe9"]}', 1, "not UTF-8 text: byte 0xe9"),
+    ],
+)
+def test_malformed_json_lines_are_one_error_with_file_and_line(tmp_path, data, line, message):
+    path = written(data, tmp_path, "bad.jsonl")
+    with pytest.raises(ValueError) as caught:
+        list(read_trees(path))
+    assert str(caught.value).startswith(f"{path}:{line}: ")
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def row(number: int | str, word: str, head: int | str, *, tag: str = "X", fine: str = "Y") -> str:
+    return f"{number}\t{word}\tlemma\t{tag}\t{fine}\t_\t{head}\tdep\t_\t_\n"
+
+
+def test_conllu_as_found(tmp_path):
+    text = (
+        "\ufeff# sent_id = 1\r\n# tabs\tin\t1\r\n"
+        + "".join(
+            [
+                row("1-2", "don't", "_"),
+                row(1, "do", 3),
+                row(2, "n't", 3, tag="_"),
+                row("2.1", "you", "_"),
+                row(3, "go", 0),
+            ]
+        ).replace("\n", "\r\n")
+        + "\r\n \r\n\r\n# only a comment\n\n"
+        + row(1, "rien de plus", 0)
+    )
+    assert list(read_dependencies(written(text, tmp_path))) == [
+        DependencyTree(["do", "n't", "go"], [3, 3, 0], ["dep"] * 3, ["X", "Y", "X"]),
+        DependencyTree(["rien de plus"], [0], ["dep"], ["X"]),
+    ]
+
+
+def test_conllx_with_fewer_columns(tmp_path):
+    eight = "1\tgo\t_\tV\tVB\t_\t0\troot\n2\t!\t_\t.\t.\t_\t1\tpunct\n"
+    assert list(read_dependencies(written(eight, tmp_path))) == [
+        DependencyTree(["go", "!"], [0, 1], ["root", "punct"], ["V", "."])
+    ]
+    three = "\n#\t#\t2\n6\tCD\t0\n\n!\t.\t0\n\n"
+    assert list(read_dependencies(written(three, tmp_path))) == [
+        DependencyTree(["#", "6"], [2, 0], tags=["#", "CD"]),
+        DependencyTree(["!"], [0], tags=["."]),
+    ]
+
+
+@pytest.mark.parametrize("text", ["", "\n\n", "# nothing\n", "\ufeff\n"])
+def test_a_file_without_sentences_yields_nothing(tmp_path, text):
+    assert list(read_dependencies(written(text, tmp_path))) == []
+
+
+@pytest.mark.parametrize(
+    ("data", "line", "message"),
+    [
+        (row(1, "a", 0) + row(2, "b", "x"), 2, "head 'x' is not a word number"),
+        (row(1, "a", "_"), 1, "head '_' is not a word number"),
+        (row(1, "a", "9" * 5000), 1, "head '99999999999999999999' is not a word number"),
+        (row(1, "a", 0) + "\n" + row(1, "b", 0) + row(2, "c", 3), 4, "head 3 of word 2 is not among 0 to 2"),
+        (row(1, "a", 0) + row("2-3", "bc", "_") + row(2, "b", 3) + row(3, "c", 2), 3, "cycle: word 2"),
+        (row(1, "a", 0) + row(2, "b", 1) + row(3, "c", 0), 3, "two roots: words 1 and 3"),
+        ("# text\n" + row(1, "a", 2) + row(2, "b", 1), 2, "no root: no word has head 0"),
+        (row(1, "a", 0) + row(3, "b", 1), 2, "expected word number 2, got '3'"),
+        (row(1, "a", 0) + row(1, "b", 0), 2, "expected word number 2, got '1'"),
+        (row("one", "a", 0), 1, "expected word number 1, got 'one'"),
+        (row(1, "", 0), 1, "the word is empty"),
+        ("1 a lemma X Y _ 0 root _ _\n", 1, "separated by tabs, got 1"),
+        (row(1, "a", 0).strip() + "\t_\n", 1, "expected 8 to 10 columns (CoNLL) or 3 (word, tag, head)"),
+        ("a\tX\t0\nb\tX\tone\n", 2, "head 'one' is not a word number"),
+        ("(S (X a))\n", 1, "separated by tabs, got 1"),
+        (row(1, "a", 0).encode() + b"2\tcaf\xe9\n", 2, "not UTF-8 text: byte 0xe9"),
+        (b"\x1f\x8b\x08\x00", 1, "not UTF-8 text: byte 0x8b"),
+    ],
+)
+def test_malformed_dependencies_are_one_error_with_file_and_line(tmp_path, data, line, message):
+    path = written(data, tmp_path)
+    with pytest.raises(ValueError) as caught:
+        list(read_dependencies(path))
+    assert str(caught.value).startswith(f"{path}:{line}: ")
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("read", [read_trees, read_dependencies])
+def test_a_damaged_gzip_file_is_one_error(tmp_path, read):
+    whole = gzip.compress(("(X a)\n" if read is read_trees else row(1, "a", 0) + "\n").encode() * 5000)
+    for data in (
+        whole[: len(whole) // 2],
+        b"(X a)\n",
+        whole[:-8] + bytes(8),
+        whole[:30] + b"?" * 40 + whole[70:],
+    ):
+        path = written(data, tmp_path, "bad.gz")
+        with pytest.raises(ValueError, match=r"bad\.gz:\d+: (damaged gzip file|not UTF-8 text)"):
+            list(read(path))
+
+
+def test_a_missing_file_is_named(tmp_path):
+    for read in (read_trees, read_dependencies):
+        with pytest.raises(FileNotFoundError, match="absent"):
+            next(read(tmp_path / "absent"))
+    with pytest.raises(FileNotFoundError, match="absent: no such folder"):
+        write_trees([], tmp_path / "absent" / "a.mrg")
+
+
+def test_an_unknown_format_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="unknown tree format 'xml': expected 'brackets' or 'json'"):
+        write_trees([], tmp_path / "a.mrg", format="xml")  # type: ignore[arg-type]
+    assert not list(tmp_path.iterdir())
+
+
+def test_standard_streams(monkeypatch, capsys):
+    code = "from treeformers.trees.formats import *; write_trees(read_trees('-'), '-')"
+    run = [sys.executable, "-c", code]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "PYTHONIOENCODING": "utf-8"}
+    done = subprocess.run(
+        run, input="(X é)\n\n( (X b))", capture_output=True, encoding="utf-8", env=environment
+    )
+    assert done.stdout == "(X é)\n( (X b))\n"
+    bad = subprocess.run(run, input=b"(X a)\n(X \xe9)", capture_output=True, env=environment)
+    assert bad.stderr.splitlines()[-1].startswith(b"ValueError: <stdin>:2: not UTF-8 text: byte 0xe9")
+    monkeypatch.setattr(sys, "stdin", io.StringIO(row(1, "a", 0)))
+    write_dependencies(read_dependencies("-"), "-")
+    assert capsys.readouterr().out == "1\ta\t_\tX\t_\t_\t0\tdep\t_\t_\n\n"
+
+
+def test_file_objects_are_used_and_left_open():
+    stream = io.StringIO()
+    write_trees([Tree("X", word="a")], stream)
+    write_trees([Tree("X", word="b")], stream, "json")
+    assert stream.getvalue() == '(X a)\n{"words": ["b"], "tags": ["X"], "spans": []}\n'
+    stream = io.StringIO("(X a)\n(X")
+    with pytest.raises(ValueError, match="<stream>:2: "):
+        list(read_trees(stream))
+    assert not stream.closed
+
+
+def test_a_text_file_opened_as_utf8_elsewhere_still_gives_one_error(tmp_path):
+    path = written(b"(X \xe9)", tmp_path)
+    with (
+        path.open(encoding="utf-8") as stream,
+        pytest.raises(ValueError, match=r"bad\.file:1: not UTF-8 text"),
+    ):
+        list(read_trees(stream))
+
+
+@pytest.mark.parametrize("name", ["a.mrg", "a.mrg.gz"])
+@pytest.mark.parametrize("exists", [False, True])
+def test_a_failed_write_leaves_what_was_there(tmp_path, name, exists):
+    path = tmp_path / name
+    if exists:
+        write_trees([Tree("X", word="old")], path)
+    before = path.read_bytes() if exists else None
+    with pytest.raises(ValueError, match=rf"{name}: tree 2: 'two words' cannot be written in brackets"):
+        write_trees([Tree("X", word="new"), Tree("X", word="two words")], path)
+    assert (path.read_bytes() if exists else None) == before
+    assert [file.name for file in tmp_path.iterdir()] == ([name] if exists else [])
+
+
+@pytest.mark.parametrize("name", ["a.mrg", "a.mrg.gz"])
+def test_a_full_disk_leaves_what_was_there(tmp_path, name):
+    path = tmp_path / name
+    write_trees([Tree("X", word="old")], path)
+    before = path.read_bytes()
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, limits[1]))
+    try:
+        with pytest.raises(OSError, match=name):
+            write_trees((Tree("X", word=os.urandom(8).hex()) for _ in range(20_000)), path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert path.read_bytes() == before
+    assert [file.name for file in tmp_path.iterdir()] == [name]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full on this system")
+def test_a_device_is_written_directly():
+    with pytest.raises(OSError, match="No space left on device: '/dev/full'"):
+        write_trees([Tree("X", word="a")], "/dev/full")
+    write_trees([Tree("X", word="a")], "/dev/null")
+    assert not Path("/dev/null").is_file()
+
+
+def test_writing_keeps_the_mode_and_writes_through_links(tmp_path):
+    path, link = tmp_path / "a.mrg", tmp_path / "link.mrg"
+    path.write_text("(X old)\n")
+    path.chmod(0o640)
+    link.symlink_to(path)
+    write_trees([Tree("X", word="new")], link)
+    assert link.is_symlink()
+    assert path.read_text() == "(X new)\n"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+    with atomic_write(tmp_path / "fresh") as stream:
+        stream.write("text")
+    mask = os.umask(0)
+    os.umask(mask)
+    assert stat.S_IMODE((tmp_path / "fresh").stat().st_mode) == 0o666 & ~mask
+
+
+def test_a_file_can_be_rewritten_from_itself(tmp_path):
+    path = written("( (X a))\n( (X b))\n", tmp_path)
+    write_trees((tree.unwrap_root() for tree in read_trees(path)), path)
+    assert path.read_text() == "(X a)\n(X b)\n"
+
+
+def test_gzip_output_depends_on_the_trees_alone(tmp_path):
+    for name in ("a.gz", "b.gz"):
+        write_trees([Tree("X", word="a")], tmp_path / name)
+    assert (tmp_path / "a.gz").read_bytes() == (tmp_path / "b.gz").read_bytes()
+
+
+@pytest.mark.parametrize("field", ["", "a\tb", "a\nb", "a\rb"])
+def test_what_a_column_cannot_hold_is_refused(tmp_path, field):
+    for columns in ([field], [0], None, None), (["a"], [0], [field], None), (["a"], [0], None, [field]):
+        with pytest.raises(ValueError, match=r"a\.conllu: tree 1: .* cannot stand in a column"):
+            write_dependencies([DependencyTree(*columns)], tmp_path / "a.conllu")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("format", ["brackets", "json"])
+def test_depth_is_no_limit(tmp_path, format):
+    tree = right_branching(5_000)
+    write_trees([tree], tmp_path / "deep", format)
+    assert list(read_trees(tmp_path / "deep", format)) == [tree]
+
+
+@pytest.mark.parametrize("separator", ["\n", " "])
+def test_reading_holds_one_tree_at_a_time(separator):
+    """Over many lines as over a single one."""
+    line = "(S (NP (DT the) (NN dog)) (VP (VBZ barks)))" + separator
+
+    class Endless(io.StringIO):
+        def readline(self, size=-1):
+            return line * 100 if separator == " " else line
+
+    tracemalloc.start()
+    try:
+        n_trees = sum(1 for _ in islice(read_trees(Endless()), 10_000))
+        assert n_trees == 10_000
+        assert tracemalloc.get_traced_memory()[1] < 1_000_000
+    finally:
+        tracemalloc.stop()
+
+
+def test_long_lines_are_cut_between_tokens(tmp_path):
+    forest = [Tree("S", (Tree("X", word="w" * (n % 97 + 1)), Tree("Y", word=f"{n}"))) for n in range(20_000)]
+    path = written(" ".join(map(str, forest)), tmp_path)
+    assert list(read_trees(path)) == forest
+    path = written("# comment (" + "x y " * 50_000 + "\n(X a)\n(X", tmp_path)
+    with pytest.raises(ValueError, match=r"bad\.file:3: "):
+        list(read_trees(path))
+
+
+TREEBANKS = {
+    "nltk_treebank/treebank_combined.mrg.gz": 3_914,
+    "craft/train.tree.gz": 18_951,
+    "craft/dev.tree": 2_780,
+    "craft/test.tree": 9_099,
+    "genia/train.trees.gz": 14_326,
+    "genia/dev.trees": 1_361,
+    "genia/test.trees": 1_360,
+    "gum/const/train.ptb": 10_224,
+    "gum/const/dev.ptb": 1_575,
+    "gum/const/test.ptb": 1_464,
+    "sst/trees/dev.txt": 1_101,
+}
+DEPENDENCIES = {
+    "ud_ewt/en_ewt-ud-train.conllu.gz": 12_544,
+    "ud_ewt/en_ewt-ud-test.conllu.gz": 2_077,
+    "gum/dep/dev.conllu.gz": 1_575,
+    "craft/dev.conllx.gz": 2_780,
+    "genia/dep/dev.conllu": 1_361,
+}
+
+
+def corpus(name: str) -> Path:
+    root = os.environ.get("TREEFORMERS_DATA")
+    if not root:
+        pytest.skip("TREEFORMERS_DATA is not set")
+    path = Path(root) / name
+    if not path.exists():
+        pytest.skip(f"{path} is not there")
+    return path
+
+
+@pytest.mark.parametrize("name", TREEBANKS)
+def test_treebanks_are_read_whole(name):
+    count = 0
+    for count, tree in enumerate(read_trees(corpus(name)), start=1):
+        if count % 10 == 0:
+            text = str(tree)
+            assert str(Tree.from_brackets(text)) == text
+    assert count == TREEBANKS[name]
+
+
+@pytest.mark.parametrize("name", DEPENDENCIES)
+def test_dependency_treebanks_are_read_whole(name):
+    assert sum(1 for _ in read_dependencies(corpus(name))) == DEPENDENCIES[name]
+
+
+def test_conllu_agrees_with_the_conllu_library():
+    conllu = pytest.importorskip("conllu")
+    path = corpus("ud_ewt/en_ewt-ud-dev.conllu.gz")
+    with gzip.open(path, "rt", encoding="utf-8") as stream:
+        pairs = zip(islice(conllu.parse_incr(stream), 500), read_dependencies(path), strict=False)
+        for sentence, tree in pairs:
+            tokens = [token for token in sentence if isinstance(token["id"], int)]
+            assert tree.words == tuple(token["form"] for token in tokens)
+            assert tree.heads == tuple(token["head"] for token in tokens)
+            assert tree.relations == tuple(token["deprel"] for token in tokens)
+            assert tree.tags == tuple(token["upos"] for token in tokens)
