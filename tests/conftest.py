@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[1]
 
 @pytest.fixture(scope="session")
 def experiment(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of experiments/wang2019 with the smoke results of its headline, and models in `runs` beside it."""
+    """A copy of experiments/wang2019 with smoke results of its headline; the models are in `../runs`."""
     from treeformers.reproduction import reproduce
 
     folder = tmp_path_factory.mktemp("experiments") / "wang2019"

@@ -140,7 +140,7 @@ def test_torch_tensors_of_any_precision() -> None:
         (lambda: build_tree(np.ones((3, 3)), words(4), algorithm="code"), "unknown algorithm 'code'"),  # type: ignore[arg-type]
         (lambda: build_tree(np.ones((3, 3)), words(4), tags=["X"]), "1 tags for 4 words"),
         (lambda: split_greedily(np.ones((1, 3)), words(4)), r"shape \(3,\) for 4 words, got \(1, 3\)"),
-        (lambda: best_tree(np.ones((2, 3)), words(4)), "min_layer 2 .* expected 0 to 1"),
+        (lambda: best_tree(np.ones((2, 3)), words(4), layer=2), "layer 2 .* expected -2 to 1"),
         (lambda: cky(np.ones((3, 3))), r"\(T, T\+1\), got \(3, 3\)"),
         (lambda: cky(np.ones((0, 1))), r"got \(0, 1\)"),
         (lambda: trivial_tree(words(3), "middle"), "unknown kind of tree 'middle'"),  # type: ignore[arg-type]
@@ -171,29 +171,39 @@ def test_equal_links_branch_right() -> None:
     assert split_greedily([0.5] * 6, words(7)) == trivial_tree(words(7), "right")
 
 
+def right_children(tree: Spans) -> int:
+    return sum(any(other_end == end and other < start for other, other_end in tree) for start, end in tree)
+
+
 def test_best_tree_finds_the_blocks_of_sharp_links() -> None:
-    # Layer by layer: (w0 w1) (w2 w3) w4; then (w0 .. w3) w4; then everything.
-    links = np.array([[1, 0, 1, 0], [1, 1, 1, 0], [1, 1, 1, 1]]) * 0.98 + 0.01
-    assert brackets(best_tree(links, words(5), min_layer=0)) == {(0, 2), (2, 4), (0, 4), (0, 5)}
+    links = np.array([[0.5] * 4, [0.99, 0.1, 0.99, 0.01]])
+    assert brackets(best_tree(links, words(5))) == {(0, 2), (2, 4), (0, 4), (0, 5)}
 
 
-@given(link_stacks())
-@settings(deadline=None, max_examples=40)
-def test_best_tree_maximises_the_expected_number_of_blocks(links: np.ndarray) -> None:
+@given(link_stacks(), st.floats(-3, 3))
+@settings(deadline=None, max_examples=60)
+def test_best_tree_is_the_most_probable_one(links: np.ndarray, bias: float) -> None:
     links = links[:, :5]
     n_words = links.shape[1] + 1
 
-    def expected_blocks(tree: Spans) -> float:
+    def log_probability(tree: Spans) -> float:
+        a = links[-1].clip(1e-12, 1 - 1e-12)
         total = 0.0
-        for a in links:
-            for start, end in tree:
-                left = 1 - a[start - 1] if start else 1.0
-                right = 1 - a[end - 1] if end < n_words else 1.0
-                total += left * right * np.prod(a[start : end - 1])
-        return total
+        for start, end in tree:
+            left = 1 - a[start - 1] if start else 1.0
+            right = 1 - a[end - 1] if end < n_words else 1.0
+            total += np.log(left * right * np.prod(a[start : end - 1]))
+        children = right_children(tree)
+        return total + (bias * children if bias > 0 else -bias * (len(tree) - 1 - children))
 
-    found = expected_blocks(brackets(best_tree(links, words(n_words), min_layer=0)))
-    assert found == pytest.approx(max(map(expected_blocks, binary_trees(0, n_words))))
+    found = log_probability(brackets(best_tree(links, words(n_words), right_bias=bias)))
+    assert found == pytest.approx(max(map(log_probability, binary_trees(0, n_words))))
+
+
+@pytest.mark.parametrize(("bias", "kind"), [(50.0, "right"), (-50.0, "left")])
+def test_a_strong_bias_alone_branches_its_way(bias: float, kind: str) -> None:
+    links = np.random.default_rng(0).uniform(0.1, 0.9, (1, 6))
+    assert best_tree(links, words(7), right_bias=bias) == trivial_tree(words(7), kind)  # type: ignore[arg-type]
 
 
 @given(st.integers(1, 6), st.integers(0, 2**32), st.booleans())

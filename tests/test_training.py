@@ -11,6 +11,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from transformers import AutoTokenizer, Trainer
+from transformers.trainer_utils import get_last_checkpoint
 
 from conftest import ROOT
 from treeformers.models.treebert import TreeBertForMaskedLM
@@ -130,13 +131,14 @@ class _KilledError(Exception):
 def test_a_resumed_run_equals_one_never_stopped(
     rate: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    once = recipe(f"train.matrix_learning_rate={rate}", "train.epochs=2", "train.tokens_per_batch=120")
+    sizes = ("train.epochs=3", "train.evaluations=5", "train.tokens_per_batch=120")
+    once = recipe(f"train.matrix_learning_rate={rate}", *sizes)
     whole = train_inducer(once, tmp_path / "whole", seed=3, progress=False)
 
     step = Trainer.training_step
 
     def killed_in_the_second_half(self: Trainer, *args: object, **kwargs: object) -> torch.Tensor:
-        if self.state.global_step == whole.steps * 3 // 5:
+        if self.state.global_step == whole.steps * 3 // 5 + 2:
             raise _KilledError
         return step(self, *args, **kwargs)
 
@@ -145,8 +147,10 @@ def test_a_resumed_run_equals_one_never_stopped(
         with pytest.raises(_KilledError):
             train_inducer(once, tmp_path / "parts", seed=3, progress=False)
     assert not (tmp_path / "parts" / "model.safetensors").exists()
-    first = json.loads(next((tmp_path / "parts").glob("checkpoints/*/trainer_state.json")).read_text())
-    assert 0 < first["global_step"] < whole.steps
+    last = Path(get_last_checkpoint(str(tmp_path / "parts" / "checkpoints")))
+    reached = json.loads((last / "trainer_state.json").read_text())
+    assert 0 < reached["global_step"] < whole.steps
+    assert reached["epoch"] % 1  # within an epoch
     resumed = train_inducer(once, tmp_path / "parts", seed=3, resume=True, progress=False)
 
     assert (resumed.steps, resumed.loss) == (whole.steps, whole.loss)
@@ -214,7 +218,8 @@ def test_two_processes_train_one_model(tmp_path: Path) -> None:
         "import sys\n"
         "from treeformers.recipes import Recipe\n"
         "from treeformers.training import train_inducer\n"
-        f"recipe = Recipe.load({str(HEADLINE)!r}, 'smoke', ['data.sentences=120', 'train.tokens_per_batch=200'])\n"
+        "overrides = ['data.sentences=120', 'train.tokens_per_batch=200']\n"
+        f"recipe = Recipe.load({str(HEADLINE)!r}, 'smoke', overrides)\n"
         "fit = train_inducer(recipe, sys.argv[1], 1, progress=False)\n"
         "print(f'steps {fit.steps} loss {fit.loss:.6f}')\n"
     )
@@ -304,7 +309,7 @@ class TestText:
 
 
 class TestSaving:
-    @pytest.fixture(scope="class")
+    @pytest.fixture
     def parts(self, inducer_folder: Path) -> tuple[TreeBertForMaskedLM, object]:
         return TreeBertForMaskedLM.from_pretrained(inducer_folder), AutoTokenizer.from_pretrained(
             inducer_folder

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,13 +9,19 @@ from typing import Any
 
 from rich.console import Console
 
-from treeformers import drawing
+from treeformers.drawing import (
+    heat_maps_by_layer,
+    learning_curve_svg,
+    report,
+    score_table,
+    trees_beside_gold,
+)
 from treeformers.inducer import Inducer
-from treeformers.metrics import unlabeled_f1
 from treeformers.induction import trivial_tree
+from treeformers.metrics import unlabeled_f1
 from treeformers.recipes import Data, Recipe, Train
 from treeformers.reproduction import score_baselines, score_trees
-from treeformers.training import Fit, read_gold, read_text, train_inducer
+from treeformers.training import Fit, read_gold, train_inducer
 from treeformers.trees.formats import atomic_write
 from treeformers.trees.tree import Tree
 
@@ -81,9 +86,8 @@ def run_demo(out: str | Path, recipe: Recipe = RECIPE, progress: bool = False) -
     out = Path(out)
     fit = train_inducer(recipe, out / "model", progress=progress)
     console = Console(stderr=True)
-    with console.status("parsing held-out sentences, drawing") if progress else nullcontext():
-        seen = set(read_text(recipe.data))
-        gold = [tree for tree in read_gold(recipe.data) if " ".join(tree.words) not in seen]
+    with console.status("parsing, scoring and drawing") if progress else nullcontext():
+        gold = read_gold(recipe.data)
         inducer = Inducer.from_pretrained(out / "model")
         trees = inducer.parse(tree.words for tree in gold)
         scores = {"induced": score_trees(gold, trees), **score_baselines(gold)}
@@ -95,6 +99,55 @@ def run_demo(out: str | Path, recipe: Recipe = RECIPE, progress: bool = False) -
             model=out / "model",
             report=out / "report.html",
         )
-        with atomic_write(result.report) as page:
-            page.write(_page(result, gold, trees, inducer, fit))
+        page = report(
+            "Trees out of raw text",
+            [
+                ("Scores", _scores(result)),
+                ("Which constituents are found", _recall(gold, trees)),
+                ("Induced trees beside gold", trees_beside_gold(result.pairs)),
+                ("The prior, layer by layer", _priors(inducer, result.pairs[:MAPPED])),
+                ("Learning curve", _learning_curve(fit)),
+            ],
+            f"A Tree Transformer of {fit.parameters:,} weights, trained in {fit.wall_seconds:.0f} seconds to "
+            "fill in masked words of sentences sampled from a small grammar. It never saw a tree: these are "
+            "read from how strongly it links neighbouring words.",
+        )
+        with atomic_write(result.report) as file:
+            file.write(page)
     return result
+
+
+def _scores(result: Demo) -> str:
+    rows = [
+        (name, figures["sentence_f1"], figures["corpus_f1"], figures["sentence_f1_10"])
+        for name, figures in result.scores.items()
+    ]
+    return score_table(
+        ["trees", "sentence F1", "corpus F1", "F1, at most 10 words"], rows, result.signature, strong=[0]
+    )
+
+
+def _recall(gold: list[Tree], trees: list[Tree]) -> str:
+    induced = unlabeled_f1(gold, trees).recall_by_label
+    right = unlabeled_f1(gold, [trivial_tree(tree.words) for tree in gold]).recall_by_label
+    return score_table(
+        ["gold constituent", "induced", "right"],
+        [(label, recall, right[label]) for label, recall in induced.items()],
+        "Recall by label, in per cent; frequent labels first. A verb agrees with its subject and tells "
+        "nothing of the words of its object: to a model that predicts words, subject and verb belong "
+        "together, where the grammar has a verb phrase.",
+    )
+
+
+def _priors(inducer: Inducer, pairs: list[tuple[Tree, Tree]]) -> str:
+    return "\n".join(
+        heat_maps_by_layer(list(inducer.look(tree.words).priors), tree.words) for tree, _ in pairs
+    )
+
+
+def _learning_curve(fit: Fit) -> str:
+    curves = {
+        name: [(entry["step"], entry[key]) for entry in fit.history if key in entry]
+        for name, key in (("training", "loss"), ("held out", "eval_loss"))
+    }
+    return f'<div class="card fit">{learning_curve_svg(curves, y_label="loss in nats a word")}</div>'

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
 from treeformers.data.text import normalize_word
-from treeformers.induction import best_tree, build_tree, split_greedily
+from treeformers.induction import best_trees, build_tree, split_greedily
 from treeformers.models.treebert import TreeBertForMaskedLM
 from treeformers.recipes import Readout, Recipe
 from treeformers.trees.tree import Tree
@@ -28,6 +28,8 @@ Sentence = str | Sequence[str]
 
 LONGEST_BLOCKS = 1000
 """Words of the longest sentence read as "blocks", which takes O(T^3); half a second at this length."""
+LARGEST_BATCH = 1 << 24
+"""Pairs of words in a batch, whatever its size asked for: attention takes O(T^2) memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +122,8 @@ class Inducer:
 
         Args:
             sentences: strings, split at white space, or lists of words.
-            batch_size: sentences computed at once; those of like length go together.
+            batch_size: sentences computed at once, fewer where they are very long; those of like
+                length go together.
             layer: read this layer alone; negative ones count from the top.
             readout: how to read trees; the model's own way by default.
 
@@ -217,9 +220,13 @@ class Inducer:
     def _batches(
         self, split: list[list[str]], batch_size: int
     ) -> Iterator[tuple[list[int], list[NDArray[np.float64]]]]:
-        order = sorted(range(len(split)), key=lambda number: len(split[number]))
-        for start in range(0, len(order), batch_size):
-            numbers = order[start : start + batch_size]
+        batches: list[list[int]] = []
+        for number in sorted(range(len(split)), key=lambda number: len(split[number])):
+            rows = len(batches[-1]) if batches else batch_size
+            if rows >= batch_size or (rows + 1) * len(split[number]) ** 2 > LARGEST_BATCH:
+                batches.append([])
+            batches[-1].append(number)
+        for numbers in batches:
             batch, ids = self._encode([split[number] for number in numbers])
             with torch.inference_mode():
                 output = self.model.treebert(**batch, output_links=True)
@@ -256,24 +263,37 @@ def read_trees(
     Raises:
         ValueError: a layer that is not there.
     """
+    if readout.method == "blocks":
+        return _read_blocks(links, sentences, readout)
     return [_read_tree(link, words, readout) for link, words in zip(links, sentences, strict=True)]
+
+
+def _read_blocks(
+    links: Sequence[NDArray[np.float64]], sentences: Sequence[Sequence[str]], readout: Readout
+) -> list[Tree]:
+    short = [number for number, words in enumerate(sentences) if len(words) <= LONGEST_BLOCKS]
+    found = best_trees(
+        [links[number] for number in short],
+        [sentences[number] for number in short],
+        readout.layer,
+        readout.right_bias,
+    )
+    trees = dict(zip(short, found, strict=True))
+    for number, words in enumerate(sentences):
+        if number not in trees:
+            logger.warning(
+                "a sentence of %d words is split greedily: the best tree takes too long", len(words)
+            )
+            trees[number] = _read_tree(links[number], words, replace(readout, method="layer"))
+    return [trees[number] for number in range(len(sentences))]
 
 
 def _read_tree(links: NDArray[np.float64], words: Sequence[str], readout: Readout) -> Tree:
     if readout.method == "layers":
-        return build_tree(
-            links,
-            words,
-            min(readout.min_layer, len(links) - 1),
-            readout.threshold,
-            algorithm=readout.algorithm,
-        )
+        lowest = min(readout.min_layer, len(links) - 1)
+        return build_tree(links, words, lowest, readout.threshold, algorithm=readout.algorithm)
     if not -len(links) <= readout.layer < len(links):
         raise ValueError(f"layer {readout.layer} is not a layer: expected {-len(links)} to {len(links) - 1}")
-    if readout.method == "blocks":
-        if len(words) <= LONGEST_BLOCKS:
-            return best_tree(links, words, readout.layer, readout.right_bias)
-        logger.warning("a sentence of %d words is split greedily: the best tree takes too long", len(words))
     return split_greedily(links[readout.layer], words)
 
 

@@ -21,6 +21,7 @@ __all__ = [
     "Structure",
     "average_trees",
     "best_tree",
+    "best_trees",
     "build_tree",
     "cky",
     "split_greedily",
@@ -151,16 +152,38 @@ def best_tree(
     Raises:
         ValueError: links of another shape or not numbers, or no such layer.
     """
-    array = _link_array(links, words, ndim=2)
-    if not -len(array) <= layer < len(array):
-        raise ValueError(f"layer {layer} is not a layer: expected {-len(array)} to {len(array) - 1}")
-    link = array[layer].clip(1e-12, 1 - 1e-12)
-    sums = np.concatenate([[0.0], np.log(link).cumsum()])  # (T,) of Eq. 4
-    cut = np.concatenate([[0.0], np.log1p(-link), [0.0]])  # (T+1,) no link at this border
-    scores = np.zeros((len(words), len(words) + 1))
-    # (T, T) first and last word
-    scores[:, 1:] = np.minimum(sums[None, :] - sums[:, None], 0.0) + cut[:-1, None] + cut[None, 1:]
-    return _tree(words, cky(scores, right_bias), tags)
+    return best_trees([links], [words], layer, right_bias, None if tags is None else [tags])[0]
+
+
+def best_trees(
+    links: Sequence[ArrayLike],
+    sentences: Sequence[Sequence[str]],
+    layer: int = -1,
+    right_bias: float = 0.0,
+    tags: Sequence[Sequence[str] | None] | None = None,
+) -> list[Tree]:
+    """The `best_tree` of every sentence; those of one length are computed together."""
+    by_length: dict[int, list[int]] = {}
+    arrays = []
+    for number, (link, words) in enumerate(zip(links, sentences, strict=True)):
+        array = _link_array(link, words, ndim=2)
+        if not -len(array) <= layer < len(array):
+            raise ValueError(f"layer {layer} is not a layer: expected {-len(array)} to {len(array) - 1}")
+        arrays.append(array[layer].clip(1e-12, 1 - 1e-12))
+        by_length.setdefault(len(words), []).append(number)
+    trees: dict[int, Tree] = {}
+    for n_words, numbers in by_length.items():
+        link = np.stack([arrays[number] for number in numbers])  # (B, T-1)
+        sums = np.log(link).cumsum(1)
+        sums = np.concatenate([np.zeros((len(numbers), 1)), sums], axis=1)  # (B, T) of Eq. 4
+        cut = np.zeros((len(numbers), n_words + 1))  # (B, T+1) no link at this border
+        cut[:, 1:-1] = np.log1p(-link)
+        scores = np.zeros((len(numbers), n_words, n_words + 1))
+        inside = np.minimum(sums[:, None, :] - sums[:, :, None], 0.0)  # first and last word
+        scores[:, :, 1:] = inside + cut[:, :-1, None] + cut[:, None, 1:]
+        for number, splits in zip(numbers, _best_splits(scores, right_bias), strict=True):
+            trees[number] = _split(sentences[number], splits, None if tags is None else tags[number])
+    return [trees[number] for number in range(len(arrays))]
 
 
 def cky(scores: ArrayLike, right_bias: float = 0.0) -> list[tuple[int, int]]:
@@ -183,23 +206,8 @@ def cky(scores: ArrayLike, right_bias: float = 0.0) -> list[tuple[int, int]]:
     array = np.asarray(scores, dtype=np.float64)
     if array.ndim != 2 or not array.size or array.shape[1] != len(array) + 1:
         raise ValueError(f"expected span scores of shape (T, T+1), got {array.shape}")
-    n_words = len(array)
-    from_start = np.zeros((n_words + 1, n_words + 1))  # best sum by first word and width
-    to_end = np.zeros((n_words + 1, n_words + 1))  # the same by end and width
-    split = np.zeros((n_words, n_words + 1), dtype=np.int32)  # width of the left part
-    bonus = np.full(n_words + 1, abs(right_bias))  # by width of the part on the favoured side
-    bonus[:2] = 0.0
-    for width in range(2, n_words + 1):
-        starts = np.arange(n_words - width + 1)
-        sums = from_start[: len(starts), 1:width] + to_end[width:, width - 1 : 0 : -1]
-        if right_bias:
-            sums += bonus[width - 1 : 0 : -1] if right_bias > 0 else bonus[1:width]
-        choice = sums.argmax(axis=1)
-        best = sums[starts, choice] + array[starts, starts + width]
-        from_start[: len(starts), width] = best
-        to_end[width:, width] = best
-        split[: len(starts), width] = choice + 1
-    return list(_binary_spans(n_words, lambda start, end: start + int(split[start, end - start])))
+    (splits,) = _best_splits(array[None], right_bias)
+    return [(start, end) for start, _, end in _binary_spans(len(array), splits)]
 
 
 def trivial_tree(
@@ -329,16 +337,52 @@ def _tree(words: Sequence[str], spans: Iterable[tuple[int, int]], tags: Sequence
     return Tree.from_spans(words, [(0, len(words), LABEL), *inner], tags)
 
 
+def _best_splits(scores: Array, right_bias: float) -> list[Callable[[int, int], int]]:
+    """The word before which the best tree splits a span, for each of the scores (B, T, T+1) of `cky`."""
+    n_sentences, n_words, _ = scores.shape
+    from_start = np.zeros((n_sentences, n_words + 1, n_words + 1))  # best sum by first word and width
+    to_end = np.zeros((n_sentences, n_words + 1, n_words + 1))  # the same by end and width
+    split = np.zeros((n_sentences, n_words, n_words + 1), dtype=np.int32)  # width of the left part
+    bonus = np.full(n_words + 1, abs(right_bias))  # by width of the part on the favoured side
+    bonus[:2] = 0.0
+    for width in range(2, n_words + 1):
+        starts = np.arange(n_words - width + 1)
+        sums = from_start[:, : len(starts), 1:width] + to_end[:, width:, width - 1 : 0 : -1]
+        if right_bias:
+            sums += bonus[width - 1 : 0 : -1] if right_bias > 0 else bonus[1:width]
+        best = sums.max(axis=2) + scores[:, starts, starts + width]
+        from_start[:, : len(starts), width] = best
+        to_end[:, width:, width] = best
+        split[:, : len(starts), width] = sums.argmax(axis=2) + 1
+    return [_chooser(widths) for widths in split.tolist()]
+
+
+def _chooser(widths: list[list[int]]) -> Callable[[int, int], int]:
+    return lambda start, end: start + widths[start][end - start]
+
+
 def _split(words: Sequence[str], choose: Callable[[int, int], int], tags: Sequence[str] | None) -> Tree:
     """The binary tree whose spans (start, end) are split before the word `choose(start, end)`."""
-    return _tree(words, _binary_spans(len(words), choose), tags)
+    if not words:
+        raise ValueError("a tree needs at least one word")
+    if tags is not None and len(tags) != len(words):
+        raise ValueError(f"{len(tags)} tags for {len(words)} words")
+    parts = [Tree(tag, word=word) for tag, word in zip(tags or [LABEL] * len(words), words, strict=True)]
+    if len(parts) == 1:
+        return Tree(LABEL, (parts[0],))
+    # Children follow their parents in pre-order, so that backwards each part is there when it is needed:
+    # `parts` holds the tree that begins at each word.
+    for start, middle, _ in reversed(list(_binary_spans(len(words), choose))):
+        parts[start] = Tree(LABEL, (parts[start], parts[middle]))
+    return parts[0]
 
 
-def _binary_spans(n_words: int, choose: Callable[[int, int], int]) -> Iterator[tuple[int, int]]:
+def _binary_spans(n_words: int, choose: Callable[[int, int], int]) -> Iterator[tuple[int, int, int]]:
+    """Start, split and end of the spans of at least two words, in pre-order."""
     pending = [(0, n_words)]
     while pending:
         start, end = pending.pop()
         if end - start > 1:
-            yield start, end
             middle = choose(start, end)
+            yield start, middle, end
             pending += [(middle, end), (start, middle)]

@@ -210,7 +210,7 @@ def _read(path: Path, above: tuple[Path, ...] = ()) -> tuple[dict[str, Any], _Wh
         return table, where
     base = path.parent / _typed(str, table.pop("base"), f"{where('base')}: base")
     if base in (*above, path):
-        raise ValueError(f"{where('base')}: {base} is based on this file")
+        raise ValueError(f"{where('base')}: base: {base} is based on this file")
     below, base_where = _read(base, (*above, path))
     inherited = {key: value for key, value in below.items() if key not in ("title", "tables", "published")}
     return _merge(inherited, table), _Where(where.sources + base_where.sources)

@@ -125,12 +125,13 @@ def score_inducer(
         return unlabeled_f1(gold, read(readout)).sentence_f1
 
     layers = range(len(links[0]))
+    below_top = max(0, layers[-1] - 1)
     printed = Readout(
         method="layers", min_layer=min(2, layers[-1])
     )  # Algorithm 1 with the paper's m and threshold
     figures["by_readout"] = {
-        "blocks": f1(Readout(method="blocks")),
-        "blocks, right bias 1": f1(Readout(method="blocks", right_bias=1.0)),
+        "blocks": f1(Readout(method="blocks", layer=below_top)),
+        "blocks, right bias 1": f1(Readout(method="blocks", layer=below_top, right_bias=1.0)),
         "layers": f1(printed),
         "layers, released": f1(replace(printed, algorithm="released")),
     }
@@ -158,11 +159,15 @@ def run_recipe(
     Returns:
         What is written to the results file.
     """
+    from treeformers.training import read_gold
+
     recipe = Recipe.load(path, scale, overrides)
+    if recipe.data.gold:
+        read_gold(recipe.data)  # what is missing shows before training, not after
     models, fits = [], []
     for seed in recipe.train.seeds:
         folder = runs / f"{path.stem}-{scale}" / f"seed-{seed}"
-        fits.append(_train_once(recipe, seed, folder, progress))
+        fits.append(train_once(recipe, seed, folder, progress=progress))
         models.append(folder)
     return collect(recipe, models, fits)
 
@@ -224,6 +229,8 @@ def reproduce(
 ) -> list[Path]:
     """Run the recipes of an experiment folder, and write their results.
 
+    Of all recipes, those whose corpora are not there are left out with a warning.
+
     Args:
         experiment: folder of a paper, such as `experiments/wang2019`.
         row: name of one recipe; all of them by default.
@@ -236,7 +243,7 @@ def reproduce(
         The results files.
 
     Raises:
-        FileNotFoundError: no such experiment or row.
+        FileNotFoundError: no such experiment or row, or no corpus for any of its recipes.
     """
     recipes = sorted(experiment.glob(f"{row or '*'}.toml"))
     if not recipes:
@@ -245,7 +252,13 @@ def reproduce(
     written = []
     for path in recipes:
         logger.info("%s at scale %s", path, scale)
-        result = run_recipe(path, scale, runs / experiment.name, overrides, progress)
+        try:
+            result = run_recipe(path, scale, runs / experiment.name, overrides, progress)
+        except FileNotFoundError as error:
+            if len(recipes) == 1 or (path == recipes[-1] and not written):
+                raise
+            logger.warning("%s is left out: %s", path, error)
+            continue
         target = experiment / "results" / f"{path.stem}.{scale}.json"
         target.parent.mkdir(exist_ok=True)
         write_json(target, result)
@@ -276,15 +289,29 @@ def write_json(path: Path, content: Any) -> None:
         file.write("\n")
 
 
-def _train_once(recipe: Recipe, seed: int, folder: Path, progress: bool) -> dict[str, Any]:
+def train_once(
+    recipe: Recipe, seed: int, folder: Path, resume: bool = True, progress: bool = True
+) -> dict[str, Any]:
+    """Train one seed, unless that was done: `fit.json` in the folder says so.
+
+    Args:
+        recipe: what to train.
+        seed: its seed.
+        folder: of the model.
+        resume: keep a finished model and go on with an unfinished one; otherwise train anew.
+        progress: show a progress bar.
+
+    Returns:
+        The fields of `treeformers.training.Fit`, with the validation curve for the history.
+    """
     from treeformers.training import train_inducer
 
     done, key = folder / "fit.json", _training(recipe)
-    if done.is_file():
+    if resume and done.is_file():
         stored = json.loads(done.read_text(encoding="utf-8"))
         if stored["training"] == key:
             return dict(stored["fit"])
-    resume = (folder / "checkpoints").is_dir()
+    resume = resume and (folder / "checkpoints").is_dir()
     fit = asdict(train_inducer(recipe, folder, seed, resume=resume, progress=progress))
     curve = [entry for entry in fit.pop("history") if "eval_loss" in entry]
     fit["validation_curve"] = [[entry["step"], entry["eval_loss"]] for entry in curve]

@@ -20,10 +20,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import torch
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from safetensors import SafetensorError
 from torch import nn
 from torch.utils.data import BatchSampler, DataLoader
 from transformers import (
@@ -36,7 +38,6 @@ from transformers import (
     TrainingArguments,
     set_seed,
 )
-from transformers.trainer_utils import get_last_checkpoint
 from transformers.utils.logging import disable_progress_bar
 
 from treeformers.data import corpora, grammar, text
@@ -201,8 +202,29 @@ class _Progress(TrainerCallback):
             )
             self.bar.update(self.task, description=f"training {shown}")
 
-    def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        self.bar.stop()
+
+class _Masking:
+    """A collator whose masks depend on seed, epoch and batch alone, so that a resumed run has the same."""
+
+    def __init__(self, collator: Collator, sampler: TokenBatchSampler) -> None:
+        self.collator, self.sampler = collator, sampler
+
+    def __call__(self, features: Features) -> Mapping[str, torch.Tensor]:
+        tokens = [feature["input_ids"] for feature in features]
+        with torch.random.fork_rng(devices=[]):
+            seed = crc32(repr((self.sampler.seed, self.sampler.epoch, tokens)).encode())
+            torch.default_generator.manual_seed(seed)
+            return self.collator(features)
+
+
+class _Epochs(TrainerCallback):
+    """Tells the sampler the epoch: of several processes, accelerate does not reach it in a resumed one."""
+
+    def __init__(self, sampler: TokenBatchSampler) -> None:
+        self.sampler = sampler
+
+    def on_epoch_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        self.sampler.set_epoch(int(state.epoch))
 
 
 class _Trainer(Trainer):
@@ -213,23 +235,23 @@ class _Trainer(Trainer):
         self.recipe = recipe
         self.held_out_collator = held_out_collator
 
-    def _loader(self, features: Features, collator: Any, seed: int | None) -> DataLoader[Any]:
-        lengths = [len(feature["input_ids"]) for feature in features]
-        sampler = TokenBatchSampler(lengths, self.recipe.tokens_per_batch, seed)
-        return DataLoader(features, batch_sampler=sampler, collate_fn=collator)  # type: ignore[arg-type]
-
     def get_train_dataloader(self) -> DataLoader[Any]:
         features: Any = self.train_dataset
-        loader: DataLoader[Any] = self.accelerator.prepare(
-            self._loader(features, self.data_collator, self.args.seed)
-        )
-        return loader
+        sampler = self._sampler(features, self.args.seed)
+        self.add_callback(_Epochs(sampler))
+        masking = _Masking(self.data_collator, sampler)
+        loader: DataLoader[Any] = DataLoader(features, batch_sampler=sampler, collate_fn=masking)
+        return self.accelerator.prepare(loader)
 
     def get_eval_dataloader(self, eval_dataset: Any = None) -> DataLoader[Any]:
         """All of it for every process: shared out, batches would be missing from the loss."""
-        return self._loader(
-            self.eval_dataset if eval_dataset is None else eval_dataset, self.held_out_collator, None
-        )
+        features: Any = eval_dataset or self.eval_dataset
+        sampler = self._sampler(features, None)
+        return DataLoader(features, batch_sampler=sampler, collate_fn=self.held_out_collator)
+
+    def _sampler(self, features: Features, seed: int | None) -> TokenBatchSampler:
+        lengths = [len(feature["input_ids"]) for feature in features]
+        return TokenBatchSampler(lengths, self.recipe.tokens_per_batch, seed)
 
 
 def fit(
@@ -301,23 +323,31 @@ def fit(
     trainer = _Trainer(
         model=model,
         args=arguments,
-        train_dataset=features,  # type: ignore[arg-type]
-        eval_dataset=held_out,  # type: ignore[arg-type]
+        train_dataset=features,
+        eval_dataset=held_out,
         data_collator=collator,
         optimizers=(MuonWithAdam(model, recipe), None),
         recipe=recipe,
         held_out_collator=held_out_collator,
     )
     trainer.remove_callback(PrinterCallback)
+    shown = _Progress()
     if progress:
-        trainer.add_callback(_Progress())
+        trainer.add_callback(shown)
     if recipe.patience:
         trainer.add_callback(EarlyStoppingCallback(recipe.patience))
-    last = get_last_checkpoint(str(checkpoints)) if resume and checkpoints.is_dir() else None
+    last = _last_checkpoint(checkpoints) if resume else None
     if resume and last is None:
         logger.warning("%s: nothing to resume, training starts at the first step", checkpoints)
     started = time.perf_counter()
-    trainer.train(resume_from_checkpoint=last)
+    try:
+        trainer.train(resume_from_checkpoint=last)
+    except (SafetensorError, RuntimeError) as error:
+        if isinstance(error, SafetensorError) or "inline_container" in str(error):  # of torch.save
+            raise OSError(f"{checkpoints}: cannot be written: {error}") from None
+        raise
+    finally:
+        shown.bar.stop()  # an interrupted run too gives the terminal back
     best = trainer.state.best_metric
     return Fit(
         seed=seed,
@@ -478,7 +508,10 @@ def save_model(
     """
     out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=out, prefix=".saving-") as folder:
-        model.save_pretrained(folder)
+        try:
+            model.save_pretrained(folder)
+        except SafetensorError as error:
+            raise OSError(f"{out}: cannot be written: {error}") from None
         tokenizer.save_pretrained(folder)
         for name, content in extra.items():
             _write_json(Path(folder) / name, content)
@@ -511,6 +544,12 @@ def _parts(name: str, splits: Sequence[str], root: str) -> Iterator[Any]:
         if split not in parts:
             raise ValueError(f"{name} has no part {split!r}: expected {', '.join(parts)}")
         yield from parts[split]
+
+
+def _last_checkpoint(folder: Path) -> str | None:
+    """The newest state that was written to its end: its trainer_state.json comes last."""
+    whole = (path.parent for path in folder.glob("checkpoint-*/trainer_state.json"))
+    return max(map(str, whole), key=lambda name: int(name.rpartition("-")[2]), default=None)
 
 
 def _check_same_run(out: Path, run: Mapping[str, Any]) -> None:

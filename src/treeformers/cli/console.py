@@ -6,6 +6,7 @@ import logging
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -38,8 +39,10 @@ class Commands(TyperGroup):
     """Commands that answer bad usage and bad input with one line on standard error and exit code 2."""
 
     def main(self, args: Sequence[str] | None = None, **settings: Any) -> Any:  # type: ignore[override]
+        os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")  # read when transformers is imported
         try:
-            code = super().main(args, **settings | {"standalone_mode": False})
+            with _logging_to_stderr():
+                code = super().main(args, **settings | {"standalone_mode": False})
             sys.stdout.flush()
         except BrokenPipeError:
             _abandon_output()
@@ -49,13 +52,18 @@ class Commands(TyperGroup):
         sys.exit(code if isinstance(code, int) else 0)
 
 
-def log_to_stderr() -> None:
+@contextmanager
+def _logging_to_stderr() -> Iterator[None]:
     """Send what the library logs to standard error."""
     logger = logging.getLogger("treeformers")
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(logging.Formatter("treeformers: %(message)s"))
-    logger.handlers = [handler]
+    logger.addHandler(handler)
     logger.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
 
 
 def is_main_process() -> bool:
@@ -117,6 +125,8 @@ def _fail(error: Exception) -> int:
         _abandon_output()
     if isinstance(error, typer.TyperException):
         problem = error.format_message()
+        if (context := getattr(error, "ctx", None)) is not None:
+            problem = f"{problem.removesuffix('.')}; see {context.command_path} --help"
     elif isinstance(error, OSError) and error.strerror:
         problem = f"{error.filename or 'standard output'}: {error.strerror}"
     else:

@@ -12,7 +12,7 @@ from treeformers.cli.console import stdout
 
 
 def list_corpora() -> None:
-    """List the corpora that `data` and `gold` of a recipe can name, with their sizes and terms."""
+    """List the corpora that can be named, with sizes and terms."""
     from rich.table import Table
 
     from treeformers.data.corpora import CORPORA
@@ -25,12 +25,15 @@ def list_corpora() -> None:
 
 
 def get_corpus(
-    name: Annotated[str, typer.Argument(help="A corpus of `treeformers data list`.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A corpus of `treeformers data list`.")],
     out: Annotated[
         Path | None, typer.Option(help="Folder of the corpora; $TREEFORMERS_DATA if it is set.")
     ] = None,
 ) -> None:
-    """Download a corpus from its public home, or say how to come by it. Checksums are verified."""
+    """Download a corpus, or say how to come by it.
+
+    Files take their place once their checksums are right; those that are there already stay.
+    """
     from treeformers.data.corpora import fetch
 
     folder = out or os.environ.get("TREEFORMERS_DATA")
@@ -40,14 +43,15 @@ def get_corpus(
 
 
 def make_corpus(
-    name: Annotated[Literal["agreement"], typer.Argument(help="The grammar.")],
+    name: Annotated[Literal["agreement"], typer.Argument(metavar="agreement", help="The grammar.")],
     out: Annotated[Path, typer.Option(help="Folder for the files.")],
     sentences: Annotated[int, typer.Option(min=1, help="How many to sample.")] = 10000,
     seed: Annotated[int, typer.Option(help="Of the samples.")] = 0,
     max_length: Annotated[int, typer.Option(min=2, help="Most words of a sentence.")] = 40,
 ) -> None:
-    """Sample sentences of the embedded grammar of English agreement (Ginn 2024), with their gold trees.
+    """Sample sentences and gold trees of the embedded grammar.
 
+    It is the grammar of English agreement of Ginn (2024).
     The folder gets agreement.txt, one sentence a line, agreement.brackets, one tree a line, and the grammar
     itself, agreement.pcfg.
     """

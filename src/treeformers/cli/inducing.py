@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import replace
 from itertools import islice
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, TextIO
 import typer
 
 from treeformers.cli.console import JsonFile, print_scores, read_sentences
+from treeformers.recipes import Recipe
 from treeformers.trees.formats import atomic_write, write_trees
 from treeformers.trees.tree import Tree
 
@@ -30,7 +32,7 @@ Format = Literal["brackets", "json", "pretty", "svg", "latex"]
 
 
 def parse(
-    model: Annotated[Path, typer.Argument(help="Folder of a trained model.")],
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="Folder of a trained model.")],
     file: Annotated[str, typer.Argument(metavar="[FILE|-]", help="Sentences.")] = "-",
     format: Annotated[Format, typer.Option(help="What to write.")] = "brackets",
     batch_size: Annotated[int, typer.Option(min=1, help="Sentences computed at once.")] = 64,
@@ -44,8 +46,8 @@ def parse(
     As brackets and JSON the trees stand on the lines of their sentences: an empty line gives an empty line.
     How much structure the trees hold goes to standard error.
     """
-    from treeformers.induction import summarise_structure
     from treeformers.inducer import Inducer
+    from treeformers.induction import summarise_structure
 
     inducer = Inducer.from_pretrained(model)
     with atomic_write(out) if out else nullcontext(sys.stdout) as target:
@@ -74,7 +76,7 @@ def parse(
 
 
 def evaluate(
-    model: Annotated[Path, typer.Argument(help="Folder of a trained model.")],
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="Folder of a trained model.")],
     data: Annotated[
         str | None,
         typer.Option(metavar="NAME|FILE", help="Gold trees; those of the model's recipe by default."),
@@ -82,15 +84,15 @@ def evaluate(
     split: Annotated[
         list[str] | None, typer.Option(help="Part of the corpus, may be repeated; test by default.")
     ] = None,
-    json: JsonFile = None,
+    json_file: JsonFile = None,
 ) -> None:
-    """Score a model's trees against gold trees, beside trees that do not look at the words."""
+    """Score a model's trees, beside trees that see no words."""
     from treeformers.inducer import Inducer
     from treeformers.reproduction import score_baselines, score_trees, write_json
     from treeformers.training import read_gold
 
     inducer = Inducer.from_pretrained(model)
-    source = read_recipe(model).data
+    source = Recipe.from_dict(json.loads((model / "recipe.json").read_text(encoding="utf-8"))).data
     if data:
         source = replace(source, gold=data, gold_splits=("test",), gold_sentences=0)
     if split:
@@ -99,11 +101,9 @@ def evaluate(
     trees = inducer.parse(tree.words for tree in gold)
     scores = {"induced": score_trees(gold, trees), **score_baselines(gold)}
     print_scores(scores, scores["induced"]["signature"])
-    if json:
-        write_json(
-            json,
-            {"model": str(model), "data": source.gold, "splits": source.gold_splits, "scores": scores},
-        )
+    if json_file:
+        where = {"model": str(model), "data": source.gold, "splits": source.gold_splits}
+        write_json(json_file, {**where, "scores": scores})
 
 
 def _parse(

@@ -16,17 +16,19 @@ SHOWN = 3  # trees that the demo prints
 def demo(
     out: Annotated[Path, typer.Option(help="Folder for the model and the report.")] = Path("runs/demo"),
 ) -> None:
-    """Train on sentences of the embedded grammar, parse others, score and draw them: two minutes."""
+    """Train, parse, score and draw on the embedded grammar.
+
+    Takes about two minutes. The model sees sentences only; its trees are printed beside the gold ones and
+    drawn in a page, report.html.
+    """
     from treeformers.demo import run_demo
     from treeformers.drawing import tree_text
 
     result = run_demo(out, progress=True)
     console = stdout()
-    for tree, gold in zip(result.trees[:SHOWN], result.gold, strict=False):
-        console.print(
-            f"{' '.join(gold.words)}\n\ninduced:\n{tree_text(tree)}\n\ngold:\n{tree_text(gold)}\n",
-            markup=False,
-        )
+    for tree, gold in result.pairs[:SHOWN]:
+        for name, drawn in (("induced", tree), ("gold", gold)):
+            console.print(f"{name}:\n{tree_text(drawn)}\n", markup=False)
     print_scores(result.scores, result.signature)
     typer.echo(f"report: {result.report}\nmodel: {result.model}")
 
@@ -39,7 +41,7 @@ def train(
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the unfinished run there.")] = False,
     scale: ScaleOption = "paper",
 ) -> None:
-    """Train a model on raw text, once for every seed of the recipe.
+    """Train a model on raw text, one for each seed.
 
     Prints the folder of each model and its validation loss. Several processes or machines:
     torchrun --nproc-per-node 2 -m treeformers.cli train ...
@@ -67,9 +69,10 @@ def reproduce(
     ),
     runs: Annotated[Path, typer.Option(help="Folder for the models.")] = Path("runs"),
 ) -> None:
-    """Run the recipes of a paper, write their results as JSON, and render the paper's table beside ours.
+    """Run a paper's recipes and render its tables beside ours.
 
-    A seed that was trained already is not trained again.
+    The results are JSON files in the experiment folder, the tables stand in its README.md. A seed that was
+    trained already is not trained again.
     """
     from treeformers import results
     from treeformers.reproduction import reproduce as run

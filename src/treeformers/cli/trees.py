@@ -29,9 +29,10 @@ def score(
     ] = None,
     json: JsonFile = None,
 ) -> None:
-    """Score trees against gold trees: labelled as evalb does with COLLINS.prm, or unlabelled.
+    """Score trees against gold trees, as evalb does or unlabelled.
 
-    The signature says what went into the figures; equal signatures compare.
+    As evalb does with its parameter file COLLINS.prm. The signature says what went into the figures; equal
+    signatures compare.
     """
     from rich.table import Table
 
@@ -72,7 +73,7 @@ def draw(
         typer.Option(help="Draw the priors and the attention of this model, by layer, as a page in .html."),
     ] = None,
 ) -> None:
-    """Draw trees, or, with --model, what a model computes inside for sentences."""
+    """Draw trees, or heat maps of what a model computes."""
     from treeformers.drawing import report, tree_latex, tree_svg, tree_text
 
     suffix = out.suffix.lower()
@@ -92,9 +93,7 @@ def draw(
     elif suffix == ".svg":
         first, *others = trees
         if others:
-            raise ValueError(
-                f"{out}: one picture cannot hold {1 + len(others)} trees; give a folder or .html"
-            )
+            raise ValueError(f"{out}: {1 + len(others)} trees for one picture; expected a folder or .html")
         _write(out, [tree_svg(first)])
     else:
         out.mkdir(parents=True, exist_ok=True)
@@ -127,14 +126,15 @@ def _heat_maps(model: Path, file: str) -> Iterator[str]:
     for where, words in read_sentences(file):
         if len(words) > LONGEST_HEAT_MAP:
             raise ValueError(
-                f"{where}: {len(words)} words, expected at most {LONGEST_HEAT_MAP} for a heat map"
+                f"{where}: {len(words)} words are too many for a heat map: at most {LONGEST_HEAT_MAP}"
             )
         if words:
             look, (tree,) = inducer.look(words), inducer.parse([words])
             content = (
                 f'<div class="card scroll">{tree_svg(tree)}</div>'
                 f"<h3>Prior</h3>{heat_maps_by_layer(list(look.priors), words)}"
-                f"<h3>Attention, mean of the heads</h3>{heat_maps_by_layer(list(look.attentions), words, None)}"
+                "<h3>Attention, mean of the heads</h3>"
+                f"{heat_maps_by_layer(list(look.attentions), words, None)}"
             )
             sections.append((" ".join(words), content))
     yield report("Priors and attention by layer", sections, f"Row i is what word i sees. Model: {model}")

@@ -1,0 +1,464 @@
+"""The commands end to end at the smallest size, and what they say of bad input."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import resource
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from treeformers.cli import app, inducing
+from treeformers.data import corpora
+from treeformers.trees.formats import read_trees
+from treeformers.trees.tree import Tree
+
+ROOT = Path(__file__).parents[1]
+RECIPE = ROOT / "experiments" / "wang2019" / "tree-l10-wsj-all.toml"
+SMALL = ("--scale", "smoke", "data.sentences=100", "train.max_steps=2")
+SENTENCES = "the dogs run\n\nhe kicks the big cat\nme\n"
+COMMANDS = (
+    "demo",
+    "train",
+    "parse",
+    "evaluate",
+    "score",
+    "draw",
+    "reproduce",
+    "env",
+    "data list",
+    "data get",
+    "data make",
+)
+
+
+def run(*arguments: object, stdin: str | bytes | None = None) -> Result:
+    return CliRunner().invoke(app, [str(argument) for argument in arguments], input=stdin)
+
+
+def output(*arguments: object, stdin: str | bytes | None = None) -> str:
+    """What a command prints that ends well."""
+    result = run(*arguments, stdin=stdin)
+    assert result.exit_code == 0, result.stderr
+    return result.stdout
+
+
+def complaint(*arguments: object, stdin: str | bytes | None = None) -> str:
+    """The one line of a command that ends badly."""
+    result = run(*arguments, stdin=stdin)
+    lines = [line for line in result.stderr.splitlines() if line.startswith("treeformers: error: ")]
+    assert (result.exit_code, len(lines)) == (2, 1), (result.stderr, result.exception)
+    assert "Traceback" not in result.stderr
+    return lines[0].removeprefix("treeformers: error: ")
+
+
+@contextmanager
+def files_of_at_most(size: int) -> Iterator[None]:
+    """Writing more to a file fails, as on a full disk."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def copied(folder: Path, to: Path) -> Path:
+    return Path(shutil.copytree(folder, to))
+
+
+def with_readout(folder: Path, to: Path, **readout: object) -> Path:
+    """A copy of a model folder that reads its trees in another way."""
+    path = copied(folder, to) / "recipe.json"
+    recipe = json.loads(path.read_text())
+    path.write_text(json.dumps(recipe | {"readout": readout}))
+    return to
+
+
+def test_help_is_cheap() -> None:
+    code = (
+        "import sys, time, treeformers.cli\n"
+        "heavy = {'torch', 'transformers', 'nltk', 'matplotlib', 'numpy', 'rich'} & set(sys.modules)\n"
+        "assert not heavy, heavy\n"
+        "assert time.process_time() < 0.5, time.process_time()\n"
+    )
+    environment = os.environ | {"PYTHONPATH": str(ROOT / "src")}
+    subprocess.run([sys.executable, "-c", code], check=True, env=environment, timeout=60)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ("parse", "Missing argument 'MODEL'; see treeformers parse --help"),
+        ("data list > /dev/full", "standard output: No space left on device"),
+    ],
+)
+def test_module_runs_as_a_script(arguments: str, says: str) -> None:
+    command = f"{sys.executable} -m treeformers.cli {arguments}"
+    environment = os.environ | {"PYTHONPATH": str(ROOT / "src")}
+    result = subprocess.run(command, shell=True, capture_output=True, text=True, env=environment, timeout=60)
+    assert (result.returncode, result.stderr) == (2, f"treeformers: error: {says}\n")
+
+
+def test_a_reader_that_has_enough_is_no_error() -> None:
+    command = f"set -o pipefail; {sys.executable} -m treeformers.cli data list | true; echo $PIPESTATUS"
+    environment = os.environ | {"PYTHONPATH": str(ROOT / "src")}
+    shell = ["bash", "-c", command]
+    result = subprocess.run(shell, capture_output=True, text=True, env=environment, timeout=60)
+    assert (result.stdout, result.stderr) == ("1\n", "")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help_with_an_example(command: str) -> None:
+    assert f"Example: treeformers {command}" in " ".join(output(*command.split(), "--help").split())
+
+
+def test_all_commands_are_tested() -> None:
+    listed = output("--help").split("Commands:")[1]
+    assert {line.split()[0] for line in listed.splitlines() if line.startswith("  ") and line.strip()} == {
+        *(command.split()[0] for command in COMMANDS),
+        "Example:",
+    }
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [[], ["sing"], ["parse"], ["parse", "--pretty"], ["train", "r.toml", "--out", "x", "--scale", "big"]],
+)
+def test_bad_usage(arguments: list[str]) -> None:
+    assert "--help" in complaint(*arguments)
+
+
+class TestTrain:
+    def test_one_seed_fills_the_folder(self, tmp_path: Path) -> None:
+        out = tmp_path / "model"
+        printed = output("train", RECIPE, *SMALL, "train.seeds=[3]", "--out", out)
+        folder, loss = printed.rstrip("\n").split("\t")
+        assert folder == str(out)
+        assert 0 < float(loss.removeprefix("validation loss ")) < 10
+        assert output("parse", out, stdin="he runs\n") == "(X (X he) (X runs))\n"
+
+    def test_several_seeds_have_a_folder_each_and_resume_keeps_the_finished(self, tmp_path: Path) -> None:
+        command = ("train", RECIPE, *SMALL, "--out", tmp_path, "train.seeds=[1,2]")
+        printed = output(*command)
+        assert [line.split("\t")[0] for line in printed.splitlines()] == [
+            str(tmp_path / "seed-1"),
+            str(tmp_path / "seed-2"),
+        ]
+        written = (tmp_path / "seed-1" / "model.safetensors").stat().st_mtime_ns
+        assert output(*command, "--resume") == printed
+        assert (tmp_path / "seed-1" / "model.safetensors").stat().st_mtime_ns == written
+
+    @pytest.mark.parametrize(
+        ("text", "says"),
+        [
+            (
+                "[data]\nsentnces = 3\n",
+                "recipe.toml:2: unknown key 'data.sentnces', the nearest is 'data.sentences'",
+            ),
+            ("[train]\nepochs = 'many'\n", "recipe.toml:2: train.epochs is 'many', expected int"),
+            ("[model]\nhidden = 3\n", "unknown key 'model.hidden', the nearest is 'model."),
+            ("epochs = = 3", "recipe.toml: not a TOML file"),
+        ],
+    )
+    def test_bad_recipe(self, tmp_path: Path, text: str, says: str) -> None:
+        recipe = tmp_path / "recipe.toml"
+        recipe.write_text(text + "\n[smoke.data]\ntext = 'grammar'\nsentences = 50\n")
+        assert says in complaint("train", recipe, "--scale", "smoke", "--out", tmp_path / "model")
+        assert not (tmp_path / "model").exists()
+
+    def test_missing_recipe(self, tmp_path: Path) -> None:
+        assert complaint("train", tmp_path / "no.toml", "--out", tmp_path / "model").endswith(
+            "no.toml: no such recipe"
+        )
+
+    @pytest.mark.parametrize(
+        ("text", "says"),
+        [
+            (b"", "text.txt: nothing in it"),
+            (b"\n \n\n", "text.txt: nothing in it"),
+            (b"he runs\n" * 30 + b"a\xff\n", "text.txt:31: not UTF-8 text"),
+            (bytes(range(128, 256)) * 9, "text.txt:1: not UTF-8 text"),
+            (b"he\n" * 3, "3 sentences, expected at least 10"),
+        ],
+    )
+    def test_bad_text(self, tmp_path: Path, text: bytes, says: str) -> None:
+        path = tmp_path / "text.txt"
+        path.write_bytes(text)
+        assert says in complaint(
+            "train", RECIPE, *SMALL, f"data.text={path}", "train.seeds=[1]", "--out", tmp_path / "model"
+        )
+
+    def test_one_word_lines_and_a_long_line_train(self, tmp_path: Path) -> None:
+        path = tmp_path / "text.txt"
+        path.write_text("he\nshe\n" * 20 + "he runs " * 2500 + "\n")
+        assert "nan" not in output(
+            "train", RECIPE, *SMALL, f"data.text={path}", "train.seeds=[1]", "--out", tmp_path / "model"
+        )
+
+    @pytest.mark.parametrize("size", [1000, 50_000])
+    def test_full_disk_leaves_the_old_model(self, inducer_folder: Path, tmp_path: Path, size: int) -> None:
+        out = copied(inducer_folder, tmp_path / "model")
+        before = contents(out)
+        with files_of_at_most(size):
+            says = complaint("train", RECIPE, *SMALL, "train.seeds=[1]", "--out", out)
+        assert str(out) in says
+        after = contents(out)
+        assert {name: after.get(name) for name in before if name != "run.json"} == {
+            name: content for name, content in before.items() if name != "run.json"
+        }
+
+
+class TestParse:
+    def test_trees_stand_on_the_lines_of_their_sentences(self, inducer_folder: Path, tmp_path: Path) -> None:
+        path = tmp_path / "sentences.txt"
+        path.write_text(SENTENCES)
+        result = run("parse", inducer_folder, path)
+        lines = result.stdout.split("\n")
+        assert [
+            " ".join(Tree.from_brackets(line).words) if line else "" for line in lines
+        ] == SENTENCES.split("\n")
+        assert "3 sentences, 1.3 spans a sentence, 0.0 % of the trees flat" in result.stderr
+        assert output("parse", inducer_folder, stdin=SENTENCES) == result.stdout
+        assert output("parse", inducer_folder, path, "--out", tmp_path / "trees") == ""
+        assert (tmp_path / "trees").read_text() == result.stdout
+        packed = tmp_path / "sentences.txt.gz"
+        packed.write_bytes(gzip.compress(SENTENCES.encode()))
+        assert output("parse", inducer_folder, packed) == result.stdout
+
+    def test_chunks_and_batches_change_nothing(
+        self, inducer_folder: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        text = SENTENCES * 3
+        whole = output("parse", inducer_folder, stdin=text)
+        monkeypatch.setattr(inducing, "CHUNK", 2)
+        assert output("parse", inducer_folder, "--batch-size", 1, stdin=text) == whole
+
+    def test_formats(self, inducer_folder: Path, tmp_path: Path) -> None:
+        def parse(format: str) -> str:
+            return output("parse", inducer_folder, "--format", format, stdin=SENTENCES)
+
+        (tmp_path / "trees.json").write_text(parse("json"))
+        assert parse("json").count("\n") == 4
+        trees = list(read_trees(tmp_path / "trees.json"))
+        assert "".join(f"{tree}\n" for tree in trees) == parse("brackets").replace("\n\n", "\n")
+        assert parse("pretty").count("─") > 4
+        assert parse("svg").count("<svg") == 3
+        assert parse("latex").count("\\begin{forest}") == 3
+
+    def test_layer(self, inducer_folder: Path) -> None:
+        sentence = "the big dog kicks those cats and runs\n" * 3
+        trees = {output("parse", inducer_folder, "--layer", layer, stdin=sentence) for layer in (0, 1, 2)}
+        assert len(trees) > 1
+        assert output("parse", inducer_folder, "--layer", -1, stdin=sentence) == output(
+            "parse", inducer_folder, "--layer", 2, stdin=sentence
+        )
+        assert "layer 3 is not a layer" in complaint("parse", inducer_folder, "--layer", 3, stdin=sentence)
+
+    def test_says_when_there_is_no_structure(self, inducer_folder: Path, tmp_path: Path) -> None:
+        flat = with_readout(inducer_folder, tmp_path / "flat", method="layers", threshold=0.0)
+        result = run("parse", flat, stdin="the dogs run\nhe runs\n")
+        assert result.stdout.startswith("(X (X the) (X dogs) (X run))\n")
+        assert "100.0 % of the trees flat" in result.stderr
+        assert "warning: most trees hold no structure" in result.stderr
+        assert "warning" not in run("parse", inducer_folder, stdin="the dogs run\n").stderr
+
+    def test_a_line_of_5000_words(self, inducer_folder: Path) -> None:
+        trees = output("parse", inducer_folder, stdin="he runs\n" + "the dogs run " * 1666 + "he runs\nme\n")
+        assert [len(Tree.from_brackets(line)) for line in trees.splitlines()] == [2, 5000, 1]
+
+    @pytest.mark.parametrize(
+        ("text", "says"),
+        [
+            (b"", "<stdin>: no sentences in it"),
+            (b"\n \n", "<stdin>: no sentences in it"),
+            (b"he runs\nshe r\xe9ns\n", "<stdin>:2: not UTF-8 text: byte 0xe9"),
+            (b"\x7fELF\x00\x00\n", "<stdin>:1: not text: byte 0x00"),
+        ],
+    )
+    def test_bad_text(self, inducer_folder: Path, text: bytes, says: str) -> None:
+        assert complaint("parse", inducer_folder, stdin=text) == says
+
+    def test_missing_text(self, inducer_folder: Path, tmp_path: Path) -> None:
+        assert complaint("parse", inducer_folder, tmp_path / "no.txt").endswith(
+            "no.txt: No such file or directory"
+        )
+        assert complaint("parse", inducer_folder, tmp_path).endswith(": Is a directory")
+
+    def test_bad_model(self, inducer_folder: Path, tmp_path: Path) -> None:
+        def says(folder: Path) -> str:
+            return complaint("parse", folder, stdin="he runs\n")
+
+        assert "config.json: no such file" in says(tmp_path / "none")
+        truncated = copied(inducer_folder, tmp_path / "truncated")
+        weights = (truncated / "model.safetensors").read_bytes()
+        for size in (0, 7, len(weights) // 2, len(weights) - 1):
+            (truncated / "model.safetensors").write_bytes(weights[:size])
+            assert says(truncated).startswith(f"{truncated}: cannot be loaded")
+        other = copied(inducer_folder, tmp_path / "other")
+        config = json.loads((other / "config.json").read_text())
+        (other / "config.json").write_text(json.dumps(config | {"model_type": "bert"}))
+        assert "a model of kind 'bert', expected 'treebert'" in says(other)
+        (other / "config.json").write_text("{")
+        assert str(other) in says(other)
+
+    def test_full_disk_leaves_the_old_file(self, inducer_folder: Path, tmp_path: Path) -> None:
+        out = tmp_path / "trees"
+        out.write_text("old")
+        with files_of_at_most(50):
+            says = complaint("parse", inducer_folder, "--out", out, stdin=SENTENCES * 9)
+        assert says == f"{out}: File too large"
+        assert contents(tmp_path) == {"trees": b"old"}
+
+
+class TestEvaluate:
+    def test_the_data_of_the_recipe(self, inducer_folder: Path, tmp_path: Path) -> None:
+        printed = output("evaluate", inducer_folder, "--json", tmp_path / "scores.json")
+        assert [line.split("│")[1].strip() for line in printed.splitlines() if line.startswith("│")] == [
+            "induced",
+            "random",
+            "left",
+            "balanced",
+            "right",
+            "best binary",
+        ]
+        assert "unlabeled-f1|" in printed
+        result = json.loads((tmp_path / "scores.json").read_text())
+        assert result["data"] == "grammar"
+        assert f"{result['scores']['induced']['sentence_f1']:.1f}" in printed
+
+    def test_other_data(self, inducer_folder: Path, tmp_path: Path) -> None:
+        trees = tmp_path / "gold.brackets"
+        trees.write_text("(S (NP (DT the) (NN dog)) (VP (VBZ runs)) (. .))\n" * 2)
+        output("evaluate", inducer_folder, "--data", trees, "--json", tmp_path / "scores.json")
+        scores = json.loads((tmp_path / "scores.json").read_text())["scores"]
+        assert scores["left"]["sentence_f1"] == 100
+        assert scores["right"]["sentence_f1"] == 0
+        (tmp_path / "text.txt").write_text("the dog runs\n")
+        assert "text.txt" in complaint("evaluate", inducer_folder, "--data", tmp_path / "text.txt")
+        assert "no.brackets" in complaint("evaluate", inducer_folder, "--data", tmp_path / "no.brackets")
+
+
+class TestScore:
+    GOLD = "(S (NP (DT the) (NN dog)) (VP (VBZ runs) (ADVP (RB fast))) (. .))\n"
+    PREDICTED = "(S (NP (DT the) (NN dog)) (NP (VBZ runs) (NP (RB fast))) (. .))\n"
+
+    @pytest.fixture
+    def pair(self, tmp_path: Path) -> tuple[Path, Path]:
+        paths = tmp_path / "gold.txt", tmp_path / "predicted.txt"
+        for path, text in zip(paths, (self.GOLD, self.PREDICTED), strict=True):
+            path.write_text(text)
+        return paths
+
+    def figures(self, *arguments: object) -> dict[str, str]:
+        rows = (line.split("│") for line in output("score", *arguments).splitlines() if line.startswith("│"))
+        return {row[1].strip(): row[2].strip() for row in rows}
+
+    def test_labelled(self, pair: tuple[Path, Path], tmp_path: Path) -> None:
+        assert self.figures(*pair)["f1"] == "50.00"
+        assert self.figures(*pair, "--cutoff", 4)["sentences"] == "0"
+        output("score", *pair, "--cutoff", 4, "--json", tmp_path / "score.json")
+        assert json.loads((tmp_path / "score.json").read_text(), parse_constant=pytest.fail)["f1"] is None
+
+    def test_unlabelled(self, pair: tuple[Path, Path], tmp_path: Path) -> None:
+        figures = self.figures(*pair, "--unlabeled", "--json", tmp_path / "score.json")
+        assert (figures["sentence f1"], figures["recall VP"]) == ("100.00", "100.00")
+        assert json.loads((tmp_path / "score.json").read_text())["corpus_f1"] == 100
+
+    def test_bad_trees(self, pair: tuple[Path, Path], tmp_path: Path) -> None:
+        bad = tmp_path / "bad.txt"
+        for text, says in (
+            ("", "bad.txt: no trees in it"),
+            ("(S (NP x)\n", "bad.txt:1: "),
+            (self.GOLD * 2, "got 2 for 1"),
+            (self.GOLD.replace("dog", "cat"), "sentence 1: the predicted tree has other words"),
+        ):
+            bad.write_text(text)
+            assert says in complaint("score", pair[0], bad, "--unlabeled")
+
+
+class TestDraw:
+    TREES = "(S (NP (DT the) (NN dog)) (VP (VBZ runs)))\n(S (NP (PRP he)) (VP (VBZ runs)))\n"
+
+    @pytest.mark.parametrize(
+        ("name", "holds"), [("a.html", "<svg"), ("a.txt", "dog"), ("a.tex", "\\begin{forest}")]
+    )
+    def test_several_trees_in_a_file(self, tmp_path: Path, name: str, holds: str) -> None:
+        assert output("draw", "--out", tmp_path / name, stdin=self.TREES) == f"{tmp_path / name}\n"
+        assert (tmp_path / name).read_text().count(holds) >= (1 if holds == "dog" else 2)
+
+    def test_one_picture_or_a_folder_of_them(self, tmp_path: Path) -> None:
+        output("draw", "--out", tmp_path / "pictures", stdin=self.TREES)
+        assert sorted(contents(tmp_path / "pictures")) == ["0001.svg", "0002.svg"]
+        output("draw", "--out", tmp_path / "one.svg", stdin=self.TREES.split("\n")[0])
+        assert (tmp_path / "one.svg").read_bytes() == contents(tmp_path / "pictures")["0001.svg"]
+        assert "2 trees for one picture" in complaint("draw", "--out", tmp_path / "two.svg", stdin=self.TREES)
+        assert not (tmp_path / "two.svg").exists()
+
+    def test_heat_maps(self, inducer_folder: Path, tmp_path: Path) -> None:
+        page = tmp_path / "page.html"
+        output("draw", "--model", inducer_folder, "--out", page, stdin=SENTENCES)
+        assert page.read_text().count('class="layer"') == 3 * 2 * 3  # sentences, prior and attention, layers
+        for out, text, says in (
+            (page, "he " * 101, "<stdin>:1: 101 words are too many"),
+            (tmp_path / "page.svg", "he runs", "page.svg: expected .html"),
+            (page, "", "no sentences"),
+        ):
+            assert says in complaint("draw", "--model", inducer_folder, "--out", out, stdin=text)
+
+    def test_bad_input(self, tmp_path: Path) -> None:
+        assert "expected .html, .svg, .txt, .tex or a folder" in complaint(
+            "draw", "--out", "a.gif", stdin=self.TREES
+        )
+        assert "<stdin>:1: " in complaint("draw", "--out", tmp_path / "a.html", stdin="(S (NP")
+        assert "<stdin>: no trees" in complaint("draw", "--out", tmp_path / "a.html", stdin="")
+        assert "no such folder" in complaint("draw", "--out", tmp_path / "no" / "a.html", stdin=self.TREES)
+        assert not any(tmp_path.iterdir())
+
+
+class TestData:
+    def test_list_names_every_corpus(self) -> None:
+        printed = output("data", "list")
+        assert all(f" {name} " in printed for name in corpora.CORPORA)
+
+    def test_get(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.delenv("TREEFORMERS_DATA", raising=False)
+        assert "unknown corpus 'brown'" in complaint("data", "get", "brown", "--out", tmp_path)
+        assert "needs a licence" in complaint("data", "get", "wsj", "--out", tmp_path)
+        assert "--out" in complaint("data", "get", "ewt")
+
+    def test_make(self, tmp_path: Path) -> None:
+        printed = output("data", "make", "agreement", "--out", tmp_path, "--sentences", 20, "--seed", 5)
+        text, trees, rules = map(Path, printed.split())
+        assert [" ".join(tree.words) for tree in read_trees(trees)] == text.read_text().splitlines()
+        assert len(text.read_text().splitlines()) == 20
+        assert "NP_3Sg_nom ->" in rules.read_text()
+        assert set(corpora.load(trees)) == {"train"}
+
+
+def test_reproduce_renders_the_tables(experiment: Path, tmp_path: Path) -> None:
+    folder = copied(experiment, tmp_path / "wang2019")
+    row = "wang2019/tree-l10-wsj-all"
+    where = ("--scale", "smoke", "--experiments", tmp_path, "--runs", experiment.parent / "runs")
+    result, readme = output("reproduce", row, *where).split()
+    assert json.loads(Path(result).read_text())["scale"] == "smoke"
+    assert Path(readme) == folder / "README.md"
+    assert "no such recipe" in complaint("reproduce", "wang2019/tree-l99", *where)
+    assert "no such recipe" in complaint("reproduce", "wang1919", *where)
+
+
+def test_env() -> None:
+    lines = dict(line.split(": ", 1) for line in output("env").splitlines())
+    assert {"python", "torch", "transformers", "device"} <= set(lines)

@@ -1,0 +1,62 @@
+"""Everything the README tells readers to run: its `console` and `python` blocks, in order."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from treeformers.data.grammar import default_grammar
+
+ROOT = Path(__file__).parent.parent
+BLOCK = re.compile(r"^```(console|python)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+TINY = (
+    "train.max_steps=4 train.evaluations=1 train.seeds=[1] "
+    "model.num_hidden_layers=2 model.hidden_size=16 model.num_attention_heads=2 model.intermediate_size=32"
+)
+# The commands as they stand; only training is made small.
+SHELL = f"""
+treeformers() {{
+    local tiny=()
+    if [ "$1" = train ]; then tiny=({TINY}); fi
+    "{sys.executable}" -m treeformers.cli "$@" "${{tiny[@]}}"
+}}
+"""
+
+
+def test_snippets_run_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "experiments").symlink_to(ROOT / "experiments")
+    samples = list(default_grammar().sample(60, seed=1, max_length=20))
+    (tmp_path / "my.txt").write_text("".join(" ".join(s.words) + "\n" for s in samples), encoding="utf-8")
+    (tmp_path / "gold.txt").write_text("".join(f"{s.tree}\n" for s in samples), encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    languages = []
+    for block in BLOCK.finditer(text):
+        language, code = block.groups()
+        languages.append(language)
+        line = text.count("\n", 0, block.start()) + 1
+        if language == "python":
+            exec(compile("\n" * line + code, "README.md", "exec"), {})
+            continue
+        commands = [command[2:] for command in code.splitlines() if command.startswith("$ ")]
+        assert commands, f"README.md:{line}: a console block shows commands after '$ '"
+        done = subprocess.run(
+            ["bash", "-euo", "pipefail", "-c", SHELL + "\n".join(commands)],
+            env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, f"README.md:{line}: {done.stderr}"
+    assert {"console", "python"} <= set(languages)
+    assert len((tmp_path / "trees.txt").read_text(encoding="utf-8").splitlines()) == 60
+
+
+def test_links_lead_somewhere() -> None:
+    for name in ("README.md", "CONTRIBUTING.md"):
+        for target in re.findall(r"\]\((?!https?:|#)([^)#]+)", (ROOT / name).read_text(encoding="utf-8")):
+            assert (ROOT / target).exists(), f"{name} links to {target}, which is not there"

@@ -1,0 +1,176 @@
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from conftest import ROOT
+from treeformers.models.treebert import TreeBertConfig
+from treeformers.recipes import SCALES, Readout, Recipe, Scale
+
+SHIPPED = sorted(ROOT.glob("experiments/*/*.toml"))
+
+TEXT = """\
+title = "a row"
+tables = ["1"]
+
+[published]
+sentence_f1_median = 50
+
+[data]
+text = "news.txt"
+vocab_size = 100
+
+[model]
+hidden_size = 512
+
+[train]
+learning_rate = 1
+seeds = [1, 2]
+
+[small.train]
+seeds = [3]
+
+[smoke.model]
+hidden_size = 16
+"""
+
+
+def write(folder: Path, text: str, name: str = "row.toml") -> Path:
+    path = folder / name
+    path.write_text(text)
+    return path
+
+
+@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_shipped_recipes_load_and_configure_a_model(path: Path, scale: Scale) -> None:
+    recipe = Recipe.load(path, scale)
+    assert recipe.scale == scale
+    assert recipe.title and recipe.tables
+    assert recipe.train.seeds
+    names = {field.name for field in dataclasses.fields(TreeBertConfig)}
+    assert set(recipe.model) <= names
+    config = TreeBertConfig(vocab_size=100, **recipe.model)
+    assert config.num_hidden_layers == recipe.model["num_hidden_layers"]
+    assert recipe.readout.min_layer >= 0
+    if scale == "smoke":
+        assert recipe.data.text == "grammar" and recipe.data.sentences <= 500
+    else:
+        assert recipe.data.text != "grammar"
+
+
+def test_titles_are_unique() -> None:
+    titles = [Recipe.load(path).title for path in SHIPPED]
+    assert len(set(titles)) == len(titles) > 10
+
+
+def test_sections_of_the_scale_overlay_the_others(tmp_path: Path) -> None:
+    path = write(tmp_path, TEXT)
+    paper, small, smoke = (Recipe.load(path, scale) for scale in ("paper", "small", "smoke"))
+    assert (paper.train.seeds, small.train.seeds, smoke.train.seeds) == ((1, 2), (3,), (1, 2))
+    assert (paper.model, small.model, smoke.model) == (
+        {"hidden_size": 512},
+        {"hidden_size": 512},
+        {"hidden_size": 16},
+    )
+    assert paper.train.learning_rate == 1.0 and isinstance(paper.train.learning_rate, float)
+    assert paper.data.vocab_size == 100 and paper.data.tokenizer == "word"
+    assert paper.published == {"sentence_f1_median": 50.0}
+
+
+def test_overrides_come_last_and_may_be_bare_words(tmp_path: Path) -> None:
+    overrides = ["train.seeds=[7]", "data.text=my file.txt", "model.self_prior=0.0", "readout.method=layer"]
+    recipe = Recipe.load(write(tmp_path, TEXT), "small", overrides)
+    assert recipe.train.seeds == (7,)
+    assert recipe.data.text == "my file.txt"
+    assert recipe.model == {"hidden_size": 512, "self_prior": 0.0}
+    assert recipe.readout == Readout(method="layer")
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_a_dict_gives_the_recipe_back(tmp_path: Path, scale: Scale) -> None:
+    recipe = Recipe.load(write(tmp_path, TEXT), scale)
+    assert Recipe.from_dict(recipe.to_dict()) == recipe
+    assert set(get_args(Scale)) == set(SCALES)
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "message"),
+    [
+        (
+            "[data]\ntext = 'a'\nvocab_sise = 1\n",
+            3,
+            "unknown key 'data.vocab_sise', the nearest is 'data.vocab_size'",
+        ),
+        ("titel = 'a'\n", 1, "unknown key 'titel', the nearest is 'title'"),
+        ("[trian]\nepochs = 1\n", 1, "unknown key 'trian', the nearest is 'train'"),
+        ("[small.train]\nepoch = 1\n", 2, "unknown key 'train.epoch', the nearest is 'train.epochs'"),
+        ("[train]\n\nepochs = 1.5\n", 3, "train.epochs is 1.5, expected int"),
+        ("[train]\nepochs = true\n", 2, "train.epochs is True, expected int"),
+        ("[train]\nconstant = 1\n", 2, "train.constant is 1, expected bool"),
+        ("[train]\nlearning_rate = 'fast'\n", 2, "train.learning_rate is 'fast', expected float"),
+        ("[train]\nseeds = 3\n", 2, "train.seeds is 3, expected a list"),
+        ("[train]\nseeds = ['a']\n", 2, "train.seeds is 'a', expected int"),
+        ("[data]\ntokenizer = 'char'\n", 2, "data.tokenizer is 'char', expected one of 'word', 'wordpiece'"),
+        ("train = 3\n", 1, "train is 3, expected a table"),
+        ("model = 3\n", 1, "model is 3, expected a table"),
+        ("base = 3\n", 1, "base is 3, expected str"),
+    ],
+)
+def test_errors_name_file_and_line(tmp_path: Path, text: str, line: int, message: str) -> None:
+    path = write(tmp_path, text)
+    with pytest.raises(ValueError) as error:
+        Recipe.load(path)
+    assert str(error.value) == f"{path}:{line}: {message}"
+
+
+def test_other_errors(tmp_path: Path) -> None:
+    path = write(tmp_path, TEXT)
+    with pytest.raises(FileNotFoundError, match=r"nothing\.toml: no such recipe$"):
+        Recipe.load(tmp_path / "nothing.toml")
+    with pytest.raises(ValueError, match="unknown scale 'large': expected one of smoke, small, paper"):
+        Recipe.load(path, "large")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"override 'epochs 3': expected section\.key=value"):
+        Recipe.load(path, overrides=["epochs 3"])
+    with pytest.raises(ValueError, match=r"row\.toml with train\.epoch=3: unknown key 'train\.epoch'"):
+        Recipe.load(path, overrides=["train.epoch=3"])
+    with pytest.raises(ValueError, match=r"bad\.toml: not a TOML file: .*line 1"):
+        Recipe.load(write(tmp_path, "a = = 3", "bad.toml"))
+    (tmp_path / "binary.toml").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(ValueError, match=r"binary\.toml: not a TOML file"):
+        Recipe.load(tmp_path / "binary.toml")
+
+
+class TestBase:
+    def test_a_row_changes_its_base(self, tmp_path: Path) -> None:
+        write(tmp_path, TEXT, "base.toml")
+        write(tmp_path, 'base = "base.toml"\ntitle = "b"\n[small.train]\nepochs = 2\n', "middle.toml")
+        row = write(tmp_path, 'base = "middle.toml"\ntitle = "c"\n[model]\nhidden_size = 8\n')
+        recipe = Recipe.load(row, "small")
+        assert (recipe.title, recipe.tables, recipe.published) == ("c", (), {})
+        assert (recipe.data.text, recipe.model) == ("news.txt", {"hidden_size": 8})
+        assert (recipe.train.seeds, recipe.train.epochs) == ((3,), 2)
+        assert Recipe.load(row, "smoke").model == {"hidden_size": 16}
+
+    def test_an_error_names_the_file_it_is_in(self, tmp_path: Path) -> None:
+        base = write(tmp_path, "[train]\nepochs = 1\nepoch = 2\n", "base.toml")
+        row = write(tmp_path, 'base = "base.toml"\n[train]\nclip = 1.0\n')
+        with pytest.raises(ValueError) as error:
+            Recipe.load(row)
+        assert str(error.value).startswith(f"{base}:3: unknown key 'train.epoch'")
+        write(tmp_path, "[train]\nclip = 2.0\n", "base.toml")
+        row.write_text('base = "base.toml"\n[train]\nclip = "x"\n')
+        with pytest.raises(ValueError) as error:
+            Recipe.load(row)
+        assert str(error.value).startswith(f"{row}:3: train.clip is 'x'")
+
+    def test_a_missing_base_and_a_circle(self, tmp_path: Path) -> None:
+        row = write(tmp_path, 'base = "gone.toml"\n')
+        with pytest.raises(FileNotFoundError, match=r"gone\.toml: no such recipe, the base of .*row\.toml$"):
+            Recipe.load(row)
+        write(tmp_path, 'base = "row.toml"\n', "gone.toml")
+        with pytest.raises(ValueError, match=r"gone\.toml:1: base: .*row\.toml is based on this file"):
+            Recipe.load(row)

@@ -1,0 +1,154 @@
+from __future__ import annotations
+
+import json
+import logging
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+
+from conftest import ROOT
+from treeformers import results
+from treeformers.recipes import Recipe
+from treeformers.reproduction import (
+    environment,
+    reproduce,
+    run_recipe,
+    score_baselines,
+    score_trees,
+    summarise,
+    write_json,
+)
+from treeformers.trees.tree import Tree
+
+torch.set_num_threads(1)
+
+SHIPPED = sorted(ROOT.glob("experiments/*/*.toml"))
+GOLD = [
+    Tree.from_brackets("(S (NP (DT the) (JJ old) (NN dog)) (VP (VBZ sees) (NP (NNP Ann))))"),
+    Tree.from_brackets("(S (NP (NNP Ann)) (VP (VBZ runs)))"),
+]
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_shipped_recipes_run(path: Path, tmp_path: Path) -> None:
+    shorter = ["data.sentences=100", "data.gold_sentences=20", "train.max_steps=2", "train.seeds=[1]"]
+    result = run_recipe(path, "smoke", tmp_path, shorter, progress=False)
+    (seed,) = result["seeds"]
+    assert seed["steps"] > 0
+    assert 1 < seed["pseudo_perplexity"] < 1000
+    plain = Recipe.load(path, "smoke").model.get("prior") == "none"
+    assert ("sentence_f1" in seed) is not plain
+    if not plain:
+        layers = result["recipe"]["model"]["num_hidden_layers"]
+        assert len(seed["by_layer"]) == len(seed["by_min_layer"]) == layers
+        assert 0 <= seed["sentence_f1"] <= result["baselines"]["best binary"]["sentence_f1"] <= 100
+
+
+def test_results_say_where_they_come_from(experiment: Path) -> None:
+    result = json.loads((experiment / "results" / "tree-l10-wsj-all.smoke.json").read_text())
+    assert Recipe.from_dict(result["recipe"]).scale == "smoke"
+    assert [seed["seed"] for seed in result["seeds"]] == [1, 2]
+    assert result["environment"]["torch"] == torch.__version__
+    assert set(environment()) <= set(result["environment"])
+    assert result["date"].count("-") == 2 and "commit" in result
+    assert result["averaged"]["signature"] == result["seeds"][0]["signature"] != ""
+    assert set(result["baselines"]) == {"random", "left", "balanced", "right", "best binary"}
+    mean = result["summary"]["sentence_f1"]["mean"]
+    assert mean == pytest.approx(sum(seed["sentence_f1"] for seed in result["seeds"]) / 2, abs=1e-3)
+
+
+def test_a_trained_seed_is_not_trained_again(
+    experiment: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "wang2019"
+    shutil.copytree(experiment, folder)
+
+    def fail(*_: object, **__: object) -> None:
+        raise AssertionError("trained again")
+
+    monkeypatch.setattr("treeformers.training.train_inducer", fail)
+    (path,) = reproduce(folder, "tree-l10-wsj-all", "smoke", experiment.parent / "runs", progress=False)
+    before = json.loads((experiment / "results" / path.name).read_text())
+    after = json.loads(path.read_text())
+    for seed in (*before["seeds"], *after["seeds"]):
+        del seed["sentences_per_second"]
+    assert after["seeds"] == before["seeds"]
+    assert after["averaged"] == before["averaged"]
+    with pytest.raises(AssertionError, match="trained again"):
+        reproduce(folder, "tree-l10-wsj-all", "smoke", experiment.parent / "runs", ["train.clip=0.5"])
+
+
+def test_the_rendered_readme_is_stable(experiment: Path) -> None:
+    readme = experiment / "README.md"
+    readme.write_text(re.sub(r"(<!-- results: \w+) -->", r"\1 at smoke -->", readme.read_text()))
+    results.render(readme)
+    text = readme.read_text()
+    assert "| Tree-T, L=10, WSJ-all | grammar | 50.5 | 52.0 |" in text
+    assert results.rendered(text, experiment / "results") == text
+    results.render(readme)
+    assert readme.read_text() == text
+
+
+def test_unknown_rows_and_missing_corpora(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    with pytest.raises(
+        FileNotFoundError, match=r"wang2019/tree-l11\.toml: no such recipe; there are: .*tree-l12"
+    ):
+        reproduce(ROOT / "experiments" / "wang2019", "tree-l11")
+    with pytest.raises(FileNotFoundError, match=r"no such recipe; there are: none"):
+        reproduce(tmp_path)
+    monkeypatch.delenv("TREEFORMERS_DATA", raising=False)
+    with pytest.raises(FileNotFoundError, match="TREEFORMERS_DATA is not set"):
+        reproduce(ROOT / "experiments" / "wang2019", "tree-l10-wsj-all", "small", tmp_path)
+    assert not list(tmp_path.iterdir())  # nothing was trained
+    folder = tmp_path / "mixed"
+    folder.mkdir()
+    smoke = (
+        "[data]\ntext = 'grammar'\ngold = 'grammar'\nsentences = 60\ngold_sentences = 5\n"
+        "[train]\nmax_steps = 1\n"
+        "[model]\nhidden_size = 8\nnum_hidden_layers = 2\nnum_attention_heads = 1\nintermediate_size = 8\n"
+    )
+    (folder / "here.toml").write_text(smoke)
+    (folder / "there.toml").write_text("[data]\ntext = 'craft'\ngold = 'craft'\n")
+    with caplog.at_level(logging.WARNING):
+        written = reproduce(folder, None, "smoke", tmp_path / "runs", progress=False)
+    assert [path.name for path in written] == ["here.smoke.json"]
+    assert "there.toml is left out: craft: TREEFORMERS_DATA is not set" in caplog.text
+
+
+def test_scores_of_trees() -> None:
+    right = [
+        Tree.from_brackets("(X (W the) (X (W old) (X (W dog) (X (W sees) (W Ann)))))"),
+        Tree.from_brackets("(X (W Ann) (W runs))"),
+    ]
+    score = score_trees(GOLD, right)
+    # Gold spans that count are 0-3 and 3-5, predicted ones 1-5, 2-5 and 3-5: one is right of 2 and of 3.
+    assert score["sentence_f1_from_3"] == pytest.approx(40)
+    assert score["sentence_f1"] == score["sentence_f1_10"] == pytest.approx((40 + 100) / 2)
+    assert score["recall_by_label"] == {"NP": 0.0, "VP": 100.0}
+    assert score["flat_share"] == 0 and score["spans_per_sentence"] == 1.5
+    short = score_trees(GOLD[1:], right[1:])
+    assert short["sentence_f1_from_3"] is None and short["sentence_f1"] == 100
+    baselines = score_baselines(GOLD)
+    assert baselines["right"]["sentence_f1"] == score["sentence_f1"]
+    assert baselines["best binary"]["sentence_f1_from_3"] == pytest.approx(80)
+    assert baselines["random"]["sentence_f1"] <= baselines["random"]["sentence_f1_max"]
+
+
+def test_a_summary_holds_what_all_seeds_have() -> None:
+    seeds = [{"a": 1.0, "b": 2.0, "c": "x", "d": None}, {"a": 3.0, "c": "y", "d": 1.0}]
+    assert summarise(seeds) == {"a": {"mean": 2.0, "max": 3.0, "sd": 1.0}}
+
+
+def test_json_is_rounded_and_written_in_one_step(tmp_path: Path) -> None:
+    path = tmp_path / "r.json"
+    write_json(path, {"a": 1.23456789, "b": [(0.00004, 1)], "c": "é"})
+    assert json.loads(path.read_text()) == {"a": 1.2346, "b": [[0.0, 1]], "c": "é"}
+    before = path.read_text()
+    with pytest.raises(TypeError):
+        write_json(path, {"a": 1.0, "b": object()})
+    assert path.read_text() == before and [p.name for p in tmp_path.iterdir()] == ["r.json"]

@@ -1,0 +1,260 @@
+from __future__ import annotations
+
+import importlib
+import json
+import re
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conftest import ROOT
+from treeformers.results import PARTS, draw_heat_maps, figures, render, rendered
+
+READMES = sorted(ROOT.glob("experiments/*/README.md"))
+HEADLINE = {
+    "sentence_f1_median": 50.5,
+    "sentence_f1_10_max": 68.0,
+    "recall_NP": 67.6,
+    "right_sentence_f1_median": 39.8,
+    "best_layer": 3,
+    "best_min_layer": 4,
+    "best_layer_f1": 49.07,
+}
+
+
+def score(f1: float, **more: Any) -> dict[str, Any]:
+    return {
+        "sentence_f1": f1,
+        "sentence_f1_10": f1 + 10,
+        "sentence_f1_from_3": f1 - 1,
+        "recall_by_label": {"NP": f1 + 1, "VP": 2.0},
+        "spans_per_sentence": 15.25,
+        "flat_share": 3.0,
+        "signature": "unlabeled-f1|x",
+        **more,
+    }
+
+
+def result(title: str, tables: list[str], f1s: list[float], **change: Any) -> dict[str, Any]:
+    seeds = [
+        score(
+            f1,
+            seed=number,
+            steps=700,
+            wall_seconds=90.0,
+            parameters=3_210_000,
+            pseudo_perplexity=100.0,
+            algorithm1_flat_share=5.0,
+            by_readout={"blocks": f1, "layers": 20.0, "layers, released": 21.0},
+            by_layer=[10.0, f1, 30.0],
+            by_min_layer=[12.0, 22.0, 31.0],
+            mean_link_by_layer=[0.5, 0.75, 0.9],
+        )
+        for number, f1 in enumerate(f1s, start=1)
+    ]
+    names = [name for name, value in seeds[0].items() if isinstance(value, float)]
+    values = {name: [seed[name] for seed in seeds] for name in names}
+    content = {
+        "recipe": {
+            "title": title,
+            "tables": tables,
+            "published": {},
+            "model": {"num_hidden_layers": 3, "hidden_size": 8},
+        },
+        "scale": "small",
+        "date": "2026-01-02",
+        "commit": "abc",
+        "environment": {"device": "a CPU", "threads": 1, "cores": 2, "torch": "2.13"},
+        "data": {"gold": "gold-a"},
+        "seeds": seeds,
+        "summary": {
+            name: {"mean": sum(all_) / len(all_), "max": max(all_), "sd": 1.0}
+            for name, all_ in values.items()
+        },
+        "baselines": {
+            kind: score(39.4 if kind == "right" else 8.0)
+            for kind in ("random", "left", "balanced", "right", "best binary")
+        },
+    }
+    if len(f1s) > 1:
+        content["averaged"] = score(55.5)
+    for path, value in change.items():
+        content["recipe"][path] = value
+    return content
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    files = {
+        "headline": result("Tree, L=10", ["1", "2", "3", "figure4"], [40.0, 50.0], published=HEADLINE),
+        "shallow": result("Tree, L=8", ["1", "4"], [42.0]),
+        "plain": result(
+            "Plain, L=8", ["4"], [1.0], model={"num_hidden_layers": 3, "hidden_size": 8, "prior": "none"}
+        ),
+        "reference": result("z reference", ["1", "switches"], [43.0]),
+        "switch": result("a switch", ["switches"], [41.0]),
+    }
+    files["shallow"]["recipe"]["published"] = {"pseudo_perplexity": 46.1, "parameters": 44e6}
+    files["plain"]["summary"]["pseudo_perplexity"]["mean"] = 105.0
+    del files["plain"]["seeds"][0]["signature"]
+    (tmp_path / "results").mkdir()
+    for name, content in files.items():
+        (tmp_path / "results" / f"{name}.small.json").write_text(json.dumps(content))
+    return tmp_path
+
+
+def part(folder: Path, name: str) -> str:
+    text = rendered(f"before\n<!-- results: {name} -->\nold\n<!-- end -->\nafter\n", folder / "results")
+    match = re.fullmatch(
+        rf"before\n<!-- results: {name} -->\n\n(.*)\n\n<!-- end -->\nafter\n", text, re.DOTALL
+    )
+    assert match
+    return match[1]
+
+
+def rows(table: str) -> list[list[str]]:
+    lines = [line for line in table.splitlines() if line.startswith("|")]
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    assert {len(row) for row in cells} == {len(cells[0])}
+    return [cells[0], *cells[2:]]
+
+
+def test_f1_beside_the_papers(folder: Path) -> None:
+    head, *body = rows(part(folder, "table1"))
+    assert head[2:8] == ["median, paper", "maximum, paper", "mean", "maximum", "sd", "seeds"]
+    assert [row[0] for row in body] == [
+        "Tree, L=8", "Tree, L=10", "z reference",
+        "random", "left-branching", "balanced", "right-branching", "best binary",
+    ]  # fmt: skip
+    assert body[1] == [
+        "Tree, L=10", "gold-a", "50.5", "", "45.0", "50.0", "1.0", "2", "55.5", "15.2", "3.0", "44.0",
+    ]  # fmt: skip
+    assert body[0][7:9] == ["1", ""]
+    assert body[6][:5] == ["right-branching", "gold-a", "39.8", "", "39.4"]
+    head, *body = rows(part(folder, "table2"))
+    assert body[0] == ["Tree, L=10", "gold-a", "", "68.0", "55.0", "60.0", "1.0", "2", "65.5"]
+
+
+def test_trivial_trees_of_every_treebank(folder: Path) -> None:
+    path = folder / "results" / "shallow.small.json"
+    content = json.loads(path.read_text())
+    content["data"]["gold"] = "gold-b"
+    path.write_text(json.dumps(content))
+    body = rows(part(folder, "table1"))[1:]
+    assert [row[:3] for row in body if row[0] == "right-branching"] == [
+        ["right-branching", "gold-a", "39.8"],
+        ["right-branching", "gold-b", ""],
+    ]
+
+
+def test_recall_by_label(folder: Path) -> None:
+    head, *body = rows(part(folder, "table3"))
+    assert head[2:] == ["NP", "VP", "PP", "ADJP", "SBAR", "ADVP"]
+    assert [row[2:4] for row in body] == [["67.6", ""], ["46.0", "2.0"], ["56.5", "2.0"], ["40.4", "2.0"]]
+    assert body[1][0] == "Tree, L=10: mean of 2 seeds"
+
+
+def test_perplexity_beside_the_plain_transformer(folder: Path) -> None:
+    _, *body = rows(part(folder, "table4"))
+    assert body == [
+        ["Plain, L=8", "", "", "3", "8", "3.21M", "1", "105.0", ""],
+        ["Tree, L=8", "44M", "46.1", "3", "8", "3.21M", "1", "100.0", "-4.8 %"],
+    ]
+
+
+def test_the_reference_of_the_switches_is_first(folder: Path) -> None:
+    _, *body = rows(part(folder, "switches"))
+    assert [row[:3] for row in body] == [["z reference", "43.0", "20.0"], ["a switch", "41.0", "20.0"]]
+
+
+def test_readouts(folder: Path) -> None:
+    head, *body = rows(part(folder, "readouts"))
+    assert head[2:5] == ["blocks", "Algorithm 1", "Algorithm 1, released"]
+    assert body[1] == ["Tree, L=10", "gold-a", "45.0", "20.0", "21.0", "30.0", "45.0 (layer 1 of 0 to 2)"]
+
+
+def test_layers_as_a_table_and_a_plot(folder: Path) -> None:
+    text = part(folder, "figure4")
+    assert rows(text)[2] == ["1", "22.0", "45.0", "0.750"]
+    assert "best minimum layer is 4, and the best single layer 3 with an F1 of 49.07" in text
+    (name,) = re.findall(r"\(figures/(.*?)\)", text)
+    readme = folder / "README.md"
+    readme.write_text("<!-- results: figure4 -->\n<!-- end -->\n")
+    assert sorted(render(readme)) == [readme, folder / "figures" / name]
+    svg = (folder / "figures" / name).read_text()
+    assert figures(readme.read_text(), folder / "results") == {name: svg}
+    ElementTree.fromstring(svg)
+    assert "right-branching" in svg
+
+
+def test_provenance(folder: Path) -> None:
+    text = part(folder, "provenance")
+    _, *body = rows(text)
+    assert next(row for row in body if row[0] == "`headline`") == [
+        "`headline`",
+        "1, 2",
+        "700",
+        "1.5",
+        "a CPU, 1 of 2 cores",
+        "2.13",
+        "`abc`",
+        "2026-01-02",
+    ]
+    assert text.count("Signature of the F1: `unlabeled-f1|x`") == 1
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_without_results_a_part_says_how_to_get_them(name: str, tmp_path: Path) -> None:
+    text = f"<!-- results: {name} at paper -->\n<!-- end -->\n"
+    filled = rendered(text, tmp_path / "wang2019" / "results")
+    assert "No results yet: `treeformers reproduce wang2019 --scale paper`." in filled
+    assert rendered(filled, tmp_path / "wang2019" / "results") == filled
+
+
+def test_errors_name_the_line(folder: Path) -> None:
+    place = re.escape(str(folder / "README.md"))
+    with pytest.raises(ValueError, match=f"^{place}:2: unknown part 'tabel1', the nearest is 'table1'$"):
+        rendered("\n<!-- results: tabel1 -->\n<!-- end -->", folder / "results")
+    with pytest.raises(ValueError, match=f"^{place}:1: the part 'table1' has no <!-- end -->$"):
+        rendered("<!-- results: table1 -->\n<!-- results: table2 -->\n<!-- end -->", folder / "results")
+    (folder / "results" / "headline.small.json").write_text("{")
+    with pytest.raises(ValueError, match=r"headline\.small\.json: not a results file"):
+        part(folder, "table1")
+
+
+@pytest.mark.parametrize("readme", READMES, ids=lambda path: path.parent.name)
+def test_committed_tables_are_those_of_the_committed_results(readme: Path) -> None:
+    text = readme.read_text()
+    assert "<!-- results: " in text
+    assert rendered(text, readme.parent / "results") == text
+    for name, svg in figures(text, readme.parent / "results").items():
+        assert (readme.parent / "figures" / name).read_text() == svg
+    for picture in re.findall(r"!\[.*?\]\((.*?)\)", text):
+        assert (readme.parent / picture).is_file()
+
+
+def test_heat_maps_of_three_layers(inducer_folder: Path, tmp_path: Path) -> None:
+    written = draw_heat_maps(inducer_folder, "the boys see Ann", tmp_path / "maps")
+    assert sorted(path.name for path in written) == [
+        f"{kind}-layer-{layer}.svg" for kind in ("attention", "prior") for layer in (0, 1, 2)
+    ]
+    for path in written:
+        assert "boys" in "".join(ElementTree.fromstring(path.read_text()).itertext())
+
+
+@pytest.mark.parametrize("page", sorted(ROOT.glob("docs/papers/*.md")), ids=lambda path: path.stem)
+def test_every_name_on_a_papers_page_exists(page: Path) -> None:
+    names = set(re.findall(r"`(treeformers\.[\w.]+)`", page.read_text()))
+    assert len(names) > 5
+    for name in names:
+        module, _, rest = name.partition(".")
+        thing: Any = importlib.import_module(module)
+        for attribute in rest.split("."):
+            if not hasattr(thing, attribute):
+                module = f"{thing.__name__}.{attribute}"
+                thing = importlib.import_module(module)
+            else:
+                thing = getattr(thing, attribute)
+        assert thing.__doc__
