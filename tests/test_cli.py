@@ -87,6 +87,11 @@ def with_readout(folder: Path, to: Path, **readout: object) -> Path:
     return to
 
 
+@pytest.fixture(scope="module")
+def model(inducer_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return with_readout(inducer_folder, tmp_path_factory.mktemp("models") / "model", method="blocks")
+
+
 def test_help_is_cheap() -> None:
     code = (
         "import sys, time, treeformers.cli\n"
@@ -170,6 +175,9 @@ class TestTrain:
             ),
             ("[train]\nepochs = 'many'\n", "recipe.toml:2: train.epochs is 'many', expected int"),
             ("[model]\nhidden = 3\n", "unknown key 'model.hidden', the nearest is 'model."),
+            ("[model]\nvocab_size = 3\n", "unknown key 'model.vocab_size'"),
+            ("[train]\nevaluations = 0\n", "recipe.toml:2: train.evaluations is 0, expected at least 1"),
+            ("[train]\nseeds = []\n", "recipe.toml:2: train.seeds is empty"),
             ("epochs = = 3", "recipe.toml: not a TOML file"),
         ],
     )
@@ -209,8 +217,8 @@ class TestTrain:
         )
 
     @pytest.mark.parametrize("size", [1000, 50_000])
-    def test_full_disk_leaves_the_old_model(self, inducer_folder: Path, tmp_path: Path, size: int) -> None:
-        out = copied(inducer_folder, tmp_path / "model")
+    def test_full_disk_leaves_the_old_model(self, model: Path, tmp_path: Path, size: int) -> None:
+        out = copied(model, tmp_path / "model")
         before = contents(out)
         with files_of_at_most(size):
             says = complaint("train", RECIPE, *SMALL, "train.seeds=[1]", "--out", out)
@@ -219,36 +227,36 @@ class TestTrain:
         assert {name: after.get(name) for name in before if name != "run.json"} == {
             name: content for name, content in before.items() if name != "run.json"
         }
+        output("train", RECIPE, *SMALL, "train.seeds=[1]", "--out", out, "--resume")
+        assert set(contents(out)) == set(before)
 
 
 class TestParse:
-    def test_trees_stand_on_the_lines_of_their_sentences(self, inducer_folder: Path, tmp_path: Path) -> None:
+    def test_trees_stand_on_the_lines_of_their_sentences(self, model: Path, tmp_path: Path) -> None:
         path = tmp_path / "sentences.txt"
         path.write_text(SENTENCES)
-        result = run("parse", inducer_folder, path)
+        result = run("parse", model, path)
         lines = result.stdout.split("\n")
         assert [
             " ".join(Tree.from_brackets(line).words) if line else "" for line in lines
         ] == SENTENCES.split("\n")
         assert "3 sentences, 1.3 spans a sentence, 0.0 % of the trees flat" in result.stderr
-        assert output("parse", inducer_folder, stdin=SENTENCES) == result.stdout
-        assert output("parse", inducer_folder, path, "--out", tmp_path / "trees") == ""
+        assert output("parse", model, stdin=SENTENCES) == result.stdout
+        assert output("parse", model, path, "--out", tmp_path / "trees") == ""
         assert (tmp_path / "trees").read_text() == result.stdout
         packed = tmp_path / "sentences.txt.gz"
         packed.write_bytes(gzip.compress(SENTENCES.encode()))
-        assert output("parse", inducer_folder, packed) == result.stdout
+        assert output("parse", model, packed) == result.stdout
 
-    def test_chunks_and_batches_change_nothing(
-        self, inducer_folder: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_chunks_and_batches_change_nothing(self, model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         text = SENTENCES * 3
-        whole = output("parse", inducer_folder, stdin=text)
+        whole = output("parse", model, stdin=text)
         monkeypatch.setattr(inducing, "CHUNK", 2)
-        assert output("parse", inducer_folder, "--batch-size", 1, stdin=text) == whole
+        assert output("parse", model, "--batch-size", 1, stdin=text) == whole
 
-    def test_formats(self, inducer_folder: Path, tmp_path: Path) -> None:
+    def test_formats(self, model: Path, tmp_path: Path) -> None:
         def parse(format: str) -> str:
-            return output("parse", inducer_folder, "--format", format, stdin=SENTENCES)
+            return output("parse", model, "--format", format, stdin=SENTENCES)
 
         (tmp_path / "trees.json").write_text(parse("json"))
         assert parse("json").count("\n") == 4
@@ -258,25 +266,25 @@ class TestParse:
         assert parse("svg").count("<svg") == 3
         assert parse("latex").count("\\begin{forest}") == 3
 
-    def test_layer(self, inducer_folder: Path) -> None:
+    def test_layer(self, model: Path) -> None:
         sentence = "the big dog kicks those cats and runs\n" * 3
-        trees = {output("parse", inducer_folder, "--layer", layer, stdin=sentence) for layer in (0, 1, 2)}
+        trees = {output("parse", model, "--layer", layer, stdin=sentence) for layer in (0, 1, 2)}
         assert len(trees) > 1
-        assert output("parse", inducer_folder, "--layer", -1, stdin=sentence) == output(
-            "parse", inducer_folder, "--layer", 2, stdin=sentence
+        assert output("parse", model, "--layer", -1, stdin=sentence) == output(
+            "parse", model, "--layer", 2, stdin=sentence
         )
-        assert "layer 3 is not a layer" in complaint("parse", inducer_folder, "--layer", 3, stdin=sentence)
+        assert "layer 3 is not a layer" in complaint("parse", model, "--layer", 3, stdin=sentence)
 
-    def test_says_when_there_is_no_structure(self, inducer_folder: Path, tmp_path: Path) -> None:
-        flat = with_readout(inducer_folder, tmp_path / "flat", method="layers", threshold=0.0)
+    def test_says_when_there_is_no_structure(self, model: Path, tmp_path: Path) -> None:
+        flat = with_readout(model, tmp_path / "flat", method="layers", threshold=0.0)
         result = run("parse", flat, stdin="the dogs run\nhe runs\n")
         assert result.stdout.startswith("(X (X the) (X dogs) (X run))\n")
         assert "100.0 % of the trees flat" in result.stderr
         assert "warning: most trees hold no structure" in result.stderr
-        assert "warning" not in run("parse", inducer_folder, stdin="the dogs run\n").stderr
+        assert "warning" not in run("parse", model, stdin="the dogs run\n").stderr
 
-    def test_a_line_of_5000_words(self, inducer_folder: Path) -> None:
-        trees = output("parse", inducer_folder, stdin="he runs\n" + "the dogs run " * 1666 + "he runs\nme\n")
+    def test_a_line_of_5000_words(self, model: Path) -> None:
+        trees = output("parse", model, stdin="he runs\n" + "the dogs run " * 1666 + "he runs\nme\n")
         assert [len(Tree.from_brackets(line)) for line in trees.splitlines()] == [2, 5000, 1]
 
     @pytest.mark.parametrize(
@@ -288,44 +296,42 @@ class TestParse:
             (b"\x7fELF\x00\x00\n", "<stdin>:1: not text: byte 0x00"),
         ],
     )
-    def test_bad_text(self, inducer_folder: Path, text: bytes, says: str) -> None:
-        assert complaint("parse", inducer_folder, stdin=text) == says
+    def test_bad_text(self, model: Path, text: bytes, says: str) -> None:
+        assert complaint("parse", model, stdin=text) == says
 
-    def test_missing_text(self, inducer_folder: Path, tmp_path: Path) -> None:
-        assert complaint("parse", inducer_folder, tmp_path / "no.txt").endswith(
-            "no.txt: No such file or directory"
-        )
-        assert complaint("parse", inducer_folder, tmp_path).endswith(": Is a directory")
+    def test_missing_text(self, model: Path, tmp_path: Path) -> None:
+        assert complaint("parse", model, tmp_path / "no.txt").endswith("no.txt: No such file or directory")
+        assert complaint("parse", model, tmp_path).endswith(": Is a directory")
 
-    def test_bad_model(self, inducer_folder: Path, tmp_path: Path) -> None:
+    def test_bad_model(self, model: Path, tmp_path: Path) -> None:
         def says(folder: Path) -> str:
             return complaint("parse", folder, stdin="he runs\n")
 
         assert "config.json: no such file" in says(tmp_path / "none")
-        truncated = copied(inducer_folder, tmp_path / "truncated")
+        truncated = copied(model, tmp_path / "truncated")
         weights = (truncated / "model.safetensors").read_bytes()
         for size in (0, 7, len(weights) // 2, len(weights) - 1):
             (truncated / "model.safetensors").write_bytes(weights[:size])
             assert says(truncated).startswith(f"{truncated}: cannot be loaded")
-        other = copied(inducer_folder, tmp_path / "other")
+        other = copied(model, tmp_path / "other")
         config = json.loads((other / "config.json").read_text())
         (other / "config.json").write_text(json.dumps(config | {"model_type": "bert"}))
         assert "a model of kind 'bert', expected 'treebert'" in says(other)
         (other / "config.json").write_text("{")
         assert str(other) in says(other)
 
-    def test_full_disk_leaves_the_old_file(self, inducer_folder: Path, tmp_path: Path) -> None:
+    def test_full_disk_leaves_the_old_file(self, model: Path, tmp_path: Path) -> None:
         out = tmp_path / "trees"
         out.write_text("old")
         with files_of_at_most(50):
-            says = complaint("parse", inducer_folder, "--out", out, stdin=SENTENCES * 9)
+            says = complaint("parse", model, "--out", out, stdin=SENTENCES * 9)
         assert says == f"{out}: File too large"
         assert contents(tmp_path) == {"trees": b"old"}
 
 
 class TestEvaluate:
-    def test_the_data_of_the_recipe(self, inducer_folder: Path, tmp_path: Path) -> None:
-        printed = output("evaluate", inducer_folder, "--json", tmp_path / "scores.json")
+    def test_the_data_of_the_recipe(self, model: Path, tmp_path: Path) -> None:
+        printed = output("evaluate", model, "--json", tmp_path / "scores.json")
         assert [line.split("│")[1].strip() for line in printed.splitlines() if line.startswith("│")] == [
             "induced",
             "random",
@@ -339,16 +345,17 @@ class TestEvaluate:
         assert result["data"] == "grammar"
         assert f"{result['scores']['induced']['sentence_f1']:.1f}" in printed
 
-    def test_other_data(self, inducer_folder: Path, tmp_path: Path) -> None:
+    def test_other_data(self, model: Path, tmp_path: Path) -> None:
         trees = tmp_path / "gold.brackets"
         trees.write_text("(S (NP (DT the) (NN dog)) (VP (VBZ runs)) (. .))\n" * 2)
-        output("evaluate", inducer_folder, "--data", trees, "--json", tmp_path / "scores.json")
+        output("evaluate", model, "--data", trees, "--json", tmp_path / "scores.json")
         scores = json.loads((tmp_path / "scores.json").read_text())["scores"]
         assert scores["left"]["sentence_f1"] == 100
         assert scores["right"]["sentence_f1"] == 0
         (tmp_path / "text.txt").write_text("the dog runs\n")
-        assert "text.txt" in complaint("evaluate", inducer_folder, "--data", tmp_path / "text.txt")
-        assert "no.brackets" in complaint("evaluate", inducer_folder, "--data", tmp_path / "no.brackets")
+        says = complaint("evaluate", model, "--data", tmp_path / "text.txt")
+        assert says.endswith("text.txt: no constituency trees in test")
+        assert "no.brackets" in complaint("evaluate", model, "--data", tmp_path / "no.brackets")
 
 
 class TestScore:
@@ -407,16 +414,16 @@ class TestDraw:
         assert "2 trees for one picture" in complaint("draw", "--out", tmp_path / "two.svg", stdin=self.TREES)
         assert not (tmp_path / "two.svg").exists()
 
-    def test_heat_maps(self, inducer_folder: Path, tmp_path: Path) -> None:
+    def test_heat_maps(self, model: Path, tmp_path: Path) -> None:
         page = tmp_path / "page.html"
-        output("draw", "--model", inducer_folder, "--out", page, stdin=SENTENCES)
+        output("draw", "--model", model, "--out", page, stdin=SENTENCES)
         assert page.read_text().count('class="layer"') == 3 * 2 * 3  # sentences, prior and attention, layers
         for out, text, says in (
             (page, "he " * 101, "<stdin>:1: 101 words are too many"),
             (tmp_path / "page.svg", "he runs", "page.svg: expected .html"),
             (page, "", "no sentences"),
         ):
-            assert says in complaint("draw", "--model", inducer_folder, "--out", out, stdin=text)
+            assert says in complaint("draw", "--model", model, "--out", out, stdin=text)
 
     def test_bad_input(self, tmp_path: Path) -> None:
         assert "expected .html, .svg, .txt, .tex or a folder" in complaint(

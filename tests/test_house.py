@@ -4,7 +4,6 @@ import ast
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -22,7 +21,7 @@ LEVELS = [
     {"attention"},
     {"models"},
     {"data", "metrics", "recipes"},
-    {"training", "induction", "inducer"},
+    {"training", "optimizer", "induction", "inducer"},
     {"results", "reproduction", "drawing"},
     {"demo"},
     {"cli"},
@@ -53,12 +52,17 @@ def imports(tree: ast.AST) -> Iterator[str]:
 
 
 def imports_at_top(tree: ast.Module) -> Iterator[str]:
-    """Full names that are imported when the module is."""
-    for node in tree.body:
+    """Full names that are imported when the module is: not by functions, not for type checkers alone."""
+    pending: list[ast.AST] = [tree]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            continue
         if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
             continue
-        if not isinstance(node, ast.FunctionDef):
+        if isinstance(node, ast.Import | ast.ImportFrom):
             yield from imports(node)
+        pending.extend(ast.iter_child_nodes(node))
 
 
 def parsed(path: Path) -> ast.Module:
@@ -88,7 +92,7 @@ def test_imports_run_one_way(path: Path) -> None:
 
 @pytest.mark.parametrize("path", MODULES, ids=dotted)
 def test_light_modules_import_nothing_heavy_at_their_top(path: Path) -> None:
-    if room(path) not in LIGHT and dotted(path) not in LIGHT_MODULES or path.stem == "batch":
+    if (room(path) not in LIGHT and dotted(path) not in LIGHT_MODULES) or path.stem == "batch":
         return
     names = set(imports_at_top(parsed(path)))
     assert not {name.split(".")[0] for name in names} & HEAVY
@@ -107,9 +111,10 @@ def test_import_loads_nothing_heavy() -> None:
 @pytest.mark.parametrize("arguments", [["-c", "import treeformers"], ["-m", "treeformers.cli", "--help"]])
 def test_starts_in_half_a_second(arguments: list[str]) -> None:
     def seconds(command: list[str]) -> float:
-        before = time.perf_counter()
+        before = os.times()
         subprocess.run([sys.executable, *command], capture_output=True, check=True, env=RUN_PYTHON)
-        return time.perf_counter() - before
+        after = os.times()  # time of the processor: other work on the machine does not count
+        return after.children_user + after.children_system - before.children_user - before.children_system
 
     assert min(seconds(arguments) for _ in range(3)) < 0.5
 

@@ -27,7 +27,7 @@ treeformers() {{
 
 
 def test_snippets_run_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "experiments").symlink_to(ROOT / "experiments")
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
     samples = list(default_grammar().sample(60, seed=1, max_length=20))
     (tmp_path / "my.txt").write_text("".join(" ".join(s.words) + "\n" for s in samples), encoding="utf-8")
     (tmp_path / "gold.txt").write_text("".join(f"{s.tree}\n" for s in samples), encoding="utf-8")

@@ -10,7 +10,7 @@ from conftest import ROOT
 from treeformers.models.treebert import TreeBertConfig
 from treeformers.recipes import SCALES, Readout, Recipe, Scale
 
-SHIPPED = sorted(ROOT.glob("experiments/*/*.toml"))
+SHIPPED = sorted([*ROOT.glob("experiments/*/*.toml"), *ROOT.glob("examples/*.toml")])
 
 TEXT = """\
 title = "a row"

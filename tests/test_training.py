@@ -15,9 +15,8 @@ from transformers.trainer_utils import get_last_checkpoint
 
 from conftest import ROOT
 from treeformers.models.treebert import TreeBertForMaskedLM
-from treeformers.recipes import Data, Recipe, Train
+from treeformers.recipes import Data, Recipe
 from treeformers.training import (
-    MuonWithAdam,
     TokenBatchSampler,
     build_model,
     read_gold,
@@ -74,55 +73,6 @@ class TestTokenBatchSampler:
         assert sorted(map(sorted, TokenBatchSampler(lengths, 27, 3))) == [[0, 2, 4], [1, 3, 5]]
 
 
-class TestMuonWithAdam:
-    def model(self, seed: int = 0) -> torch.nn.Module:
-        torch.manual_seed(seed)
-        return torch.nn.Sequential(torch.nn.Embedding(7, 4), torch.nn.Linear(4, 4), torch.nn.Linear(4, 3))
-
-    def step(self, model: torch.nn.Module, optimizer: MuonWithAdam) -> None:
-        optimizer.zero_grad()
-        model(torch.arange(7)).square().sum().backward()
-        optimizer.step()
-
-    def test_muon_has_the_matrices_that_are_no_embeddings(self) -> None:
-        model = self.model()
-        adam, muon = MuonWithAdam(model, Train(matrix_learning_rate=0.1)).parts
-        assert isinstance(adam, torch.optim.Adam) and isinstance(muon, torch.optim.Muon)
-        names = {id(parameter): name for name, parameter in model.named_parameters()}
-        assert [names[id(p)] for p in muon.param_groups[0]["params"]] == ["1.weight", "2.weight"]
-        assert [names[id(p)] for p in adam.param_groups[0]["params"]] == ["0.weight", "1.bias", "2.bias"]
-
-    def test_without_a_rate_of_its_own_adam_has_everything(self) -> None:
-        model = self.model()
-        (adam,) = MuonWithAdam(model, Train(learning_rate=0.01)).parts
-        assert len(adam.param_groups[0]["params"]) == 5
-        assert adam.param_groups[0]["betas"] == (0.9, 0.98)
-
-    def test_a_scheduler_sets_both_rates(self) -> None:
-        optimizer = MuonWithAdam(self.model(), Train(learning_rate=0.5, matrix_learning_rate=0.1))
-        torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: 0.5)
-        assert [part.param_groups[0]["lr"] for part in optimizer.parts] == [0.25, 0.05]
-
-    @pytest.mark.parametrize("rate", [0.0, 0.1])
-    def test_a_stored_state_goes_on_as_if_never_stored(self, rate: float, tmp_path: Path) -> None:
-        train = Train(learning_rate=0.05, matrix_learning_rate=rate)
-        whole = self.model()
-        optimizer = MuonWithAdam(whole, train)
-        for _ in range(3):
-            self.step(whole, optimizer)
-        torch.save({"model": whole.state_dict(), "optimizer": optimizer.state_dict()}, tmp_path / "state.pt")
-        stored = torch.load(tmp_path / "state.pt")
-        resumed = self.model(seed=1)
-        resumed.load_state_dict(stored["model"])
-        other = MuonWithAdam(resumed, train)
-        other.load_state_dict(stored["optimizer"])
-        for _ in range(3):
-            self.step(whole, optimizer)
-            self.step(resumed, other)
-        for a, b in zip(whole.parameters(), resumed.parameters(), strict=True):
-            assert torch.equal(a, b)
-
-
 class _KilledError(Exception):
     pass
 
@@ -173,7 +123,7 @@ def test_another_recipe_is_not_resumed(tmp_path: Path) -> None:
         train_inducer(recipe(), tmp_path, seed=2, resume=True, progress=False)
 
 
-def test_training_stops_early_and_keeps_the_best_weights(tmp_path: Path) -> None:
+def test_training_stops_early(tmp_path: Path) -> None:
     # A rate far too high: the loss rises from some evaluation on.
     wild = recipe(
         "train.epochs=20",
@@ -186,10 +136,6 @@ def test_training_stops_early_and_keeps_the_best_weights(tmp_path: Path) -> None
     losses = [entry["eval_loss"] for entry in fit.history if "eval_loss" in entry]
     assert len(losses) < 20
     assert fit.loss == min(losses) == losses[-3]
-    kept = [len(line.split()) for line in read_text(wild.data)]
-    assert kept  # the text is read the same way again below
-    model = TreeBertForMaskedLM.from_pretrained(tmp_path)
-    assert torch.isfinite(model.treebert.embeddings.weight).all()
 
 
 def test_training_learns(tmp_path: Path) -> None:
@@ -212,6 +158,7 @@ def test_the_budget_of_steps_ends_training(tmp_path: Path) -> None:
     assert train_inducer(recipe("train.max_steps=3"), tmp_path, progress=False).steps == 3
 
 
+@pytest.mark.slow
 def test_two_processes_train_one_model(tmp_path: Path) -> None:
     script = tmp_path / "train.py"
     script.write_text(
@@ -228,7 +175,7 @@ def test_two_processes_train_one_model(tmp_path: Path) -> None:
         [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", script, out],
         capture_output=True,
         text=True,
-        timeout=180,
+        timeout=400,
         env=os.environ
         | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT / "src"), "CUDA_VISIBLE_DEVICES": ""},
     )

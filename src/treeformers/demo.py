@@ -19,7 +19,7 @@ from treeformers.drawing import (
 from treeformers.inducer import Inducer
 from treeformers.induction import trivial_tree
 from treeformers.metrics import unlabeled_f1
-from treeformers.recipes import Data, Recipe, Train
+from treeformers.recipes import Data, Readout, Recipe, Train
 from treeformers.reproduction import score_baselines, score_trees
 from treeformers.training import Fit, read_gold, train_inducer
 from treeformers.trees.formats import atomic_write
@@ -29,7 +29,15 @@ __all__ = ["RECIPE", "Demo", "run_demo"]
 
 RECIPE = Recipe(
     title="Demonstration on the agreement grammar",
-    data=Data(text="grammar", gold="grammar", sentences=10000, held_out=300, mask_probability=0.3),
+    data=Data(
+        text="grammar",
+        gold="grammar",
+        sentences=10000,
+        held_out=300,
+        tokenizer="wordpiece",
+        vocab_size=90,  # small, so that words are cut into pieces
+        mask_probability=0.3,
+    ),
     model={
         "hidden_size": 64,
         "num_hidden_layers": 4,
@@ -37,16 +45,23 @@ RECIPE = Recipe(
         "intermediate_size": 256,
         "hidden_dropout_prob": 0.0,
         "attention_probs_dropout_prob": 0.0,
+        "link_level": "word",
     },
     train=Train(
-        epochs=4,
-        tokens_per_batch=1024,
+        epochs=10,
+        tokens_per_batch=2048,
         learning_rate=3e-3,
         matrix_learning_rate=4e-3,
         warmup_steps=50,
     ),
+    readout=Readout(right_bias=1.0),
 )
-"""Half a minute of training."""
+"""A minute of training.
+
+Pieces of words matter here. A verb agrees with its subject and says nothing of the words of its object, so
+a model of whole words joins subject and verb where the grammar has a verb phrase: F1 67, mean of three
+seeds. Pieces, which leave the agreement to the last ones, give 74; right-branching trees have 61.
+"""
 
 DRAWN = 8  # trees beside gold
 MAPPED = 3  # sentences with heat maps
@@ -110,7 +125,8 @@ def run_demo(out: str | Path, recipe: Recipe = RECIPE, progress: bool = False) -
             ],
             f"A Tree Transformer of {fit.parameters:,} weights, trained in {fit.wall_seconds:.0f} seconds to "
             "fill in masked words of sentences sampled from a small grammar. It never saw a tree: these are "
-            "read from how strongly it links neighbouring words.",
+            "read from how strongly it links neighbouring words of other sentences, to the right where that "
+            "leaves it open.",
         )
         with atomic_write(result.report) as file:
             file.write(page)
@@ -133,9 +149,8 @@ def _recall(gold: list[Tree], trees: list[Tree]) -> str:
     return score_table(
         ["gold constituent", "induced", "right"],
         [(label, recall, right[label]) for label, recall in induced.items()],
-        "Recall by label, in per cent; frequent labels first. A verb agrees with its subject and tells "
-        "nothing of the words of its object: to a model that predicts words, subject and verb belong "
-        "together, where the grammar has a verb phrase.",
+        "Recall by label, in per cent; frequent labels first. Verb phrases are the hard part: a verb agrees "
+        "with its subject and says nothing of the words of its object.",
     )
 
 

@@ -252,7 +252,28 @@ def _build(cls: type[Any], table: Mapping[str, Any], where: _Where, section: str
             values[key] = _build(hints[key], value, where, f"{section}{key}.")
         else:
             values[key] = _typed(hints[key], value, f"{where(key)}: {section + key}")
+            least = _LEAST.get(section + key)
+            if least is not None and values[key] < least:
+                raise ValueError(f"{where(key)}: {section + key} is {value}, expected at least {least}")
+            if section + key == "train.seeds" and not value:
+                raise ValueError(f"{where(key)}: train.seeds is empty, expected at least one")
     return cls(**values)
+
+
+_LEAST = {
+    "data.sentences": 0,
+    "data.gold_sentences": 0,
+    "data.vocab_size": 6,  # five of them special
+    "data.min_frequency": 0,
+    "data.max_length": 3,  # a word between two special ones
+    "data.held_out": 1,
+    "train.epochs": 1,
+    "train.max_steps": 0,
+    "train.tokens_per_batch": 1,
+    "train.warmup_steps": 0,
+    "train.evaluations": 1,
+    "train.patience": 0,
+}
 
 
 def _typed(hint: Any, value: Any, what: str) -> Any:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import os
 import platform
 import subprocess
@@ -90,14 +91,15 @@ def score_baselines(gold: Sequence[Tree], seeds: Iterable[int] = range(1, 6)) ->
 
 
 def score_inducer(
-    model: str | Path, gold: Sequence[Tree], held_out: Sequence[str]
-) -> tuple[dict[str, Any], list[Tree]]:
-    """Figures of a trained model by its own readout and by the others, and its trees.
+    model: str | Path, gold: Sequence[Tree], held_out: Sequence[str], readout: Readout
+) -> tuple[dict[str, Any], list[Tree], list[list[Tree]]]:
+    """Figures of a trained model by one readout and by the others, its trees, and those of its layers.
 
     Args:
         model: the model folder.
         gold: trees to score against; none for perplexity alone.
         held_out: sentences for the pseudo-perplexity.
+        readout: how trees are read.
     """
     from treeformers.inducer import Inducer, read_trees
 
@@ -108,40 +110,35 @@ def score_inducer(
         else None
     }
     if inducer.model.config.prior == "none" or not gold:
-        return figures, []
+        return figures, [], []
     words = [tree.words for tree in gold]
     started = time.perf_counter()
-    trees = inducer.parse(words)
+    trees = inducer.parse(words, readout=readout)
     figures |= score_trees(gold, trees)
     figures["sentences_per_second"] = len(gold) / (time.perf_counter() - started)
     links = inducer.links(words)
 
-    def read(readout: Readout) -> list[Tree]:
-        return [
-            read_trees([link], [sentence], readout)[0] for link, sentence in zip(links, words, strict=True)
-        ]
-
     def f1(readout: Readout) -> float:
-        return unlabeled_f1(gold, read(readout)).sentence_f1
+        return unlabeled_f1(gold, read_trees(links, words, readout)).sentence_f1
 
     layers = range(len(links[0]))
-    below_top = max(0, layers[-1] - 1)
-    printed = Readout(
-        method="layers", min_layer=min(2, layers[-1])
-    )  # Algorithm 1 with the paper's m and threshold
+    blocks = Readout(method="blocks", layer=max(0, layers[-1] - 1), right_bias=readout.right_bias)
+    printed = Readout(method="layers", min_layer=min(2, layers[-1]))  # the paper's m and threshold
+    by_layer = [read_trees(links, words, replace(blocks, layer=layer)) for layer in layers[2:] or layers]
     figures["by_readout"] = {
-        "blocks": f1(Readout(method="blocks", layer=below_top)),
-        "blocks, right bias 1": f1(Readout(method="blocks", layer=below_top, right_bias=1.0)),
+        "blocks": f1(replace(blocks, right_bias=0.0)),
+        "blocks, right bias 1": f1(replace(blocks, right_bias=1.0)),
+        "blocks, layers averaged": unlabeled_f1(gold, _average(by_layer)).sentence_f1,
         "layers": f1(printed),
         "layers, released": f1(replace(printed, algorithm="released")),
     }
-    figures["algorithm1_flat_share"] = summarise_structure(read(printed)).flat_share
+    figures["algorithm1_flat_share"] = summarise_structure(read_trees(links, words, printed)).flat_share
     figures["by_layer"] = [f1(Readout(method="layer", layer=layer)) for layer in layers]
     figures["by_min_layer"] = [f1(replace(printed, min_layer=layer)) for layer in layers]
     figures["mean_link_by_layer"] = [
         fmean(float(link[layer].mean()) for link in links if link.size) for layer in layers
     ]
-    return figures, trees
+    return figures, trees, by_layer
 
 
 def run_recipe(
@@ -173,7 +170,9 @@ def run_recipe(
 
 
 def collect(recipe: Recipe, models: Sequence[Path], fits: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Score trained models of one recipe, each alone and their averaged trees.
+    """Score trained models of one recipe: each alone, and averages of the trees of all.
+
+    "averaged" has one vote a model, "averaged_layers" one for each layer from 2 up of each model.
 
     The pseudo-perplexity is that of the first sentences of the test part, which a recipe that trains on
     all parts has read; of the grammar it is that of the gold sentences.
@@ -187,10 +186,14 @@ def collect(recipe: Recipe, models: Sequence[Path], fits: Sequence[Mapping[str, 
         held_out = read_text(replace(recipe.data, splits=("test",), sentences=0))
     seeds: list[dict[str, Any]] = []
     forests: list[list[Tree]] = []
+    layers: list[list[Tree]] = []
     for folder, fit in zip(models, fits, strict=True):
-        figures, trees = score_inducer(folder, gold, held_out[:PERPLEXITY_SENTENCES])
+        figures, trees, by_layer = score_inducer(
+            folder, gold, held_out[:PERPLEXITY_SENTENCES], recipe.readout
+        )
         seeds.append({**fit, **figures})
         forests += [trees] if trees else []
+        layers += by_layer
     result: dict[str, Any] = {
         "recipe": recipe.to_dict(),
         "scale": recipe.scale,
@@ -202,11 +205,15 @@ def collect(recipe: Recipe, models: Sequence[Path], fits: Sequence[Mapping[str, 
         "summary": summarise(seeds),
     }
     if len(forests) > 1:
-        averaged = [average_trees(trees) for trees in zip(*forests, strict=True)]
-        result["averaged"] = score_trees(gold, averaged)
+        result["averaged"] = score_trees(gold, _average(forests))
+        result["averaged_layers"] = score_trees(gold, _average(layers))
     if gold:
         result["baselines"] = score_baselines(gold)
     return result
+
+
+def _average(forests: Sequence[Sequence[Tree]]) -> list[Tree]:
+    return [average_trees(trees) for trees in zip(*forests, strict=True)]
 
 
 def summarise(seeds: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, float]]:
@@ -249,7 +256,7 @@ def reproduce(
     if not recipes:
         known = ", ".join(sorted(path.stem for path in experiment.glob("*.toml"))) or "none"
         raise FileNotFoundError(f"{experiment / (row or '*')}.toml: no such recipe; there are: {known}")
-    written = []
+    written: list[Path] = []
     for path in recipes:
         logger.info("%s at scale %s", path, scale)
         try:
@@ -343,7 +350,7 @@ def _f1_by_length(score: Callable[..., UnlabeledScore]) -> dict[str, float | Non
 
 def _rounded(content: Any) -> Any:
     if isinstance(content, float):
-        return round(content, 4)
+        return round(content, 4) if math.isfinite(content) else None
     if isinstance(content, Mapping):
         return {key: _rounded(value) for key, value in content.items()}
     if isinstance(content, list | tuple):

@@ -277,6 +277,7 @@ def _f1_table(results: Results, metric: str, more: Mapping[str, str]) -> str:
                 *(ours.get(figure) for figure in ("mean", "max", "sd")),
                 str(len(row["seeds"])),
                 row.get("averaged", {}).get(metric),
+                row.get("averaged_layers", {}).get(metric),
                 *(_mean(row, name) for name in more.values()),
             )
         )
@@ -286,10 +287,10 @@ def _f1_table(results: Results, metric: str, more: Mapping[str, str]) -> str:
             if (gold, kind) not in trivial or any(paper):
                 label = kind if kind in ("random", "balanced", "best binary") else f"{kind}-branching"
                 others = [score.get(name) for name in more.values()]
-                trivial[gold, kind] = (label, gold, *paper, score[metric], None, None, None, None, *others)
+                trivial[gold, kind] = (label, gold, *paper, score[metric], *[None] * 5, *others)
     head = ("", "scored on", "median, paper", "maximum, paper", "mean", "maximum", "sd", "seeds")
     below = sorted(trivial, key=lambda key: key[0])  # by treebank; stable, so in the order of the kinds
-    return _table((*head, "averaged trees", *more), [*cells, *(trivial[key] for key in below)])
+    return _table((*head, "averaged trees", "and layers", *more), [*cells, *(trivial[key] for key in below)])
 
 
 def _figure4_file(name: str, result: Result) -> str:

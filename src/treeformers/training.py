@@ -26,7 +26,6 @@ import torch
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from safetensors import SafetensorError
-from torch import nn
 from torch.utils.data import BatchSampler, DataLoader
 from transformers import (
     EarlyStoppingCallback,
@@ -42,7 +41,9 @@ from transformers.utils.logging import disable_progress_bar
 
 from treeformers.data import corpora, grammar, text
 from treeformers.models.treebert import TreeBertConfig, TreeBertForMaskedLM
+from treeformers.optimizer import MuonWithAdam
 from treeformers.recipes import Data, Recipe, Train
+from treeformers.trees.formats import atomic_write
 from treeformers.trees.punctuation import is_word
 from treeformers.trees.tree import Tree
 
@@ -118,55 +119,6 @@ class TokenBatchSampler(BatchSampler):
         return batches
 
 
-class MuonWithAdam(torch.optim.Optimizer):
-    """Muon for the matrices inside the layers, Adam for all other weights, as one optimizer.
-
-    Muon's steps are scaled to the size of Adam's, so that both rates mean the same.
-
-    Args:
-        model: whose weights are optimised.
-        recipe: its rates; without a `matrix_learning_rate` Adam has all weights.
-    """
-
-    def __init__(self, model: nn.Module, recipe: Train) -> None:
-        embeddings = {id(p) for m in model.modules() if isinstance(m, nn.Embedding) for p in m.parameters()}
-        matrices: list[nn.Parameter] = []
-        others: list[nn.Parameter] = []
-        for parameter in model.parameters():
-            inner = (
-                recipe.matrix_learning_rate > 0 and parameter.ndim == 2 and id(parameter) not in embeddings
-            )
-            (matrices if inner else others).append(parameter)
-        self.parts: list[torch.optim.Optimizer] = [
-            torch.optim.Adam(others, lr=recipe.learning_rate, betas=(0.9, recipe.beta2), eps=1e-9)
-        ]
-        if matrices:
-            self.parts.append(
-                torch.optim.Muon(
-                    matrices,
-                    lr=recipe.matrix_learning_rate,
-                    weight_decay=0.0,
-                    adjust_lr_fn="match_rms_adamw",
-                )
-            )
-        super().__init__([group for part in self.parts for group in part.param_groups], {})
-        self._share()
-
-    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        super().load_state_dict(state_dict)
-        self._share()
-
-    @torch.no_grad()
-    def step(self, closure: Callable[[], float] | None = None) -> None:  # type: ignore[override]
-        for part in self.parts:
-            part.step()
-
-    def _share(self) -> None:
-        """Scheduler and checkpoint see this optimizer; its parts work on the same groups and state."""
-        for part, group in zip(self.parts, self.param_groups, strict=True):
-            part.param_groups, part.state = [group], self.state
-
-
 class _Progress(TrainerCallback):
     """One bar on standard error, with the losses and the time left."""
 
@@ -203,8 +155,11 @@ class _Progress(TrainerCallback):
             self.bar.update(self.task, description=f"training {shown}")
 
 
-class _Masking:
-    """A collator whose masks depend on seed, epoch and batch alone, so that a resumed run has the same."""
+class _Masking(TrainerCallback):
+    """A collator whose masks depend on seed, epoch and batch alone, so that a resumed run has the same.
+
+    It tells the sampler the epoch: of several processes, accelerate does not reach it in a resumed one.
+    """
 
     def __init__(self, collator: Collator, sampler: TokenBatchSampler) -> None:
         self.collator, self.sampler = collator, sampler
@@ -215,13 +170,6 @@ class _Masking:
             seed = crc32(repr((self.sampler.seed, self.sampler.epoch, tokens)).encode())
             torch.default_generator.manual_seed(seed)
             return self.collator(features)
-
-
-class _Epochs(TrainerCallback):
-    """Tells the sampler the epoch: of several processes, accelerate does not reach it in a resumed one."""
-
-    def __init__(self, sampler: TokenBatchSampler) -> None:
-        self.sampler = sampler
 
     def on_epoch_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         self.sampler.set_epoch(int(state.epoch))
@@ -238,8 +186,8 @@ class _Trainer(Trainer):
     def get_train_dataloader(self) -> DataLoader[Any]:
         features: Any = self.train_dataset
         sampler = self._sampler(features, self.args.seed)
-        self.add_callback(_Epochs(sampler))
         masking = _Masking(self.data_collator, sampler)
+        self.add_callback(masking)
         loader: DataLoader[Any] = DataLoader(features, batch_sampler=sampler, collate_fn=masking)
         return self.accelerator.prepare(loader)
 
@@ -342,10 +290,10 @@ def fit(
     started = time.perf_counter()
     try:
         trainer.train(resume_from_checkpoint=last)
-    except (SafetensorError, RuntimeError) as error:
-        if isinstance(error, SafetensorError) or "inline_container" in str(error):  # of torch.save
-            raise OSError(f"{checkpoints}: cannot be written: {error}") from None
-        raise
+    except (OSError, SafetensorError, RuntimeError) as error:
+        if isinstance(error, RuntimeError) and "inline_container" not in str(error):  # not of torch.save
+            raise
+        raise OSError(f"{checkpoints}: {error}") from None
     finally:
         shown.bar.stop()  # an interrupted run too gives the terminal back
     best = trainer.state.best_metric
@@ -433,6 +381,7 @@ def build_model(recipe: Recipe, tokenizer: PreTrainedTokenizerBase, seed: int) -
         ValueError: a key that `TreeBertConfig` does not have, or a value it does not take.
     """
     names = [field.name for field in dataclasses.fields(TreeBertConfig)]
+    names = [name for name in names if name not in ("vocab_size", "pad_token_id")]  # of the tokenizer
     for key in recipe.model:
         if key not in names:
             near = difflib.get_close_matches(key, names, n=1, cutoff=0.0)[0]
@@ -487,7 +436,9 @@ def read_gold(data: Data) -> list[Tree]:
             sample.tree for sample in _sample(data.gold_sentences or 500, GRAMMAR_GOLD_SEED)
         )
     else:
-        trees = _parts(data.gold, data.gold_splits, data.root)
+        trees = list(_parts(data.gold, data.gold_splits, data.root))
+        if not isinstance(next(iter(trees), None), Tree):
+            raise ValueError(f"{data.gold}: no constituency trees in {', '.join(data.gold_splits)}")
     spoken = (_spoken(tree) for tree in trees)
     gold = [tree for tree in spoken if tree is not None][: data.gold_sentences or None]
     if not gold:
@@ -510,9 +461,9 @@ def save_model(
     with tempfile.TemporaryDirectory(dir=out, prefix=".saving-") as folder:
         try:
             model.save_pretrained(folder)
-        except SafetensorError as error:
+            tokenizer.save_pretrained(folder)
+        except Exception as error:  # safetensors and tokenizers raise kinds of their own
             raise OSError(f"{out}: cannot be written: {error}") from None
-        tokenizer.save_pretrained(folder)
         for name, content in extra.items():
             _write_json(Path(folder) / name, content)
         for path in sorted(Path(folder).iterdir()):
@@ -561,6 +512,6 @@ def _check_same_run(out: Path, run: Mapping[str, Any]) -> None:
 
 
 def _write_json(path: Path, content: Any) -> None:
-    partial = path.with_name(path.name + ".partial")
-    partial.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
-    os.replace(partial, path)
+    with atomic_write(path) as file:
+        json.dump(content, file, indent=1)
+        file.write("\n")

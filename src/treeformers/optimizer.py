@@ -1,0 +1,62 @@
+"""The optimizer of training: Adam (Kingma and Ba 2015), with Muon (Jordan 2024) for matrices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import nn
+
+from treeformers.recipes import Train
+
+__all__ = ["MuonWithAdam"]
+
+
+class MuonWithAdam(torch.optim.Optimizer):
+    """Muon for the matrices inside the layers, Adam for all other weights, as one optimizer.
+
+    Muon's steps are scaled to the size of Adam's, so that both rates mean the same.
+
+    Args:
+        model: whose weights are optimised.
+        recipe: its rates; without a `matrix_learning_rate` Adam has all weights.
+    """
+
+    def __init__(self, model: nn.Module, recipe: Train) -> None:
+        embeddings = {id(p) for m in model.modules() if isinstance(m, nn.Embedding) for p in m.parameters()}
+        matrices: list[nn.Parameter] = []
+        others: list[nn.Parameter] = []
+        for parameter in model.parameters():
+            inner = (
+                recipe.matrix_learning_rate > 0 and parameter.ndim == 2 and id(parameter) not in embeddings
+            )
+            (matrices if inner else others).append(parameter)
+        self.parts: list[torch.optim.Optimizer] = [
+            torch.optim.Adam(others, lr=recipe.learning_rate, betas=(0.9, recipe.beta2), eps=1e-9)
+        ]
+        if matrices:
+            self.parts.append(
+                torch.optim.Muon(
+                    matrices,
+                    lr=recipe.matrix_learning_rate,
+                    weight_decay=0.0,
+                    adjust_lr_fn="match_rms_adamw",
+                )
+            )
+        super().__init__([group for part in self.parts for group in part.param_groups], {})
+        self._share()
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        super().load_state_dict(state_dict)
+        self._share()
+
+    @torch.no_grad()
+    def step(self, closure: Callable[[], float] | None = None) -> None:  # type: ignore[override]
+        for part in self.parts:
+            part.step()
+
+    def _share(self) -> None:
+        """Scheduler and checkpoint see this optimizer; its parts work on the same groups and state."""
+        for part, group in zip(self.parts, self.param_groups, strict=True):
+            part.param_groups, part.state = [group], self.state

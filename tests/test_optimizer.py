@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from treeformers.optimizer import MuonWithAdam
+from treeformers.recipes import Train
+
+torch.set_num_threads(1)
+
+
+class TestMuonWithAdam:
+    def model(self, seed: int = 0) -> torch.nn.Module:
+        torch.manual_seed(seed)
+        return torch.nn.Sequential(torch.nn.Embedding(7, 4), torch.nn.Linear(4, 4), torch.nn.Linear(4, 3))
+
+    def step(self, model: torch.nn.Module, optimizer: MuonWithAdam) -> None:
+        optimizer.zero_grad()
+        model(torch.arange(7)).square().sum().backward()
+        optimizer.step()
+
+    def test_muon_has_the_matrices_that_are_no_embeddings(self) -> None:
+        model = self.model()
+        adam, muon = MuonWithAdam(model, Train(matrix_learning_rate=0.1)).parts
+        assert isinstance(adam, torch.optim.Adam) and isinstance(muon, torch.optim.Muon)
+        names = {id(parameter): name for name, parameter in model.named_parameters()}
+        assert [names[id(p)] for p in muon.param_groups[0]["params"]] == ["1.weight", "2.weight"]
+        assert [names[id(p)] for p in adam.param_groups[0]["params"]] == ["0.weight", "1.bias", "2.bias"]
+
+    def test_without_a_rate_of_its_own_adam_has_everything(self) -> None:
+        model = self.model()
+        (adam,) = MuonWithAdam(model, Train(learning_rate=0.01)).parts
+        assert len(adam.param_groups[0]["params"]) == 5
+        assert adam.param_groups[0]["betas"] == (0.9, 0.98)
+
+    def test_a_scheduler_sets_both_rates(self) -> None:
+        optimizer = MuonWithAdam(self.model(), Train(learning_rate=0.5, matrix_learning_rate=0.1))
+        torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: 0.5)
+        assert [part.param_groups[0]["lr"] for part in optimizer.parts] == [0.25, 0.05]
+
+    @pytest.mark.parametrize("rate", [0.0, 0.1])
+    def test_a_stored_state_goes_on_as_if_never_stored(self, rate: float, tmp_path: Path) -> None:
+        train = Train(learning_rate=0.05, matrix_learning_rate=rate)
+        whole = self.model()
+        optimizer = MuonWithAdam(whole, train)
+        for _ in range(3):
+            self.step(whole, optimizer)
+        torch.save({"model": whole.state_dict(), "optimizer": optimizer.state_dict()}, tmp_path / "state.pt")
+        stored = torch.load(tmp_path / "state.pt")
+        resumed = self.model(seed=1)
+        resumed.load_state_dict(stored["model"])
+        other = MuonWithAdam(resumed, train)
+        other.load_state_dict(stored["optimizer"])
+        for _ in range(3):
+            self.step(whole, optimizer)
+            self.step(resumed, other)
+        for a, b in zip(whole.parameters(), resumed.parameters(), strict=True):
+            assert torch.equal(a, b)
