@@ -1,6 +1,6 @@
 """How fast a model parses a text file, against one sentence at a time, and the share of reading trees from links.
 
-    python benchmarks/parsing.py MODEL --text sentences.txt --out results.json
+python benchmarks/parsing.py MODEL --text sentences.txt --out results.json
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ from treeformers.reproduction import commit, environment, write_json
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("model", type=Path, help="model folder")
     parser.add_argument("--text", type=Path, required=True, help="text file, one sentence a line")
     parser.add_argument("--sentences", type=int, default=1000)

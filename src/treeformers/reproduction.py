@@ -309,7 +309,7 @@ def train_once(
         progress: show a progress bar.
 
     Returns:
-        The fields of `treeformers.training.Fit`, with the validation curve for the history.
+        The fields of `treeformers.training.Fit`, with the validation curve for the history, and the commit.
     """
     from treeformers.training import train_inducer
 
@@ -322,6 +322,7 @@ def train_once(
     fit = asdict(train_inducer(recipe, folder, seed, resume=resume, progress=progress))
     curve = [entry for entry in fit.pop("history") if "eval_loss" in entry]
     fit["validation_curve"] = [[entry["step"], entry["eval_loss"]] for entry in curve]
+    fit["commit"] = commit()
     write_json(done, {"training": key, "fit": fit})
     return fit
 
