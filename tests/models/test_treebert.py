@@ -242,6 +242,8 @@ def test_bfloat16_autocast_trains() -> None:
         ({"hidden_size": "x"}, "hidden_size"),
         ({"prior": "inside"}, "prior"),
         ({"link_level": "phrase"}, "link_level"),
+        ({"hidden_act": "step"}, "hidden_act is .step., expected one of"),
+        ({"link_scale": 0}, "link_scale is 0, expected a divisor above 0"),
     ],
 )
 def test_bad_configurations(changes: dict[str, Any], message: str) -> None:

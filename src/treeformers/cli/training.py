@@ -9,6 +9,7 @@ import typer
 
 from treeformers.cli.console import Overrides, ScaleOption, is_main_process, print_scores, stdout
 from treeformers.recipes import Recipe
+from treeformers.trees.tree import Tree
 
 SHOWN = 3  # trees that the demo prints
 
@@ -27,7 +28,9 @@ def demo(
     result = run_demo(out, progress=True)
     console = stdout()
     for tree, gold in result.pairs[:SHOWN]:
-        for name, drawn in (("induced", tree), ("gold", gold)):
+        wide = {(start, end) for start, end, _ in gold.spans() if end - start > 1}
+        bare = Tree.from_spans(gold.words, wide)  # as induced trees are: no labels, no unary nodes
+        for name, drawn in (("induced", tree), ("gold", bare)):
             console.print(f"{name}:\n{tree_text(drawn)}\n", markup=False)
     print_scores(result.scores, result.signature)
     typer.echo(f"report: {result.report}\nmodel: {result.model}")

@@ -96,6 +96,16 @@ class TreeBertConfig(PreTrainedConfig):
                 f"{self.num_attention_heads}"
             )
 
+    def validate_hidden_act(self) -> None:
+        if self.hidden_act not in ACT2FN:
+            raise ValueError(
+                f"hidden_act is {self.hidden_act!r}, expected one of {', '.join(sorted(ACT2FN))}"
+            )
+
+    def validate_link_scale(self) -> None:
+        if self.link_scale is not None and not self.link_scale > 0:
+            raise ValueError(f"link_scale is {self.link_scale}, expected a divisor above 0")
+
 
 @dataclass
 class TreeBertOutput(ModelOutput):
