@@ -1,4 +1,4 @@
-"""How fast a model parses a text file, against one sentence at a time, and what reading the trees takes of it.
+"""How fast a model parses a text file, against one sentence at a time, and the share of reading trees in it.
 
 python benchmarks/parsing.py MODEL --text sentences.txt --out results.json
 """

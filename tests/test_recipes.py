@@ -49,7 +49,7 @@ def write(folder: Path, text: str, name: str = "row.toml") -> Path:
 def test_shipped_recipes_load_and_configure_a_model(path: Path, scale: Scale) -> None:
     recipe = Recipe.load(path, scale)
     assert recipe.scale == scale
-    assert recipe.title and recipe.tables
+    assert recipe.title and (recipe.tables or path.parent.name == "examples")
     assert recipe.train.seeds
     names = {field.name for field in dataclasses.fields(TreeBertConfig)}
     assert set(recipe.model) <= names
