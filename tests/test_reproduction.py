@@ -25,7 +25,7 @@ from treeformers.trees.tree import Tree
 
 torch.set_num_threads(1)
 
-SHIPPED = sorted(ROOT.glob("experiments/*/*.toml"))
+SHIPPED = sorted([*ROOT.glob("experiments/*/*.toml"), *ROOT.glob("examples/*.toml")])
 GOLD = [
     Tree.from_brackets("(S (NP (DT the) (JJ old) (NN dog)) (VP (VBZ sees) (NP (NNP Ann))))"),
     Tree.from_brackets("(S (NP (NNP Ann)) (VP (VBZ runs)))"),
