@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import logging
 import sys
@@ -50,6 +51,7 @@ def parse(
     from treeformers.induction import summarise_structure
 
     inducer = Inducer.from_pretrained(model)
+    gc.freeze()  # the garbage collector need not look through torch again for every few thousand trees
     with atomic_write(out) if out else nullcontext(sys.stdout) as target:
         structure = summarise_structure(
             _parse(
