@@ -290,7 +290,9 @@ def _f1_table(results: Results, metric: str, more: Mapping[str, str]) -> str:
                 trivial[gold, kind] = (label, gold, *paper, score[metric], *[None] * 5, *others)
     head = ("", "scored on", "median, paper", "maximum, paper", "mean", "maximum", "sd", "seeds")
     below = sorted(trivial, key=lambda key: key[0])  # by treebank; stable, so in the order of the kinds
-    return _table((*head, "averaged trees", "of all layers", *more), [*cells, *(trivial[key] for key in below)])
+    return _table(
+        (*head, "averaged trees", "of all layers", *more), [*cells, *(trivial[key] for key in below)]
+    )
 
 
 def _figure4_file(name: str, result: Result) -> str:
