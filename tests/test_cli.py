@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from treeformers.cli import app, inducing
+from treeformers.cli import app, parsing
 from treeformers.data import corpora
 from treeformers.trees.formats import read_trees
 from treeformers.trees.tree import Tree
@@ -251,7 +251,7 @@ class TestParse:
     def test_chunks_and_batches_change_nothing(self, model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         text = SENTENCES * 3
         whole = output("parse", model, stdin=text)
-        monkeypatch.setattr(inducing, "CHUNK", 2)
+        monkeypatch.setattr(parsing, "CHUNK", 2)
         assert output("parse", model, "--batch-size", 1, stdin=text) == whole
 
     def test_formats(self, model: Path, tmp_path: Path) -> None:

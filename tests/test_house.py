@@ -21,7 +21,7 @@ LEVELS = [
     {"attention"},
     {"models"},
     {"data", "metrics", "recipes"},
-    {"training", "optimizer", "induction", "inducer"},
+    {"training", "optimizer", "induction", "inducer", "beam", "parsing"},
     {"results", "reproduction", "drawing"},
     {"demo"},
     {"cli"},

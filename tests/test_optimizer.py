@@ -35,14 +35,33 @@ class TestMuonWithAdam:
         assert len(adam.param_groups[0]["params"]) == 5
         assert adam.param_groups[0]["betas"] == (0.9, 0.98)
 
+    @pytest.mark.parametrize("rate", [0.0, 0.1])
+    def test_matrices_alone_decay_by_their_rate(self, rate: float) -> None:
+        """With a gradient of zero what is left of a step is the decay."""
+        model = self.model()
+        with torch.no_grad():
+            model[1].bias.fill_(1.0)
+        before = {name: parameter.detach().clone() for name, parameter in model.named_parameters()}
+        train = Train(learning_rate=0.5, matrix_learning_rate=rate, weight_decay=0.2)
+        optimizer = MuonWithAdam(model, train)
+        for parameter in model.parameters():
+            parameter.grad = torch.zeros_like(parameter)
+        optimizer.step()
+        for name, parameter in model.named_parameters():
+            left = 1 - (rate or 0.5) * 0.2 if name in ("1.weight", "2.weight") else 1.0
+            torch.testing.assert_close(parameter, left * before[name])
+
     def test_a_scheduler_sets_both_rates(self) -> None:
         optimizer = MuonWithAdam(self.model(), Train(learning_rate=0.5, matrix_learning_rate=0.1))
         torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: 0.5)
         assert [part.param_groups[0]["lr"] for part in optimizer.parts] == [0.25, 0.05]
 
+    @pytest.mark.parametrize("decay", [0.0, 0.1])
     @pytest.mark.parametrize("rate", [0.0, 0.1])
-    def test_a_stored_state_goes_on_as_if_never_stored(self, rate: float, tmp_path: Path) -> None:
-        train = Train(learning_rate=0.05, matrix_learning_rate=rate)
+    def test_a_stored_state_goes_on_as_if_never_stored(
+        self, rate: float, decay: float, tmp_path: Path
+    ) -> None:
+        train = Train(learning_rate=0.05, matrix_learning_rate=rate, weight_decay=decay)
         whole = self.model()
         optimizer = MuonWithAdam(whole, train)
         for _ in range(3):

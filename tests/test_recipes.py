@@ -8,7 +8,7 @@ import pytest
 
 from conftest import ROOT
 from treeformers.models.treebert import TreeBertConfig
-from treeformers.recipes import SCALES, Readout, Recipe, Scale
+from treeformers.recipes import SCALES, Beam, InduceRecipe, ParseRecipe, Readout, Recipe, Scale, Treebanks
 
 SHIPPED = sorted([*ROOT.glob("experiments/*/*.toml"), *ROOT.glob("examples/*.toml")])
 
@@ -51,6 +51,10 @@ def test_shipped_recipes_load_and_configure_a_model(path: Path, scale: Scale) ->
     assert recipe.scale == scale
     assert recipe.title and (recipe.tables or path.parent.name == "examples")
     assert recipe.train.seeds
+    if isinstance(recipe, ParseRecipe):
+        assert (recipe.data.train == ("grammar",)) is (scale == "smoke")
+        return
+    assert isinstance(recipe, InduceRecipe)
     names = {field.name for field in dataclasses.fields(TreeBertConfig)}
     assert set(recipe.model) <= names
     config = TreeBertConfig(vocab_size=100, **recipe.model)
@@ -118,6 +122,21 @@ def test_a_dict_gives_the_recipe_back(tmp_path: Path, scale: Scale) -> None:
         ("train = 3\n", 1, "train is 3, expected a table"),
         ("model = 3\n", 1, "model is 3, expected a table"),
         ("base = 3\n", 1, "base is 3, expected str"),
+        ("[train]\nseeds = []\n", 2, "train.seeds is empty, expected at least one"),
+        ("[train]\nclip = 1\nepochs = 0\n", 3, "train.epochs is 0, expected at least 1"),
+        ("[train]\nweight_decay = -1\n", 2, "train.weight_decay is -1.0, expected at least 0"),
+        ("[train]\naverage = 1\n", 2, "train.average is 1.0, expected less than 1"),
+        ("[data]\nmax_length = 0\n", 2, "data.max_length is 0, expected at least 3"),
+        ("\ntask = 'prase'\n", 2, "unknown task 'prase', the nearest is 'parse'"),
+        ("task = 3\n", 1, "task is 3, expected str"),
+        ("task = 'parse'\n[beam]\nsize = 0\n", 3, "beam.size is 0, expected at least 1"),
+        ("task = 'parse'\n[data]\ntrain = []\n", 3, "data.train is empty, expected at least one"),
+        (
+            "task = 'parse'\n[data]\nmax_lenght = 0\n",
+            3,
+            "unknown key 'data.max_lenght', the nearest is 'data.max_length'",
+        ),
+        ("task = 'parse'\n[readout]\nlayer = 0\n", 2, "unknown key 'readout', the nearest is 'data'"),
     ],
 )
 def test_errors_name_file_and_line(tmp_path: Path, text: str, line: int, message: str) -> None:
@@ -142,6 +161,58 @@ def test_other_errors(tmp_path: Path) -> None:
     (tmp_path / "binary.toml").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(ValueError, match=r"binary\.toml: not a TOML file"):
         Recipe.load(tmp_path / "binary.toml")
+
+
+PARSE = """\
+task = "parse"
+title = "a parser"
+
+[data]
+train = ["wsj-sample", "trees.mrg"]
+test = ["ewt"]
+max_length = 0
+
+[beam]
+size = 4
+
+[smoke.data]
+train = ["grammar"]
+sentences = 20
+"""
+
+
+class TestTasks:
+    def test_a_file_gives_the_recipe_of_its_task(self, tmp_path: Path) -> None:
+        induce, parse = write(tmp_path, TEXT, "induce.toml"), write(tmp_path, PARSE, "parse.toml")
+        assert type(Recipe.load(induce)) is type(InduceRecipe.load(induce)) is InduceRecipe
+        recipe = Recipe.load(parse, "smoke", ["beam.size=2"])
+        assert recipe == ParseRecipe.load(parse, "smoke", ["beam.size=2"])
+        assert recipe == ParseRecipe(
+            title="a parser",
+            data=Treebanks(train=("grammar",), test=("ewt",), sentences=20),
+            beam=Beam(size=2),
+            scale="smoke",
+        )
+        assert Recipe.from_dict(recipe.to_dict()) == recipe
+
+    def test_a_recipe_of_another_task_is_an_error(self, tmp_path: Path) -> None:
+        path = write(tmp_path, PARSE)
+        with pytest.raises(ValueError) as error:
+            InduceRecipe.load(path)
+        assert str(error.value) == f"{path}:1: a recipe of the task 'parse', expected 'induce'"
+        with pytest.raises(ValueError, match=r"^here: a recipe of the task 'induce', expected 'parse'$"):
+            ParseRecipe.from_dict({"title": "a"}, "here")
+        assert ParseRecipe.from_dict({"task": "parse"}) == ParseRecipe()
+
+    def test_a_base_hands_its_task_on(self, tmp_path: Path) -> None:
+        write(tmp_path, PARSE, "base.toml")
+        assert ParseRecipe.load(write(tmp_path, 'base = "base.toml"\n')).beam.size == 4
+
+    @pytest.mark.parametrize("recipe", [InduceRecipe(), ParseRecipe()], ids=["induce", "parse"])
+    def test_the_order_of_the_sections_is_that_of_the_results(self, recipe: Recipe) -> None:
+        names = [*recipe.to_dict()]
+        assert names[:7] == ["task", "title", "tables", "published", "data", "model", "train"]
+        assert names[-1] == "scale"
 
 
 class TestBase:

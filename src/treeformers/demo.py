@@ -19,7 +19,7 @@ from treeformers.drawing import (
 from treeformers.inducer import Inducer
 from treeformers.induction import trivial_tree
 from treeformers.metrics import unlabeled_f1
-from treeformers.recipes import Data, Readout, Recipe, Train
+from treeformers.recipes import Data, InduceRecipe, Readout, Train
 from treeformers.reproduction import score_baselines, score_trees
 from treeformers.training import Fit, read_gold, train_inducer
 from treeformers.trees.formats import atomic_write
@@ -27,7 +27,7 @@ from treeformers.trees.tree import Tree
 
 __all__ = ["RECIPE", "Demo", "run_demo"]
 
-RECIPE = Recipe(
+RECIPE = InduceRecipe(
     title="Demonstration on the agreement grammar",
     data=Data(
         text="grammar",
@@ -87,7 +87,7 @@ class Demo:
     report: Path
 
 
-def run_demo(out: str | Path, recipe: Recipe = RECIPE, progress: bool = False) -> Demo:
+def run_demo(out: str | Path, recipe: InduceRecipe = RECIPE, progress: bool = False) -> Demo:
     """Train a small Tree Transformer on raw sentences, parse sentences it has not seen, score and draw.
 
     Args:

@@ -17,7 +17,7 @@ from transformers import AutoTokenizer, PreTrainedTokenizerBase
 from treeformers.data.text import normalize_word
 from treeformers.induction import best_trees, build_tree, split_greedily
 from treeformers.models.treebert import TreeBertForMaskedLM
-from treeformers.recipes import Readout, Recipe
+from treeformers.recipes import InduceRecipe, Readout
 from treeformers.trees.tree import Tree
 
 __all__ = ["Inducer", "Look"]
@@ -94,7 +94,7 @@ class Inducer:
                 )
         try:
             kind = json.loads((folder / "config.json").read_text(encoding="utf-8")).get("model_type")
-            recipe = Recipe.from_dict(
+            recipe = InduceRecipe.from_dict(
                 json.loads((folder / "recipe.json").read_text(encoding="utf-8")), str(folder / "recipe.json")
             )
         except (json.JSONDecodeError, UnicodeDecodeError, AttributeError) as error:

@@ -16,31 +16,57 @@ __all__ = ["MuonWithAdam"]
 class MuonWithAdam(torch.optim.Optimizer):
     """Muon for the matrices inside the layers, Adam for all other weights, as one optimizer.
 
-    Muon's steps are scaled to the size of Adam's, so that both rates mean the same.
+    Muon's steps are scaled to the size of Adam's, so that both rates mean the same. Weight decay is
+    decoupled (Loshchilov and Hutter 2019) and of matrices alone: biases and gains have no size to hold
+    down, and the embedding of a rare word would fade between its steps.
 
     Args:
-        model: whose weights are optimised.
+        model: whose weights are optimised; of its part `pretrained`, if it has one, with the
+            `encoder_learning_rate`.
         recipe: its rates; without a `matrix_learning_rate` Adam has all weights.
     """
 
     def __init__(self, model: nn.Module, recipe: Train) -> None:
         embeddings = {id(p) for m in model.modules() if isinstance(m, nn.Embedding) for p in m.parameters()}
         matrices: list[nn.Parameter] = []
+        decayed: list[nn.Parameter] = []
         others: list[nn.Parameter] = []
+        encoder = getattr(model, "pretrained", None) if recipe.encoder_learning_rate else None
+        pretrained = list(encoder.parameters()) if isinstance(encoder, nn.Module) else []
+        apart = set(map(id, pretrained))
         for parameter in model.parameters():
-            inner = (
-                recipe.matrix_learning_rate > 0 and parameter.ndim == 2 and id(parameter) not in embeddings
-            )
-            (matrices if inner else others).append(parameter)
+            if id(parameter) in apart:
+                continue
+            inner = parameter.ndim >= 2 and id(parameter) not in embeddings
+            if inner and parameter.ndim == 2 and recipe.matrix_learning_rate > 0:
+                matrices.append(parameter)
+            elif inner and recipe.weight_decay > 0:
+                decayed.append(parameter)
+            else:
+                others.append(parameter)
         self.parts: list[torch.optim.Optimizer] = [
-            torch.optim.Adam(others, lr=recipe.learning_rate, betas=(0.9, recipe.beta2), eps=1e-9)
+            torch.optim.Adam(
+                parameters,
+                lr=rate,
+                betas=(0.9, recipe.beta2),
+                eps=1e-9,
+                weight_decay=decay,
+                decoupled_weight_decay=True,
+                fused=True,
+            )
+            for parameters, rate, decay in (
+                (others, recipe.learning_rate, 0.0),
+                (decayed, recipe.learning_rate, recipe.weight_decay),
+                (pretrained, recipe.encoder_learning_rate, 0.0),
+            )
+            if parameters
         ]
         if matrices:
             self.parts.append(
                 torch.optim.Muon(
                     matrices,
                     lr=recipe.matrix_learning_rate,
-                    weight_decay=0.0,
+                    weight_decay=recipe.weight_decay,
                     adjust_lr_fn="match_rms_adamw",
                 )
             )

@@ -1,4 +1,4 @@
-"""An experiment as data: a TOML file, checked key by key, to a frozen `Recipe`.
+"""An experiment as data: a TOML file, checked key by key, to a frozen `Recipe` of its task.
 
 The sections stand at the top of the file with the sizes of the paper; the tables `[small.*]` and
 `[smoke.*]` overlay them at those scales. A file that begins with `base = "other.toml"` is that recipe of
@@ -23,7 +23,7 @@ Scale = Literal["smoke", "small", "paper"]
 
 @dataclass(frozen=True, kw_only=True)
 class Data:
-    """What is read.
+    """What is read to induce trees.
 
     Attributes:
         text: raw text to train on: "grammar" (sampled from the embedded grammar), the name of a
@@ -63,6 +63,34 @@ class Data:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Treebanks:
+    """What is read to train a parser.
+
+    Each treebank is the name of a corpus, a file, or "grammar" (sampled from the embedded grammar).
+
+    Attributes:
+        train: treebanks whose training parts train, together.
+        validation: those whose validation parts choose the weights; empty for those that train.
+        test: those whose test parts are scored, each apart; empty for those that train.
+        root: folder of the corpora; the environment variable TREEFORMERS_DATA by default.
+        sentences: the most training sentences of a treebank; 0 for all.
+        scored_sentences: the most trees of a validation or test part; 0 for all.
+        min_frequency: rarer words are unknown.
+        max_length: longest sentence trained on, in words; longer ones are left out, and counted; 0
+            for no limit.
+    """
+
+    train: tuple[str, ...] = ("wsj-sample",)
+    validation: tuple[str, ...] = ()
+    test: tuple[str, ...] = ()
+    root: str = ""
+    sentences: int = 0
+    scored_sentences: int = 0
+    min_frequency: int = 1
+    max_length: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
 class Train:
     """How a model is trained.
 
@@ -73,13 +101,18 @@ class Train:
         learning_rate: of Adam, at its peak.
         matrix_learning_rate: of Muon (Jordan 2024) for the weight matrices of the layers, at its
             peak; 0 leaves them to Adam, as in the paper.
+        encoder_learning_rate: of Adam for the weights of a pretrained encoder, at its peak; 0 for the rates
+            of the others.
         beta2: of Adam.
         warmup_steps: linear rise of both rates before their linear fall to 0.
         constant: no fall, as in the released code.
         clip: largest norm of the gradient.
+        weight_decay: decoupled (Loshchilov and Hutter 2019), of matrices that are no embeddings.
+        average: decay of the moving average of the weights, which is validated and saved in their
+            place; 0 for none.
         bf16: bfloat16 where the device computes in it.
-        evaluations: how often the validation loss is taken.
-        patience: evaluations without a better loss before training ends; 0 for no early end.
+        evaluations: how often the model is validated.
+        patience: evaluations without a better result before training ends; 0 for no early end.
         seeds: one model each.
     """
 
@@ -88,10 +121,13 @@ class Train:
     tokens_per_batch: int = 2048
     learning_rate: float = 1e-4
     matrix_learning_rate: float = 0.0
+    encoder_learning_rate: float = 0.0
     beta2: float = 0.98
     warmup_steps: int = 200
     constant: bool = False
     clip: float = 1.5
+    weight_decay: float = 0.0
+    average: float = 0.0
     bf16: bool = True
     evaluations: int = 10
     patience: int = 0
@@ -120,34 +156,43 @@ class Readout:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Recipe:
-    """One row of a table.
+class Beam:
+    """How a parser searches.
 
     Attributes:
-        task: what is trained.
+        size: hypotheses kept at every step; 1 is greedy.
+    """
+
+    size: int = 10
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recipe:
+    """One row of a table: what all tasks have. Each task has its own subclass.
+
+    Attributes:
+        task: what is trained; a file without it is of "induce".
         title: the row.
         tables: where the row stands in the paper.
         published: figures of the paper, by the names of our metrics.
         data: what is read.
-        model: fields of `TreeBertConfig`.
+        model: fields of the model's configuration.
         train: how it is trained.
-        readout: how its trees are read.
         scale: the sizes these are.
     """
 
-    task: Literal["induce"] = "induce"
+    task: str
     title: str = ""
     tables: tuple[str, ...] = ()
     published: dict[str, float] = field(default_factory=dict)
-    data: Data = field(default_factory=Data)
+    data: Any
     model: dict[str, Any] = field(default_factory=dict)
     train: Train = field(default_factory=Train)
-    readout: Readout = field(default_factory=Readout)
     scale: Scale = "paper"
 
     @classmethod
     def load(cls, path: str | Path, scale: Scale = "paper", overrides: Iterable[str] = ()) -> Self:
-        """Read a recipe file.
+        """Read a recipe file. `Recipe.load` gives the subclass that its task names.
 
         Args:
             path: the TOML file.
@@ -156,7 +201,8 @@ class Recipe:
 
         Raises:
             FileNotFoundError: no such file, or no such base.
-            ValueError: not TOML, an unknown key or a value of a wrong type; names file and line.
+            ValueError: not TOML, an unknown key or task, a value of a wrong type, or a recipe of another
+                task than that of the subclass; names file and line.
         """
         path = Path(path)
         table, where = _read(path)
@@ -165,21 +211,56 @@ class Recipe:
         overlays = {name: table.pop(name, {}) for name in SCALES if name != "paper"}
         for name, overlay in overlays.items():
             if name != scale:  # checked too: a mistake shows at whatever scale the file is read
-                _build(cls, _merge(table, overlay), where)
+                _build_recipe(cls, _merge(table, overlay), where)
         merged = _merge(table, overlays.get(scale, {}))
         for override in overrides:
             merged = _merge(merged, _parse_override(override))
             where = _Where(((f"{path} with {override}", ""), *where.sources))
-        return _build(cls, merged | {"scale": scale}, where)
+        return _build_recipe(cls, merged | {"scale": scale}, where)
 
     @classmethod
     def from_dict(cls, table: Mapping[str, Any], where: str = "recipe") -> Self:
         """The recipe of `to_dict`. Raises ValueError as `load` does."""
-        return _build(cls, dict(table), _Where(((where, ""),)))
+        return _build_recipe(cls, table, _Where(((where, ""),)))
 
     def to_dict(self) -> dict[str, Any]:
-        """All fields, as JSON can hold them."""
-        return dataclasses.asdict(self)
+        """All fields, as JSON can hold them; the scale comes last."""
+        table = dataclasses.asdict(self)
+        scale = table.pop("scale")
+        return {**table, "scale": scale}
+
+
+@dataclass(frozen=True, kw_only=True)
+class InduceRecipe(Recipe):
+    """A model trained on raw text, and how trees are read from it.
+
+    Attributes:
+        data: what is read.
+        model: fields of `TreeBertConfig`.
+        readout: how its trees are read.
+    """
+
+    task: Literal["induce"] = "induce"
+    data: Data = field(default_factory=Data)
+    readout: Readout = field(default_factory=Readout)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ParseRecipe(Recipe):
+    """A parser trained on treebanks, and how it searches.
+
+    Attributes:
+        data: what is read.
+        model: fields of the parser's configuration.
+        beam: how it searches.
+    """
+
+    task: Literal["parse"] = "parse"
+    data: Treebanks = field(default_factory=Treebanks)
+    beam: Beam = field(default_factory=Beam)
+
+
+_TASKS: dict[str, type[Recipe]] = {"induce": InduceRecipe, "parse": ParseRecipe}
 
 
 @dataclass(frozen=True)
@@ -237,6 +318,17 @@ def _parse_override(override: str) -> dict[str, Any]:
     return dict(parsed)
 
 
+def _build_recipe(asked: type[Recipe], table: Mapping[str, Any], where: _Where) -> Any:
+    task = _typed(str, table.get("task", "induce"), f"{where('task')}: task")
+    if task not in _TASKS:
+        near = difflib.get_close_matches(task, _TASKS, n=1, cutoff=0.0)[0]
+        raise ValueError(f"{where('task')}: unknown task {task!r}, the nearest is {near!r}")
+    if not issubclass(_TASKS[task], asked):
+        expected = next(name for name, cls in _TASKS.items() if cls is asked)
+        raise ValueError(f"{where('task')}: a recipe of the task {task!r}, expected {expected!r}")
+    return _build(_TASKS[task], table, where)
+
+
 def _build(cls: type[Any], table: Mapping[str, Any], where: _Where, section: str = "") -> Any:
     hints = get_type_hints(cls)
     values = {}
@@ -252,28 +344,43 @@ def _build(cls: type[Any], table: Mapping[str, Any], where: _Where, section: str
             values[key] = _build(hints[key], value, where, f"{section}{key}.")
         else:
             values[key] = _typed(hints[key], value, f"{where(key)}: {section + key}")
-            least = _LEAST.get(section + key)
-            if least is not None and values[key] < least:
-                raise ValueError(f"{where(key)}: {section + key} is {value}, expected at least {least}")
-            if section + key == "train.seeds" and not value:
-                raise ValueError(f"{where(key)}: train.seeds is empty, expected at least one")
+            _check_bounds(cls, key, values[key], f"{where(key)}: {section + key}")
     return cls(**values)
 
 
+def _check_bounds(cls: type[Any], key: str, value: Any, what: str) -> None:
+    least, below = _LEAST.get((cls, key)), _BELOW.get((cls, key))
+    if least is not None and value < least:
+        raise ValueError(f"{what} is {value}, expected at least {least}")
+    if below is not None and value >= below:
+        raise ValueError(f"{what} is {value}, expected less than {below}")
+    if (cls, key) in _FILLED and not value:
+        raise ValueError(f"{what} is empty, expected at least one")
+
+
 _LEAST = {
-    "data.sentences": 0,
-    "data.gold_sentences": 0,
-    "data.vocab_size": 6,  # five of them special
-    "data.min_frequency": 0,
-    "data.max_length": 3,  # a word between two special ones
-    "data.held_out": 1,
-    "train.epochs": 1,
-    "train.max_steps": 0,
-    "train.tokens_per_batch": 1,
-    "train.warmup_steps": 0,
-    "train.evaluations": 1,
-    "train.patience": 0,
+    (Data, "sentences"): 0,
+    (Data, "gold_sentences"): 0,
+    (Data, "vocab_size"): 6,  # five of them special
+    (Data, "min_frequency"): 0,
+    (Data, "max_length"): 3,  # a word between two special ones
+    (Data, "held_out"): 1,
+    (Treebanks, "sentences"): 0,
+    (Treebanks, "scored_sentences"): 0,
+    (Treebanks, "min_frequency"): 0,
+    (Treebanks, "max_length"): 0,
+    (Train, "epochs"): 1,
+    (Train, "max_steps"): 0,
+    (Train, "tokens_per_batch"): 1,
+    (Train, "warmup_steps"): 0,
+    (Train, "weight_decay"): 0,
+    (Train, "average"): 0,
+    (Train, "evaluations"): 1,
+    (Train, "patience"): 0,
+    (Beam, "size"): 1,
 }
+_BELOW = {(Train, "average"): 1}
+_FILLED = {(Train, "seeds"), (Treebanks, "train")}
 
 
 def _typed(hint: Any, value: Any, what: str) -> Any:

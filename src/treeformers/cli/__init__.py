@@ -6,7 +6,7 @@ import typer
 
 from treeformers.cli.console import Commands
 from treeformers.cli.corpora import get_corpus, list_corpora, make_corpus
-from treeformers.cli.inducing import evaluate, parse
+from treeformers.cli.parsing import evaluate, parse
 from treeformers.cli.training import demo, env, reproduce, train
 from treeformers.cli.trees import draw, score
 

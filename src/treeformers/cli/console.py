@@ -85,20 +85,23 @@ def stderr() -> Console:
     return Console(stderr=True, highlight=False)
 
 
-def read_sentences(file: str) -> Iterator[tuple[str, list[str]]]:
-    """The place, as file:line, and the words of every line of a text; "-" is standard input.
+def read_sentences(file: str, strict: bool = True) -> Iterator[tuple[str, str]]:
+    """The place, as file:line, and every line of a text; "-" is standard input.
+
+    Args:
+        file: the text.
+        strict: a line that is no text is an error; otherwise it is handed on, see `read_lines`.
 
     Raises:
         FileNotFoundError: no such file.
         ValueError: a line that is no text, or a file without words.
     """
     empty = True
-    for where, line in read_lines(file):
-        if "\0" in line:
+    for where, line in read_lines(file, strict=strict):
+        if strict and "\0" in line:
             raise ValueError(f"{where}: not text: byte 0x00")
-        words = line.split()
-        empty = empty and not words
-        yield where, words
+        empty = empty and not line.strip()
+        yield where, line
     if empty:
         raise ValueError(f"{'<stdin>' if file == '-' else file}: no sentences in it")
 

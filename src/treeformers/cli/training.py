@@ -44,10 +44,10 @@ def train(
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the unfinished run there.")] = False,
     scale: ScaleOption = "paper",
 ) -> None:
-    """Train a model on raw text, one for each seed.
+    """Train what a recipe says, one model for each seed.
 
-    Prints the folder of each model and its validation loss. Several processes or machines:
-    torchrun --nproc-per-node 2 -m treeformers.cli train ...
+    Prints the folder of each model and the validation figure that chose its weights. Several processes or
+    machines: torchrun --nproc-per-node 2 -m treeformers.cli train ...
     """
     loaded = Recipe.load(recipe, scale, overrides or ())
     from treeformers.reproduction import train_once
@@ -57,7 +57,8 @@ def train(
         folder = out / f"seed-{seed}" if len(seeds) > 1 else out
         fit = train_once(loaded, seed, folder, resume=resume, progress=is_main_process())
         if is_main_process():
-            typer.echo(f"{folder}\tvalidation loss {fit['loss']:.4f}")
+            best = fit.get("best", fit["loss"])
+            typer.echo(f"{folder}\tvalidation {fit.get('metric', 'loss')} {best:.4f}")
 
 
 def reproduce(

@@ -123,7 +123,8 @@ def _heat_maps(model: Path, file: str) -> Iterator[str]:
 
     inducer = Inducer.from_pretrained(model)
     sections = []
-    for where, words in read_sentences(file):
+    for where, line in read_sentences(file):
+        words = line.split()
         if len(words) > LONGEST_HEAT_MAP:
             raise ValueError(
                 f"{where}: {len(words)} words are too many for a heat map: at most {LONGEST_HEAT_MAP}"

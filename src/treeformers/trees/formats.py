@@ -165,13 +165,15 @@ def write_dependencies(trees: Iterable[DependencyTree], target: Target) -> None:
             stream.write("\n")
 
 
-def read_lines(source: Source, piece: int = -1) -> Iterator[tuple[str, str]]:
+def read_lines(source: Source, piece: int = -1, strict: bool = True) -> Iterator[tuple[str, str]]:
     """Read a text line by line.
 
     Args:
         source: a path (gzipped if it ends in .gz), "-" for standard input, or a file object.
         piece: longer lines come in parts of about so many characters that end between tokens; -1
             for whole lines.
+        strict: text that is not UTF-8 is an error; otherwise its bytes stand in the line as lone
+            surrogates, U+DC80 for 0x80.
 
     Yields:
         ("file:line", line), the line with its end.
@@ -192,7 +194,7 @@ def read_lines(source: Source, piece: int = -1) -> Iterator[tuple[str, str]]:
             line, rest = rest + read, ""
             if not line:
                 return
-            if not line.isascii() and (bad := _UNDECODABLE.search(line)):
+            if strict and not line.isascii() and (bad := _UNDECODABLE.search(line)):
                 raise ValueError(f"{where}: not UTF-8 text: byte 0x{ord(bad[0]) - 0xDC00:02x}")
             if number == 1:
                 line = line.removeprefix("\ufeff")

@@ -11,35 +11,36 @@ import torch
 
 from conftest import ROOT
 from treeformers import results
-from treeformers.recipes import Recipe
-from treeformers.reproduction import (
+from treeformers.recipes import InduceRecipe, ParseRecipe, Recipe
+from treeformers.reproduction import run
+from treeformers.reproduction.run import (
     environment,
     reproduce,
     run_recipe,
-    score_baselines,
-    score_trees,
     summarise,
+    train_once,
     write_json,
 )
-from treeformers.trees.tree import Tree
+from treeformers.training import Fit
 
 torch.set_num_threads(1)
 
 SHIPPED = sorted([*ROOT.glob("experiments/*/*.toml"), *ROOT.glob("examples/*.toml")])
-GOLD = [
-    Tree.from_brackets("(S (NP (DT the) (JJ old) (NN dog)) (VP (VBZ sees) (NP (NNP Ann))))"),
-    Tree.from_brackets("(S (NP (NNP Ann)) (VP (VBZ runs)))"),
-]
 
 
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: f"{path.parent.name}/{path.stem}")
 def test_shipped_recipes_run(path: Path, tmp_path: Path) -> None:
-    shorter = ["data.sentences=100", "data.gold_sentences=20", "train.max_steps=2", "train.seeds=[1]"]
+    shorter = ["train.max_steps=2", "train.seeds=[1]", "data.sentences=100"]
+    recipe = Recipe.load(path, "smoke")
+    if isinstance(recipe, InduceRecipe):
+        shorter.append("data.gold_sentences=20")
     result = run_recipe(path, "smoke", tmp_path, shorter, progress=False)
     (seed,) = result["seeds"]
     assert seed["steps"] > 0
+    if not isinstance(recipe, InduceRecipe):
+        return
     assert 1 < seed["pseudo_perplexity"] < 1000
-    plain = Recipe.load(path, "smoke").model.get("prior") == "none"
+    plain = recipe.model.get("prior") == "none"
     assert ("sentence_f1" in seed) is not plain
     if not plain:
         layers = result["recipe"]["model"]["num_hidden_layers"]
@@ -120,25 +121,6 @@ def test_unknown_rows_and_missing_corpora(
     assert "there.toml is left out: craft: TREEFORMERS_DATA is not set" in caplog.text
 
 
-def test_scores_of_trees() -> None:
-    right = [
-        Tree.from_brackets("(X (W the) (X (W old) (X (W dog) (X (W sees) (W Ann)))))"),
-        Tree.from_brackets("(X (W Ann) (W runs))"),
-    ]
-    score = score_trees(GOLD, right)
-    # Gold spans that count are 0-3 and 3-5, predicted ones 1-5, 2-5 and 3-5: one is right of 2 and of 3.
-    assert score["sentence_f1_from_3"] == pytest.approx(40)
-    assert score["sentence_f1"] == score["sentence_f1_10"] == pytest.approx((40 + 100) / 2)
-    assert score["recall_by_label"] == {"NP": 0.0, "VP": 100.0}
-    assert score["flat_share"] == 0 and score["spans_per_sentence"] == 1.5
-    short = score_trees(GOLD[1:], right[1:])
-    assert short["sentence_f1_from_3"] is None and short["sentence_f1"] == 100
-    baselines = score_baselines(GOLD)
-    assert baselines["right"]["sentence_f1"] == score["sentence_f1"]
-    assert baselines["best binary"]["sentence_f1_from_3"] == pytest.approx(80)
-    assert baselines["random"]["sentence_f1"] <= baselines["random"]["sentence_f1_max"]
-
-
 def test_a_summary_holds_what_all_seeds_have() -> None:
     seeds = [{"a": 1.0, "b": 2.0, "c": "x", "d": None}, {"a": 3.0, "c": "y", "d": 1.0}]
     assert summarise(seeds) == {"a": {"mean": 2.0, "max": 3.0, "sd": 1.0}}
@@ -152,3 +134,55 @@ def test_json_is_rounded_and_written_in_one_step(tmp_path: Path) -> None:
     with pytest.raises(TypeError):
         write_json(path, {"a": 1.0, "b": object()})
     assert path.read_text() == before and [p.name for p in tmp_path.iterdir()] == ["r.json"]
+
+
+class TestTrainOnce:
+    @pytest.fixture
+    def trained(self, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+        """The seeds that were trained."""
+        seeds: list[int] = []
+
+        def train(recipe: Recipe, folder: Path, seed: int, resume: bool, progress: bool) -> Fit:
+            seeds.append(seed)
+            folder.mkdir(exist_ok=True)
+            metric = "loss" if isinstance(recipe, InduceRecipe) else "f1"
+            history = [{"step": 2, "loss": 3.0}, {"step": 2, f"eval_{metric}": 0.5, "eval_loss": 0.5}]
+            return Fit(seed, 4, 0.5, 1.0, 9, history, metric, 0.5)
+
+        monkeypatch.setattr(run, "task_functions", lambda recipe: (train, None))
+        return seeds
+
+    def test_a_loss_stands_for_itself_and_another_figure_has_its_name(
+        self, trained: list[int], tmp_path: Path
+    ) -> None:
+        induced = train_once(InduceRecipe(), 1, tmp_path / "a")
+        names = ["seed", "steps", "loss", "wall_seconds", "parameters", "validation_curve", "commit"]
+        assert list(induced) == names
+        assert induced["validation_curve"] == [[2, 0.5]]
+        parsed = train_once(ParseRecipe(), 1, tmp_path / "b")
+        assert (parsed["metric"], parsed["best"], parsed["validation_curve"]) == ("f1", 0.5, [[2, 0.5]])
+        assert train_once(ParseRecipe(), 1, tmp_path / "b") == parsed
+        assert trained == [1, 1]
+
+    def test_what_is_scored_does_not_change_the_weights(self, trained: list[int], tmp_path: Path) -> None:
+        def once(**data: object) -> None:
+            train_once(ParseRecipe.from_dict({"task": "parse", "data": data}), 1, tmp_path)
+
+        once()
+        once(test=["ewt"], root="elsewhere")
+        assert len(trained) == 1
+        once(validation=["ewt"])
+        assert len(trained) == 2
+
+    def test_keys_that_came_later_have_their_defaults(self, trained: list[int], tmp_path: Path) -> None:
+        train_once(InduceRecipe(), 1, tmp_path)
+        path = tmp_path / "fit.json"
+        stored = json.loads(path.read_text())
+        del stored["training"]["task"], stored["training"]["train"]["average"]
+        path.write_text(json.dumps(stored))
+        train_once(InduceRecipe(), 1, tmp_path)
+        assert len(trained) == 1
+        stored["training"]["train"]["of_another_version"] = 1
+        path.write_text(json.dumps(stored))
+        train_once(InduceRecipe(), 1, tmp_path)
+        assert len(trained) == 2

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import importlib
 import json
 import re
 import xml.etree.ElementTree as ElementTree
@@ -9,10 +8,8 @@ from typing import Any
 
 import pytest
 
-from conftest import ROOT
-from treeformers.results import PARTS, draw_heat_maps, figures, render, rendered
+from treeformers.results import draw_heat_maps, figures, render, rendered
 
-READMES = sorted(ROOT.glob("experiments/*/README.md"))
 HEADLINE = {
     "sentence_f1_median": 50.5,
     "sentence_f1_10_max": 68.0,
@@ -87,6 +84,7 @@ def result(title: str, tables: list[str], f1s: list[float], **change: Any) -> di
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
+    folder = tmp_path / "wang2019"
     files = {
         "headline": result("Tree, L=10", ["1", "2", "3", "figure4"], [40.0, 50.0], published=HEADLINE),
         "shallow": result("Tree, L=8", ["1", "4"], [42.0]),
@@ -99,10 +97,10 @@ def folder(tmp_path: Path) -> Path:
     files["shallow"]["recipe"]["published"] = {"pseudo_perplexity": 46.1, "parameters": 44e6}
     files["plain"]["summary"]["pseudo_perplexity"]["mean"] = 105.0
     del files["plain"]["seeds"][0]["signature"]
-    (tmp_path / "results").mkdir()
+    (folder / "results").mkdir(parents=True)
     for name, content in files.items():
-        (tmp_path / "results" / f"{name}.small.json").write_text(json.dumps(content))
-    return tmp_path
+        (folder / "results" / f"{name}.small.json").write_text(json.dumps(content))
+    return folder
 
 
 def part(folder: Path, name: str) -> str:
@@ -205,36 +203,6 @@ def test_provenance(folder: Path) -> None:
     assert text.count("Signature of the F1: `unlabeled-f1|x`") == 1
 
 
-@pytest.mark.parametrize("name", PARTS)
-def test_without_results_a_part_says_how_to_get_them(name: str, tmp_path: Path) -> None:
-    text = f"<!-- results: {name} at paper -->\n<!-- end -->\n"
-    filled = rendered(text, tmp_path / "wang2019" / "results")
-    assert "No results yet: `treeformers reproduce wang2019 --scale paper`." in filled
-    assert rendered(filled, tmp_path / "wang2019" / "results") == filled
-
-
-def test_errors_name_the_line(folder: Path) -> None:
-    place = re.escape(str(folder / "README.md"))
-    with pytest.raises(ValueError, match=f"^{place}:2: unknown part 'tabel1', the nearest is 'table1'$"):
-        rendered("\n<!-- results: tabel1 -->\n<!-- end -->", folder / "results")
-    with pytest.raises(ValueError, match=f"^{place}:1: the part 'table1' has no <!-- end -->$"):
-        rendered("<!-- results: table1 -->\n<!-- results: table2 -->\n<!-- end -->", folder / "results")
-    (folder / "results" / "headline.small.json").write_text("{")
-    with pytest.raises(ValueError, match=r"headline\.small\.json: not a results file"):
-        part(folder, "table1")
-
-
-@pytest.mark.parametrize("readme", READMES, ids=lambda path: path.parent.name)
-def test_committed_tables_are_those_of_the_committed_results(readme: Path) -> None:
-    text = readme.read_text()
-    assert "<!-- results: " in text
-    assert rendered(text, readme.parent / "results") == text
-    for name, svg in figures(text, readme.parent / "results").items():
-        assert (readme.parent / "figures" / name).read_text() == svg
-    for picture in re.findall(r"!\[.*?\]\((.*?)\)", text):
-        assert (readme.parent / picture).is_file()
-
-
 def test_heat_maps_of_three_layers(inducer_folder: Path, tmp_path: Path) -> None:
     written = draw_heat_maps(inducer_folder, "the boys see Ann", tmp_path / "maps")
     assert sorted(path.name for path in written) == [
@@ -242,19 +210,3 @@ def test_heat_maps_of_three_layers(inducer_folder: Path, tmp_path: Path) -> None
     ]
     for path in written:
         assert "boys" in "".join(ElementTree.fromstring(path.read_text()).itertext())
-
-
-@pytest.mark.parametrize("page", sorted(ROOT.glob("docs/papers/*.md")), ids=lambda path: path.stem)
-def test_every_name_on_a_papers_page_exists(page: Path) -> None:
-    names = set(re.findall(r"`(treeformers\.[\w.]+)`", page.read_text()))
-    assert len(names) > 5
-    for name in names:
-        module, _, rest = name.partition(".")
-        thing: Any = importlib.import_module(module)
-        for attribute in rest.split("."):
-            if not hasattr(thing, attribute):
-                module = f"{thing.__name__}.{attribute}"
-                thing = importlib.import_module(module)
-            else:
-                thing = getattr(thing, attribute)
-        assert thing.__doc__

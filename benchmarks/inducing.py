@@ -1,0 +1,74 @@
+"""How fast a model parses a text file, against one sentence at a time, and the share of reading trees in it.
+
+python benchmarks/inducing.py MODEL --text sentences.txt --out results.json
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import json
+import statistics
+import sys
+import time
+from pathlib import Path
+
+from treeformers.inducer import Inducer, read_trees
+from treeformers.reproduction import commit, environment, write_json
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("model", type=Path, help="model folder")
+    parser.add_argument("--text", type=Path, required=True, help="text file, one sentence a line")
+    parser.add_argument("--sentences", type=int, default=1000)
+    parser.add_argument("--one-by-one", type=int, default=100, help="sentences timed one at a time")
+    parser.add_argument("--batch-size", type=int, default=64)
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--out", type=Path, help="write the figures as JSON")
+    arguments = parser.parse_args()
+
+    lines = (line.split() for line in arguments.text.read_text(encoding="utf-8").splitlines())
+    sentences = [words for words in lines if words][: arguments.sentences]
+    some = sentences[:: max(1, len(sentences) // arguments.one_by_one)]
+    inducer = Inducer.from_pretrained(arguments.model)
+    inducer.parse(sentences[:8])
+    gc.freeze()  # as `treeformers parse` does
+
+    batched, single, reading = [], [], []
+    for _ in range(arguments.repeats):  # interleaved, so that other work on the machine hits all alike
+        started = time.perf_counter()
+        inducer.parse(sentences, arguments.batch_size)
+        batched.append(len(sentences) / (time.perf_counter() - started))
+
+        started = time.perf_counter()
+        for words in some:
+            inducer.parse([words])
+        single.append(len(some) / (time.perf_counter() - started))
+
+        started = time.process_time()
+        links = inducer.links(sentences, arguments.batch_size)
+        linked = time.process_time()
+        read_trees(links, sentences, inducer.readout)
+        reading.append((time.process_time() - linked) / (time.process_time() - started))
+
+    figures = {
+        "sentences": len(sentences),
+        "words": sum(map(len, sentences)),
+        "batch_size": arguments.batch_size,
+        "sentences_per_second": statistics.median(batched),
+        "one_by_one_per_second": statistics.median(single),
+        "ratio": statistics.median(many / one for many, one in zip(batched, single, strict=True)),
+        "share_of_reading_trees": statistics.median(reading),
+        "commit": commit(),
+        "environment": environment(),
+    }
+    sys.stdout.write(json.dumps(figures, indent=1) + "\n")
+    if arguments.out:
+        write_json(arguments.out, figures)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,85 @@
+"""Deterministic attention (Ma et al. 2017): the state of a parser picks the words that are read.
+
+The context of step i is the sum of A_m h_j over the list of positions D_i (Eq. 6): position m of the list has
+a matrix of its own, and nothing is normalised. Shapes: B batch, T tokens, S steps, M positions in a list, D
+width of the encoder, C width of the context.
+"""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+__all__ = ["DeterministicAttention", "align", "deterministic_context", "gather_context"]
+
+
+def deterministic_context(encoder: Tensor, positions: Tensor, alignment: Tensor) -> Tensor:
+    """Context vectors of all steps at once (Eq. 6).
+
+    Every word is multiplied by all M matrices once, and the steps add up what they look at: the cost of a
+    step does not depend on the length of the sentence.
+
+    Args:
+        encoder: (B, T, D), the states h.
+        positions: (B, S, M), the lists D_i: indices below T. A negative one reads nothing.
+        alignment: (M, C, D), the matrices A_m.
+
+    Returns:
+        (B, S, C).
+
+    Raises:
+        ValueError: another number of positions than of matrices.
+    """
+    if positions.shape[-1] != len(alignment):
+        raise ValueError(
+            f"lists of {positions.shape[-1]} positions, expected one for each of {len(alignment)} matrices"
+        )
+    return gather_context(align(encoder, alignment), positions)
+
+
+def align(encoder: Tensor, alignment: Tensor) -> Tensor:
+    """Multiply every state by every matrix: (B, T, D) and (M, C, D) to (B, T, M, C)."""
+    return F.linear(encoder, alignment.flatten(0, 1)).unflatten(-1, alignment.shape[:2])
+
+
+def gather_context(aligned: Tensor, positions: Tensor) -> Tensor:
+    """Sum A_m h_j over the lists of positions: (B, T, M, C) and (B, S, M) to (B, S, C).
+
+    Negative positions add nothing.
+    """
+    batch, length, slots, width = aligned.shape
+    # One more row, of zeros, for the positions that read nothing.
+    table = F.pad(aligned.reshape(-1, width), (0, 0, 0, 1))
+    row = torch.arange(batch, device=positions.device)[:, None, None] * length + positions
+    row = row * slots + torch.arange(slots, device=positions.device)
+    row = torch.where(positions < 0, len(table) - 1, row)
+    bags = F.embedding_bag(row.flatten(0, -2), table, mode="sum")
+    return bags.unflatten(0, positions.shape[:-1])
+
+
+class DeterministicAttention(nn.Module):
+    """Eq. 6 with its matrices; they start so that the context has the scale of one state.
+
+    Args:
+        width: D.
+        context: C.
+        slots: M: 5 for the scheme datt-bound, 7 for datt-bound-head.
+    """
+
+    def __init__(self, width: int, context: int, slots: int) -> None:
+        super().__init__()
+        self.alignment = nn.Parameter(torch.empty(slots, context, width))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        slots, _, width = self.alignment.shape
+        nn.init.normal_(self.alignment, std=(slots * width) ** -0.5)
+
+    def align(self, encoder: Tensor) -> Tensor:
+        """A_m h_j of every word, once a sentence: (B, T, D) to (B, T, M, C)."""
+        return align(encoder, self.alignment)
+
+    def forward(self, encoder: Tensor, positions: Tensor) -> Tensor:
+        """(B, T, D) and (B, S, M) to (B, S, C)."""
+        return deterministic_context(encoder, positions, self.alignment)

@@ -1,0 +1,280 @@
+"""Sentences for the parser: vocabularies, classes of unknown words, and padded batches.
+
+Shapes: B batch, T words of the longest sentence with the end mark, U different words in a batch, C characters
+of the longest of them, P pieces, S actions, M positions that a step reads.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import Any, Self
+
+import torch
+from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
+from transformers import AutoConfig, AutoTokenizer, PreTrainedTokenizerBase
+
+from treeformers.trees.formats import atomic_write
+from treeformers.trees.tree import Tree, unescape_word
+
+__all__ = ["END", "IGNORED", "VOCABULARY", "PieceReader", "SentenceReader", "word_class"]
+
+IGNORED = -100
+"""Target without loss, as in torch."""
+
+VOCABULARY = "vocabulary.json"
+PAD, END = "[PAD]", "</s>"
+RARE = 0.8375
+"""z: in training a word seen f times is unknown with probability z / (z + f) (Cross and Huang 2016)."""
+LONGEST_WORD = 24
+"""Characters read of a word; of a longer one its two ends."""
+
+_SUFFIX = re.compile(
+    r"(?:ings?|ed|ly|tions?|sions?|ness|ments?|ity|ies|able|ible|al|ous|ive|ers?|ors?|est|ists?|isms?|ful|"
+    r"less|ize[sd]?|ate[sd]?|ian|an|ic|y|es|s)$"
+)
+
+
+@lru_cache(maxsize=1 << 16)
+def word_class(word: str) -> str:
+    """The class that an unknown word is read as: capitals, digits, hyphen and suffix, as in "<Aa-ing>".
+
+    Such classes are older than neural parsers; Petrov et al. (2006) use them much alike.
+    """
+    if not any(map(str.isalnum, word)):
+        return "<sign>"
+    if word[0].isdigit() or (word[0] in "+-.,'$" and any(map(str.isdigit, word))):
+        return "<0-0>" if "-" in word else "<0a>" if any(map(str.isalpha, word)) else "<0>"
+    shape = "AA" if word.isupper() and len(word) > 1 else "Aa" if word[0].isupper() else "a"
+    if any(map(str.isdigit, word)):
+        shape += "0"
+    if "-" in word:
+        shape += "-"
+    suffix = _SUFFIX.search(word.lower()) if len(word) > 3 else None
+    return f"<{shape}-{suffix[0]}>" if suffix else f"<{shape}>"
+
+
+@dataclass(frozen=True)
+class SentenceReader:
+    """Words to tensors.
+
+    A word that is not in the vocabulary is read as its lower-cased form, as its class, or as "<a>", the first
+    of these that is there.
+
+    Attributes:
+        words: words and classes, with "[PAD]" and the end mark "</s>" first.
+        chars: characters, with "[PAD]" and "[UNK]" first; none without a character channel.
+        tags: part-of-speech tags, with "[PAD]" and "[UNK]" first; none if no tags are read.
+        counts: how often each of `words` was seen in training; 0 for the classes.
+    """
+
+    words: tuple[str, ...]
+    chars: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    counts: tuple[int, ...] = field(default=(), repr=False)
+
+    @classmethod
+    def from_trees(
+        cls, trees: Iterable[Tree], min_frequency: int = 1, chars: bool = False, tags: bool = False
+    ) -> Self:
+        """Collect the vocabularies of a treebank.
+
+        Args:
+            trees: the treebank.
+            min_frequency: rarer words are left to their class.
+            chars: with a character channel.
+            tags: with a channel for tags that the user gives.
+        """
+        seen: Counter[str] = Counter()
+        seen_tags: Counter[str] = Counter()
+        for tree in trees:
+            seen.update(map(unescape_word, tree.words))
+            seen_tags.update(tree.tags)
+        kept = sorted(word for word, count in seen.items() if count >= min_frequency)
+        classes = sorted({word_class(word) for word in seen} | {"<a>"})
+        letters = sorted({letter for word in seen for letter in word})
+        return cls(
+            words=(PAD, END, *classes, *kept),
+            chars=(PAD, "[UNK]", *letters) if chars else (),
+            tags=(PAD, "[UNK]", *sorted(seen_tags)) if tags else (),
+            counts=(*[0] * (2 + len(classes)), *(seen[word] for word in kept)),
+        )
+
+    @classmethod
+    def load(cls, folder: Path) -> Self:
+        """Read what `save_pretrained` wrote.
+
+        Raises:
+            FileNotFoundError: no such file.
+            ValueError: a damaged file.
+        """
+        path = folder / VOCABULARY
+        try:
+            content = json.loads(path.read_text(encoding="utf-8"))
+            return cls(**{name: tuple(values) for name, values in content.items()})
+        except (json.JSONDecodeError, UnicodeDecodeError, TypeError, AttributeError) as error:
+            raise ValueError(f"{path}: damaged vocabulary: {error}") from None
+
+    def save_pretrained(self, folder: str | Path) -> None:
+        """Write the vocabularies to `vocabulary.json`."""
+        with atomic_write(Path(folder) / VOCABULARY) as file:
+            json.dump(asdict(self), file, ensure_ascii=False)
+
+    def word_id(self, word: str) -> int:
+        """The number that a word is read as; "-LRB-" and "(" are the same word."""
+        ids = self._word_ids
+        word = unescape_word(word)
+        for form in (word, word.lower(), word_class(word)):
+            if form in ids:
+                return ids[form]
+        return ids["<a>"]
+
+    def class_id(self, word: str) -> int:
+        """The number of the class of a word."""
+        return self._word_ids.get(word_class(unescape_word(word)), self._word_ids["<a>"])
+
+    def batch(
+        self,
+        sentences: Sequence[Sequence[str]],
+        tags: Sequence[Sequence[str]] | None = None,
+        chance: random.Random | None = None,
+    ) -> dict[str, Tensor]:
+        """Sentences to the inputs of `WordEncoder`.
+
+        Args:
+            sentences: the words, at least one a sentence.
+            tags: their tags, where the model reads tags.
+            chance: in training, decides which rare words are read as unknown.
+
+        Returns:
+            `lengths` (B,) counting the end mark, `word_ids` (B, T), and by the channels `char_ids` (U, C),
+            `char_index` (B, T) and `tag_ids` (B, T).
+        """
+        ids = [[*(self._read(word, chance) for word in words), 1] for words in sentences]
+        batch = {"lengths": torch.tensor([len(row) for row in ids]), "word_ids": _padded(ids)}
+        if self.chars:
+            different = dict.fromkeys(word for words in sentences for word in words)
+            index = {word: row for row, word in enumerate(different, start=1)}
+            batch["char_ids"] = _padded([[1], *map(self._char_ids, different)])
+            batch["char_index"] = _padded([[*(index[word] for word in words), 0] for words in sentences])
+        if self.tags:
+            if tags is None:
+                raise ValueError("the model reads part-of-speech tags, and none were given")
+            known = self._tag_ids
+            batch["tag_ids"] = _padded([[*(known.get(tag, 1) for tag in row), 1] for row in tags])
+        return batch
+
+    def _read(self, word: str, chance: random.Random | None) -> int:
+        number = self.word_id(word)
+        if chance is not None and chance.random() * (RARE + self.counts[number]) < RARE:
+            return self.class_id(word)
+        return number
+
+    def _char_ids(self, word: str) -> list[int]:
+        text = unescape_word(word)
+        if len(text) > LONGEST_WORD:
+            text = text[: LONGEST_WORD // 2] + text[-LONGEST_WORD // 2 :]
+        return [self._letter_ids.get(letter, 1) for letter in text] or [1]
+
+    @cached_property
+    def _word_ids(self) -> dict[str, int]:
+        return {word: number for number, word in enumerate(self.words)}
+
+    @cached_property
+    def _letter_ids(self) -> dict[str, int]:
+        return {letter: number for number, letter in enumerate(self.chars)}
+
+    @cached_property
+    def _tag_ids(self) -> dict[str, int]:
+        return {tag: number for number, tag in enumerate(self.tags)}
+
+
+@dataclass(frozen=True)
+class PieceReader:
+    """Words to the pieces that a pretrained encoder reads.
+
+    A word stands for the last of its pieces, the end mark for the last piece of the sentence.
+
+    Attributes:
+        tokenizer: of the encoder.
+        limit: pieces that it reads at once.
+    """
+
+    tokenizer: PreTrainedTokenizerBase
+    limit: int = 512
+
+    @classmethod
+    def load(cls, folder: Path) -> Self:
+        """Read what `save_pretrained` wrote; an encoder's own folder does as well."""
+        config = AutoConfig.from_pretrained(folder).to_dict()
+        settings = config.get("pretrained") or config
+        return cls(AutoTokenizer.from_pretrained(folder), settings.get("max_position_embeddings", 512))
+
+    def save_pretrained(self, folder: str | Path) -> None:
+        """Write the tokenizer."""
+        self.tokenizer.save_pretrained(folder)
+
+    def batch(
+        self,
+        sentences: Sequence[Sequence[str]],
+        tags: Sequence[Sequence[str]] | None = None,
+        chance: random.Random | None = None,
+    ) -> dict[str, Tensor]:
+        """Sentences to `lengths` (B,) counting the end mark, `piece_ids` (B', P) and `piece_index` (B, T).
+
+        `piece_index` counts through the rows of `piece_ids`. A sentence longer than the encoder reads stands
+        on several rows that overlap by half, and a word is taken from where it is farthest from an end. A
+        word for which the tokenizer has nothing is read as its token for unknown words.
+        """
+        rows: list[list[int]] = []
+        places: list[list[tuple[int, int]]] = []
+        for words in sentences:
+            cut = self.tokenizer(
+                [unescape_word(word) for word in words], add_special_tokens=False, return_attention_mask=False
+            )["input_ids"]
+            pieces = [word or [self.tokenizer.unk_token_id] for word in cut]
+            found: dict[int, tuple[int, int]] = {}
+            for start, stop, first in _windows([len(word) for word in pieces], self.limit - 2):
+                row = [self.tokenizer.cls_token_id]
+                for word in range(start, stop):
+                    row += pieces[word]
+                    if word >= first:
+                        found[word] = (len(rows), len(row) - 1)
+                rows.append([*row, self.tokenizer.sep_token_id])
+            places.append([*(found[word] for word in range(len(words))), (len(rows) - 1, len(rows[-1]) - 1)])
+        piece_ids = _padded(rows, self.tokenizer.pad_token_id)
+        index = [[row * piece_ids.shape[1] + column for row, column in place] for place in places]
+        return {
+            "lengths": torch.tensor([len(place) for place in places]),
+            "piece_ids": piece_ids,
+            "piece_index": _padded(index),
+        }
+
+
+def _windows(sizes: Sequence[int], limit: int) -> Iterator[tuple[int, int, int]]:
+    """Start and stop of windows over words of so many pieces, and the first word to take from each.
+
+    A word of more pieces than the limit is a window of its own, and too long for the encoder.
+    """
+    start = first = 0
+    while True:
+        stop, total = start, 0
+        while stop < len(sizes) and (total + sizes[stop] <= limit or stop == start):
+            total += sizes[stop]
+            stop += 1
+        yield start, stop, first
+        if stop == len(sizes):
+            return
+        middle = (start + stop + 1) // 2
+        start, first = middle, (middle + stop) // 2
+
+
+def _padded(rows: Sequence[Sequence[Any]], value: int = 0) -> Tensor:
+    return pad_sequence([torch.tensor(row) for row in rows], batch_first=True, padding_value=value)

@@ -1,0 +1,155 @@
+"""The walk up a batch of trees, shared by every encoder that composes children into their parent.
+
+Shapes: B trees, T words, N nodes of the largest tree, M nodes of the whole batch, K words of the whole batch,
+n nodes of a level, R children of a level, D width.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+from transformers.utils.generic import ModelOutput
+
+__all__ = ["Level", "Levels", "SentenceOutput", "pack_words"]
+
+
+@dataclass
+class SentenceOutput(ModelOutput):
+    """What every sentence encoder returns.
+
+    Attributes:
+        root: (B, D), the vector of the sentence.
+        leaves: (B, T, D), the vectors of the words; zero on padding.
+        nodes: (B, N, D), the vectors of the nodes in the order of `tree.spans()`, or of the words of dependency
+            trees; zero on padding. None where the encoder sees no tree.
+        leaf_attention: (B, T), the share of its parent's attention that each word gets, if asked for.
+        node_attention: (B, N), the same for the nodes. 0 at roots, which have no parent, and on padding.
+    """
+
+    root: Tensor | None = None
+    leaves: Tensor | None = None
+    nodes: Tensor | None = None
+    leaf_attention: Tensor | None = None
+    node_attention: Tensor | None = None
+
+
+class Level(NamedTuple):
+    """Nodes of one height.
+
+    Attributes:
+        rows: their rows in the table of all nodes.
+        nodes: n.
+        width: the most children of a node.
+        parents: (R,), number of each child's parent within the level.
+        positions: (R,), number of each child among its siblings.
+    """
+
+    rows: slice
+    nodes: int
+    width: int
+    parents: Tensor
+    positions: Tensor
+
+
+class Levels:
+    """A plan of `treeformers.trees.levels.level_plan`, ready to be walked.
+
+    Args:
+        plan: the plan.
+    """
+
+    def __init__(self, plan: Mapping[str, Tensor]) -> None:
+        missing = {"levels", "pieces", "parents", "positions", "leaf_rows", "node_rows", "root_rows"} - set(
+            plan
+        )
+        if missing:
+            raise ValueError(
+                f"the plan lacks {', '.join(sorted(missing))}: expected all of level_plan(trees)"
+            )
+        self._plan = plan
+        # The sizes steer the loop, so the host must know them: one transfer a batch.
+        levels: list[list[int]] = plan["levels"].tolist()
+        pieces: list[list[int]] = plan["pieces"].tolist()
+        self._pieces: list[list[tuple[int, int]]] = [[] for _ in levels]
+        children = [0] * len(levels)
+        for below, above, count in pieces:
+            self._pieces[below].append((above, count))
+            children[above] += count
+        parents, positions = plan["parents"].split(children), plan["positions"].split(children)
+        self._levels, start = [], 0
+        for number, (nodes, width) in enumerate(levels):
+            rows = slice(start, start := start + nodes)
+            self._levels.append(Level(rows, nodes, width, parents[number], positions[number]))
+
+    @property
+    def widest(self) -> int:
+        """The most children of a node in the batch."""
+        return max(level.width for level in self._levels)
+
+    @property
+    def leaves(self) -> int:
+        """Nodes of height 0."""
+        return self._levels[0].nodes
+
+    def climb(self, states: Tensor, compose: Callable[[Level, Tensor], Tensor]) -> Tensor:
+        """Compute the states of all nodes, bottom-up.
+
+        Args:
+            states: (leaves, D), the states of the nodes of height 0.
+            compose: given a level and the states of its children (R, D), returns those of its nodes (n, D).
+
+        Returns:
+            (M + 1, D), a row a node, and at the end the row of zeros that padding points to.
+        """
+        done: list[Tensor] = []
+        arrived: list[list[Tensor]] = [[] for _ in self._levels]
+        for number, level in enumerate(self._levels):
+            if number:
+                states = compose(level, torch.cat(arrived[number]))
+                arrived[number].clear()
+            pieces = self._pieces[number]
+            counts = [count for _, count in pieces]
+            # Roots come last, and go nowhere.
+            parts = states.split([*counts, level.nodes - sum(counts)])
+            for (above, _), part in zip(pieces, parts, strict=False):
+                arrived[above].append(part)
+            done.append(states)
+        return torch.cat((*done, done[0].new_zeros(1, done[0].shape[-1])))
+
+    def output(self, table: Tensor, attention: Tensor | None = None) -> SentenceOutput:
+        """Cut the table of states (M + 1, D), and of attention (M + 1,), into sentences."""
+        leaves, nodes = self._plan["leaf_rows"], self._plan["node_rows"]
+        return SentenceOutput(
+            root=table[self._plan["root_rows"]],
+            leaves=_take(table, leaves),
+            nodes=_take(table, nodes),
+            leaf_attention=None if attention is None else attention[leaves],
+            node_attention=None if attention is None else attention[nodes],
+        )
+
+
+def pack_words(words: Tensor, plan: Mapping[str, Tensor]) -> Tensor:
+    """The vectors of the words in the order of the rows: (B, T, E) to (K, E).
+
+    Args:
+        words: T may be larger than in the plan; what stands on padding is not read.
+        plan: of `level_plan`.
+
+    Raises:
+        ValueError: another batch, or fewer words than in the plan.
+    """
+    sentences, tokens = plan["leaf_rows"].shape
+    if words.dim() != 3 or words.shape[0] != sentences or words.shape[1] < tokens:
+        raise ValueError(
+            f"word vectors of shape {tuple(words.shape)}, but the plan is of {sentences} trees over up to "
+            f"{tokens} words: expected ({sentences}, {tokens}, E)"
+        )
+    return words[:, :tokens].flatten(0, 1).index_select(0, plan["words"])
+
+
+def _take(table: Tensor, rows: Tensor) -> Tensor:
+    return table.index_select(0, rows.flatten()).unflatten(0, rows.shape)

@@ -1,0 +1,448 @@
+"""The sequence-to-sequence parser (Ma et al. 2017): words in, the actions that build a tree out.
+
+With `attention="deterministic"` the decoder reads the words that the parser's stack points at (Eq. 6); with
+"probabilistic" it is the attention of Bahdanau et al. (2015) in the conditional GRU of the toolkit that the
+paper used (Eqs. 4-5). Shapes: B batch, K hypotheses of a sentence, T words with the end mark, S actions, M
+positions read, A different actions, H width of the decoder's state, D of the encoder's, C of the context.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+import torch
+import torch.nn.functional as F
+from huggingface_hub.dataclasses import strict
+from torch import Tensor, nn
+from transformers import PreTrainedConfig, PreTrainedModel
+from transformers import initialization as init
+from transformers.utils.generic import ModelOutput
+
+from treeformers.attention.deterministic import DeterministicAttention, gather_context
+from treeformers.models.recurrence import (
+    BidirectionalGRU,
+    StepwiseLinear,
+    gru_recurrence,
+    gru_step,
+    open_gates,
+)
+from treeformers.models.words import LockedDropout, WordEncoder
+
+IGNORED = -100
+"""Target of a step or word without loss, as in torch."""
+
+
+@strict
+class ParserConfig(PreTrainedConfig):
+    """Configuration of the parser; the defaults are the paper's sizes (Ma et al. 2017, Section 4.1).
+
+    Args:
+        actions: The target vocabulary, in the order of the output. Bottom-up it opens with "sh", "comb" and
+            "nolabel"; top-down with "XX" and "</s>", then all openers, then their closers in the same order.
+        tags: Part-of-speech tags that a small head predicts; none by default.
+        vocab_size: Words and classes of unknown words.
+        char_vocab_size: Characters.
+        tag_vocab_size: Tags that are read.
+        linearization: "bottom-up" (Section 3.1) or "top-down" (Vinyals et al. 2015).
+        attention: "deterministic" (bottom-up only) or "probabilistic".
+        heads: "none" is the scheme datt-bound, "right" datt-bound-head with the head of the right child.
+        absent: What an item that is not on the stack reads: the "first" word, or "nothing".
+        decoder: "gru", one cell over [y; c], or "conditional", GRU1 over y and GRU2 over c.
+        encoder: See `WordEncoder`.
+        encoder_layers: Likewise.
+        encoder_heads: Likewise.
+        embedding_size: Of words and actions, and inner width of the output layer.
+        char_size: Width of the character channel; 0 leaves it out, as in the paper.
+        tag_size: Width of the channel for tags that are given; 0 leaves it out, as in the paper.
+        hidden_size: Of the decoder, and of one direction of the encoder.
+        dropout: Of words, encoder states and the output layer; one mask a sentence.
+        state_dropout: Of the decoder's state on its way to the next one; one mask a sentence.
+        tag_weight: Of the loss of predicted tags beside that of the actions; 0 predicts none, as the paper.
+        pretrained: Configuration of a pretrained encoder.
+    """
+
+    model_type = "treeparser"
+
+    actions: list[str] | tuple[str, ...] = ()
+    tags: list[str] | tuple[str, ...] = ()
+    vocab_size: int = 2
+    char_vocab_size: int = 0
+    tag_vocab_size: int = 0
+    linearization: Literal["bottom-up", "top-down"] = "bottom-up"
+    attention: Literal["deterministic", "probabilistic"] = "deterministic"
+    heads: Literal["none", "right"] = "none"
+    absent: Literal["first", "nothing"] = "first"
+    decoder: Literal["gru", "conditional"] = "gru"
+    encoder: Literal["gru", "transformer", "pretrained"] = "gru"
+    encoder_layers: int = 1
+    encoder_heads: int = 8
+    embedding_size: int = 512
+    char_size: int = 0
+    tag_size: int = 0
+    hidden_size: int = 256
+    dropout: float | int = 0.3
+    state_dropout: float | int = 0.0
+    tag_weight: float | int = 0.0
+    pretrained: dict[str, Any] | None = None
+
+    def validate_attention(self) -> None:
+        if self.attention == "deterministic" and self.linearization == "top-down":
+            raise ValueError(
+                "attention is 'deterministic' over linearization 'top-down', where the right end of a "
+                "constituent is not known: expected linearization 'bottom-up' or attention 'probabilistic'"
+            )
+        if self.attention == "probabilistic" and self.decoder == "gru":
+            raise ValueError(
+                "attention is 'probabilistic' with decoder 'gru', expected decoder 'conditional': attention "
+                "asks with a state that has read the last action"
+            )
+
+    @property
+    def slots(self) -> int:
+        """M, the number of positions that a step reads."""
+        return 5 if self.heads == "none" else 7
+
+
+class Memory(NamedTuple):
+    """What the decoder reads of encoded sentences, computed once.
+
+    Attributes:
+        states: (B, T, D).
+        values: (B, T, M, C), A_m h_j, of deterministic attention.
+        keys: (B, T, D'), of probabilistic attention.
+        mask: (B, T), true on words and end mark.
+        tag_logits: (B, T, number of tags).
+    """
+
+    states: Tensor
+    values: Tensor | None
+    keys: Tensor | None
+    mask: Tensor
+    tag_logits: Tensor | None
+
+    def select(self, sentences: Tensor) -> "Memory":
+        """The memory of some of the sentences, by index."""
+        parts: list[Any] = [None if part is None else part[sentences] for part in self]
+        return Memory(*parts)
+
+    def first(self, count: int) -> "Memory":
+        """The memory of the first sentences."""
+        parts: list[Any] = [None if part is None else part[:count] for part in self]
+        return Memory(*parts)
+
+
+@dataclass
+class ParserOutput(ModelOutput):
+    """Output of `TreeParser`.
+
+    Attributes:
+        loss: Mean negative log-probability of an action, in nats, plus the weighted loss of the tags.
+        logits: (B, S, A).
+        tag_logits: (B, T, number of tags).
+        attentions: With `output_attentions`, the probabilities alpha of Eq. 5 (B, S, T).
+    """
+
+    loss: Tensor | None = None
+    logits: Tensor | None = None
+    tag_logits: Tensor | None = None
+    attentions: Tensor | None = None
+
+
+class TreeParser(PreTrainedModel):
+    """Encoder, decoder and output layer.
+
+    `forward` gives the loss of given actions; `read`, `start` and `step` are for a search over them.
+    """
+
+    config: ParserConfig
+    config_class = ParserConfig
+    base_model_prefix = ""
+    main_input_name = "lengths"
+
+    def __init__(self, config: ParserConfig) -> None:
+        super().__init__(config)
+        width = config.hidden_size
+        self.encoder = WordEncoder(
+            config.vocab_size,
+            config.char_vocab_size,
+            config.tag_vocab_size,
+            config.embedding_size,
+            config.char_size,
+            config.tag_size,
+            width,
+            config.encoder,
+            config.encoder_layers,
+            config.encoder_heads,
+            config.dropout,
+            config.pretrained,
+        )
+        self.initial = nn.Linear(self.encoder.width, width)
+        self.decoder = _Decoder(config, self.encoder.width)
+        self.tagger = nn.Linear(self.encoder.width, len(config.tags)) if config.tags else None
+        self.post_init()
+
+    def _init_weights(self, module: nn.Module) -> None:
+        """As the paper's toolkit: square and recurrent matrices orthogonal, others N(0, 0.01), biases 0.
+
+        Embeddings start from N(0, 0.1): with 0.01, Adam needs epochs to tell the words apart.
+        """
+        if isinstance(module, DeterministicAttention):
+            init.normal_(
+                module.alignment, std=(module.alignment.shape[0] * module.alignment.shape[2]) ** -0.5
+            )
+        elif isinstance(module, nn.Embedding):
+            init.normal_(module.weight, std=0.1)
+            if module.padding_idx is not None:
+                init.zeros_(module.weight[module.padding_idx])
+        elif isinstance(module, nn.Linear):
+            init.xavier_uniform_(module.weight)
+            if module.bias is not None:
+                init.zeros_(module.bias)
+        elif isinstance(module, BidirectionalGRU | _Cell):
+            for direction in module.weight_hh.view(-1, *module.weight_hh.shape[-2:]):
+                for gate in direction.chunk(3):
+                    init.orthogonal_(gate)
+            init.zeros_(module.bias)
+
+    @property
+    def pretrained(self) -> nn.Module | None:
+        """The pretrained encoder, if there is one."""
+        return self.encoder.body if self.config.encoder == "pretrained" else None
+
+    def read(self, lengths: Tensor, **inputs: Tensor) -> Memory:
+        """Encode sentences.
+
+        Args:
+            lengths: (B,), words and end mark.
+            inputs: See `WordEncoder.forward`.
+        """
+        states = self.encoder(lengths, **inputs)
+        mask = torch.arange(states.shape[1], device=lengths.device) < lengths[:, None]
+        attention = self.decoder.attention
+        return Memory(
+            states=states,
+            values=attention.align(states) if isinstance(attention, DeterministicAttention) else None,
+            keys=attention.keys(states) if isinstance(attention, _ProbabilisticAttention) else None,
+            mask=mask,
+            tag_logits=None if self.tagger is None else self.tagger(states),
+        )
+
+    def start(self, memory: Memory) -> Tensor:
+        """The decoder's first state (B, 1, H), from the mean of the words."""
+        weights = memory.mask.to(memory.states.dtype)
+        mean = torch.einsum("btd,bt->bd", memory.states, weights) / weights.sum(1, keepdim=True)
+        return torch.tanh(self.initial(mean))[:, None]
+
+    def look(self, memory: Memory, positions: Tensor) -> Tensor:
+        """What the words at the positions add to the decoder (Eq. 6), for deterministic attention.
+
+        It stays the same until the stack changes.
+
+        Args:
+            memory: B sentences.
+            positions: (B, K, M).
+
+        Returns:
+            (B, K, 3H + E), the part of the context in the gates and in the output layer.
+        """
+        assert memory.values is not None
+        return self.decoder.seen(gather_context(memory.values, positions))
+
+    def step(
+        self, memory: Memory, state: Tensor, action: Tensor, seen: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """One action further, for all hypotheses of all sentences.
+
+        Args:
+            memory: B sentences.
+            state: (B, K, H).
+            action: (B, K), the last action of each hypothesis; A before the first one.
+            seen: (B, K, 3H + E), what `look` gave; with probabilistic attention None.
+
+        Returns:
+            Logits (B, K, A) and the next state (B, K, H).
+        """
+        embedded = self.decoder.actions(action)
+        if seen is None:
+            state, context, _ = self.decoder.attend(state, embedded, memory)
+            seen = self.decoder.seen(context)
+        else:
+            state = self.decoder.advance(state, embedded, seen)
+        return self.decoder.predict(state, embedded, seen), state
+
+    def forward(
+        self,
+        lengths: Tensor,
+        actions: Tensor,
+        positions: Tensor | None = None,
+        tag_targets: Tensor | None = None,
+        output_attentions: bool = False,
+        **inputs: Tensor,
+    ) -> ParserOutput:
+        """The loss of given actions.
+
+        Args:
+            lengths: (B,), words and end mark.
+            actions: (B, S), -100 on padding.
+            positions: (B, S/2 + 1, M): the lists of step 0, and of each pair of a label step and the
+                structure step after it, which see the same stack.
+            tag_targets: (B, T), -100 where there is none.
+            output_attentions: Return the probabilities of Eq. 5.
+            inputs: See `WordEncoder.forward`.
+        """
+        memory = self.read(lengths, **inputs)
+        previous = F.pad(actions.clamp(min=0), (1, -1), value=len(self.config.actions))
+        embedded = self.decoder.actions(previous)
+        state = self.start(memory)
+        attentions = None
+        if memory.values is not None:
+            assert positions is not None
+            logits = self.decoder.teach(state, embedded, gather_context(memory.values, positions))
+        else:
+            logits, attentions = self.decoder.teach_attending(state, embedded, memory)
+        loss = F.cross_entropy(logits.float().flatten(0, 1), actions.flatten(), ignore_index=IGNORED)
+        if memory.tag_logits is not None and tag_targets is not None:
+            tagging = F.cross_entropy(
+                memory.tag_logits.float().flatten(0, 1), tag_targets.flatten(), ignore_index=IGNORED
+            )
+            loss = loss + self.config.tag_weight * tagging
+        return ParserOutput(loss, logits, memory.tag_logits, attentions if output_attentions else None)
+
+
+class _Cell(nn.Module):
+    """The weights of a recurrence; what comes from the input is computed outside."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.weight_hh = nn.Parameter(torch.empty(3 * width, width))
+        self.bias = nn.Parameter(torch.empty(3 * width))
+
+    def forward(self, gates: Tensor, state: Tensor) -> Tensor:
+        """Gates (..., 3H) and state (..., H) to the next state."""
+        return gru_step(gates, state, self.weight_hh, self.bias)
+
+    def run(self, gates: Tensor, state: Tensor, kept: Tensor | None) -> Tensor:
+        """Gates (B, S, 3H) and first state (B, H) to all states (B, S, H)."""
+        return gru_recurrence(gates, state, self.weight_hh, self.bias, kept)
+
+    def stepwise(self, batch: int, steps: int) -> StepwiseLinear:
+        """The map from the state to the gates, to be applied step by step."""
+        return StepwiseLinear(self.weight_hh, self.bias, batch, steps)
+
+
+class _ProbabilisticAttention(nn.Module):
+    """Eqs. 4-5 with the score v tanh(W s + U h) of Bahdanau et al. (2015)."""
+
+    def __init__(self, width: int, state: int, inner: int) -> None:
+        super().__init__()
+        self.query = nn.Linear(state, inner)
+        self.keys = nn.Linear(width, inner, bias=False)
+        self.score = nn.Linear(inner, 1, bias=False)
+
+    def forward(self, state: Tensor, memory: Memory) -> tuple[Tensor, Tensor]:
+        """States (B, K, H) to contexts (B, K, D) and probabilities (B, K, T)."""
+        alpha = self.weigh(self.query(state), memory)
+        return alpha.to(memory.states.dtype) @ memory.states, alpha
+
+    def weigh(self, query: Tensor, memory: Memory) -> Tensor:
+        """Queries (B, K, D') to probabilities (B, K, T)."""
+        assert memory.keys is not None
+        scores = self.score(torch.tanh(query[:, :, None] + memory.keys[:, None]))[..., 0]
+        return scores.float().masked_fill(~memory.mask[:, None], -torch.inf).softmax(-1)
+
+
+class _Decoder(nn.Module):
+    """Actions, attention, recurrence and output layer."""
+
+    def __init__(self, config: ParserConfig, width: int) -> None:
+        super().__init__()
+        hidden, inner, count = config.hidden_size, config.embedding_size, len(config.actions)
+        deterministic = config.attention == "deterministic"
+        context = inner if deterministic else width
+        self.actions = nn.Embedding(count + 1, inner, padding_idx=count)  # before the first action: zeros
+        self.attention: DeterministicAttention | _ProbabilisticAttention = (
+            DeterministicAttention(width, context, config.slots)
+            if deterministic
+            else _ProbabilisticAttention(width, hidden, width)
+        )
+        self.from_action = nn.Linear(inner, 3 * hidden, bias=False)
+        self.from_context = nn.Linear(context, 3 * hidden, bias=False)
+        self.cell = _Cell(hidden)
+        self.second = _Cell(hidden) if config.decoder == "conditional" else None
+        self.state_out = nn.Linear(hidden, inner)
+        self.action_out = nn.Linear(inner, inner, bias=False)
+        self.context_out = nn.Linear(context, inner, bias=False)
+        self.dropout = LockedDropout(config.dropout)
+        self.output = nn.Linear(inner, count)
+        self.state_dropout = config.state_dropout
+
+    def seen(self, context: Tensor) -> Tensor:
+        """The part of a context in the gates and in the output layer: (..., C) to (..., 3H + E)."""
+        return torch.cat((self.from_context(context), self.context_out(context)), -1)
+
+    def advance(self, state: Tensor, embedded: Tensor, seen: Tensor) -> Tensor:
+        """The next state, given what was seen."""
+        gates = seen[..., : self.from_context.out_features]
+        if self.second is not None:
+            return self.second(gates, self.cell(self.from_action(embedded), state))
+        return self.cell(self.from_action(embedded) + gates, state)
+
+    def attend(self, state: Tensor, embedded: Tensor, memory: Memory) -> tuple[Tensor, Tensor, Tensor]:
+        """The next state, the context that attention found on the way, and its probabilities."""
+        assert self.second is not None
+        asking = self.cell(self.from_action(embedded), state)
+        context, alpha = self.attention(asking, memory)
+        return self.second(self.from_context(context), asking), context, alpha
+
+    def predict(self, state: Tensor, embedded: Tensor, seen: Tensor) -> Tensor:
+        """Logits of the next action."""
+        return self._output(state, embedded, seen[..., self.from_context.out_features :])
+
+    def _output(self, state: Tensor, embedded: Tensor, context: Tensor) -> Tensor:
+        total = self.state_out(state) + self.action_out(embedded) + context
+        return self.output(self.dropout(torch.tanh(total)))
+
+    def teach(self, state: Tensor, embedded: Tensor, context: Tensor) -> Tensor:
+        """Logits (B, S, A) of all steps, the actions (B, S, E) and the contexts (B, S/2 + 1, C) given.
+
+        Only the recurrence itself goes step by step.
+        """
+        steps = embedded.shape[1]
+
+        def spread(part: Tensor) -> Tensor:
+            return part.repeat_interleave(2, dim=1)[:, 1 : steps + 1]
+
+        gates, contexts = self.from_action(embedded), spread(self.from_context(context))
+        if self.second is None:
+            states = self.cell.run(gates + contexts, state[:, 0], self._kept(state[:, 0]))
+        else:
+            found = []
+            for gate, seen in zip(gates.split(1, 1), contexts.split(1, 1), strict=True):
+                state = self.second(seen, self.cell(gate, state))
+                found.append(state)
+            states = torch.cat(found, 1)
+        return self._output(states, embedded, spread(self.context_out(context)))
+
+    def teach_attending(self, state: Tensor, embedded: Tensor, memory: Memory) -> tuple[Tensor, Tensor]:
+        """The same with probabilistic attention: logits (B, S, A) and probabilities (B, S, T)."""
+        assert self.second is not None and isinstance(self.attention, _ProbabilisticAttention)
+        state = state[:, 0]
+        steps = embedded.shape[:2]
+        first, second = self.cell.stepwise(*steps), self.second.stepwise(*steps)
+        query = StepwiseLinear(self.attention.query.weight, self.attention.query.bias, *steps)
+        values = self.from_context(memory.states)  # of a mean, the mean of the values
+        states, alphas = [], []
+        for gate in self.from_action(embedded).unbind(1):
+            asking = open_gates(gate, first(state), state)
+            alpha = self.attention.weigh(query(asking)[:, None], memory)
+            seen = (alpha.to(values.dtype) @ values)[:, 0]
+            state = open_gates(seen, second(asking), asking)
+            states.append(state)
+            alphas.append(alpha)
+        found = torch.cat(alphas, 1)
+        context = found.to(memory.states.dtype) @ memory.states
+        return self._output(torch.stack(states, 1), embedded, self.context_out(context)), found
+
+    def _kept(self, state: Tensor) -> Tensor | None:
+        if not self.training or not self.state_dropout:
+            return None
+        return F.dropout(torch.ones_like(state), self.state_dropout)

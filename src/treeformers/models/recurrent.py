@@ -1,0 +1,297 @@
+"""Sentence encoders that trees are compared with: Tree-LSTMs, LSTMs and a Transformer.
+
+The Tree-LSTMs (Tai et al. 2015) go up a batch of trees level by level, as the Tree Transformers do; the input
+gates of all words are one product. Shapes: B sentences, T words, K words of the batch, N nodes of the largest
+tree, n nodes of a level, R children of a level, E width of the word vectors, D width.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+import torch
+import torch.nn.functional as F
+from huggingface_hub.dataclasses import strict
+from torch import Tensor, nn
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+from transformers import PreTrainedConfig, PreTrainedModel
+
+from treeformers.attention.traversal import element_sum
+from treeformers.models.levels import Level, Levels, SentenceOutput, pack_words
+from treeformers.models.traversal import sinusoids
+
+__all__ = [
+    "ChildSumTreeLSTM",
+    "NaryTreeLSTM",
+    "RecurrentConfig",
+    "RecurrentModel",
+    "SentenceLSTM",
+    "SentenceTransformer",
+]
+
+
+@strict
+class RecurrentConfig(PreTrainedConfig):
+    """Configuration of `RecurrentModel`.
+
+    Args:
+        kind: "child-sum" or "n-ary" Tree-LSTM, "lstm", "bilstm" or "transformer".
+        input_size: E.
+        hidden_size: D; of both directions together for "bilstm".
+        num_layers: Of "lstm", "bilstm" and "transformer".
+        arity: Most children of a node of "n-ary"; plans are built with the same `arity`.
+        num_attention_heads: Of "transformer"; divides D.
+        dropout: Between the layers of an LSTM, and inside those of the Transformer.
+    """
+
+    model_type = "treeformers-recurrent"
+
+    kind: Literal["child-sum", "n-ary", "lstm", "bilstm", "transformer"] = "child-sum"
+    input_size: int = 300
+    hidden_size: int = 300
+    num_layers: int = 1
+    arity: int = 2
+    num_attention_heads: int = 6
+    dropout: float | int = 0.0
+
+    def validate_sizes(self) -> None:
+        for name, used, divisor in (
+            ("num_attention_heads", self.kind == "transformer", self.num_attention_heads),
+            ("the two directions", self.kind == "bilstm", 2),
+        ):
+            if used and self.hidden_size % divisor:
+                raise ValueError(
+                    f"hidden_size is {self.hidden_size}, expected a multiple of {name}, {divisor}"
+                )
+        if self.arity < 1 or self.num_layers < 1:
+            raise ValueError(
+                f"arity is {self.arity} and num_layers is {self.num_layers}, expected both above 0"
+            )
+        if self.num_layers > 1 and self.kind in ("child-sum", "n-ary"):
+            raise ValueError(f"num_layers is {self.num_layers}, but a Tree-LSTM has one layer")
+
+
+class _TreeLSTM(nn.Module):
+    """What both Tree-LSTMs share: the gates of the words, and the walk."""
+
+    def __init__(self, input_size: int, hidden_size: int) -> None:
+        super().__init__()
+        self.hidden_size = hidden_size
+        self.input = nn.Linear(input_size, 3 * hidden_size)
+        self.input_forget = nn.Linear(input_size, hidden_size)
+
+    def forward(self, words: Tensor, plan: Mapping[str, Tensor]) -> SentenceOutput:
+        """Encode a batch of trees.
+
+        Args:
+            words: Word vectors (B, T, E).
+            plan: `treeformers.trees.levels.level_plan(trees)`. Of dependency trees every node has a word; of
+                constituency trees the leaves have, and the other nodes take the biases of the gates alone.
+
+        Returns:
+            The hidden states h of roots, nodes and words.
+        """
+        levels, packed = Levels(plan), pack_words(words, plan)
+        self._check(levels)
+        # Nodes of height 0 have nothing to forget.
+        gates, forgets = self.input(packed), self.input_forget(packed[levels.leaves :])
+
+        def compose(level: Level, children: Tensor) -> Tensor:
+            own = gates[level.rows]
+            forget = forgets[level.rows.start - levels.leaves : level.rows.stop - levels.leaves]
+            if not len(own):
+                own, forget = self.input.bias.expand(level.nodes, -1), self.input_forget.bias
+            return self._compose(level, children, own, forget)
+
+        first = _remember(gates[: levels.leaves], None)
+        table = levels.climb(first, compose)
+        return levels.output(table[:, : self.hidden_size])
+
+    def _check(self, levels: Levels) -> None:
+        """Refuse trees that the cell cannot compose."""
+
+    def _compose(self, level: Level, children: Tensor, own: Tensor, forget: Tensor) -> Tensor:
+        """States [h; c] (n, 2D) from those of the children (R, 2D).
+
+        `own` (n, 3D) is what the word gives to the input gate, the output gate and the update, `forget` what it
+        gives to the forget gates: (n, D), or (D,) without words.
+        """
+        raise NotImplementedError
+
+
+class ChildSumTreeLSTM(_TreeLSTM):
+    """The Tree-LSTM of Tai et al. (2015), Eqs. 2-8: children are a set, of any size.
+
+    Args:
+        input_size: E.
+        hidden_size: D.
+    """
+
+    def __init__(self, input_size: int, hidden_size: int) -> None:
+        super().__init__(input_size, hidden_size)
+        self.recurrent = nn.Linear(hidden_size, 3 * hidden_size, bias=False)
+        self.recurrent_forget = nn.Linear(hidden_size, hidden_size, bias=False)
+
+    def _compose(self, level: Level, children: Tensor, own: Tensor, forget: Tensor) -> Tensor:
+        hidden, memory = children.chunk(2, 1)
+        gates = torch.addmm(own, element_sum(hidden, level.parents, level.nodes), self.recurrent.weight.T)
+        if forget.dim() == 2:
+            forget = forget.index_select(0, level.parents)
+        kept = torch.sigmoid(torch.addmm(forget, hidden, self.recurrent_forget.weight.T)) * memory
+        return _remember(gates, element_sum(kept, level.parents, level.nodes))
+
+
+class NaryTreeLSTM(_TreeLSTM):
+    """The N-ary Tree-LSTM of Tai et al. (2015), Eqs. 9-14: a matrix for each position among the children.
+
+    Every forget gate sees all children (N x N matrices), as printed. A node with fewer children than N leaves
+    the last positions empty. A tree with a wider node is an error: `level_plan(trees, arity=N)` puts the last
+    children of such a node under hidden nodes, which makes any constituency tree fit.
+
+    Args:
+        input_size: E.
+        hidden_size: D.
+        arity: N.
+    """
+
+    def __init__(self, input_size: int, hidden_size: int, arity: int = 2) -> None:
+        super().__init__(input_size, hidden_size)
+        self.arity = arity
+        self.recurrent = nn.Linear(arity * hidden_size, (3 + arity) * hidden_size, bias=False)
+
+    def _check(self, levels: Levels) -> None:
+        if levels.widest > self.arity:
+            raise ValueError(
+                f"a node has {levels.widest} children, but the arity is {self.arity}: build the plan with "
+                f"level_plan(trees, arity={self.arity}), or take a child-sum Tree-LSTM"
+            )
+
+    def _compose(self, level: Level, children: Tensor, own: Tensor, forget: Tensor) -> Tensor:
+        width = self.hidden_size
+        slots = level.parents * self.arity + level.positions
+        placed = children.new_zeros(level.nodes * self.arity, 2 * width).index_copy(0, slots, children)
+        hidden, memory = placed.view(level.nodes, self.arity, -1).split(width, -1)
+        gates = F.linear(hidden.reshape(level.nodes, -1), self.recurrent.weight)
+        given, kept = gates.split([3 * width, self.arity * width], -1)
+        kept = torch.sigmoid(kept.unflatten(-1, (self.arity, width)) + forget.unsqueeze(-2)) * memory
+        return _remember(own + given, kept.sum(1))
+
+
+class SentenceLSTM(nn.Module):
+    """An LSTM over the words; the sentence is the last state, of both directions where there are two.
+
+    Args:
+        input_size: E.
+        hidden_size: D; each direction has D / 2 where there are two.
+        layers: One above the other.
+        bidirectional: Whether there are two directions.
+        dropout: Between the layers.
+    """
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        layers: int = 1,
+        bidirectional: bool = False,
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        self.directions = 1 + bidirectional
+        self.lstm = nn.LSTM(
+            input_size,
+            hidden_size // self.directions,
+            layers,
+            batch_first=True,
+            dropout=dropout if layers > 1 else 0.0,
+            bidirectional=bidirectional,
+        )
+
+    def forward(self, words: Tensor, plan: Mapping[str, Tensor]) -> SentenceOutput:
+        """Encode a batch: word vectors (B, T, E), and a plan of which `attention_mask` (B, T) alone is read."""
+        lengths = plan["attention_mask"].sum(1).cpu()
+        packed = pack_padded_sequence(words, lengths, batch_first=True, enforce_sorted=False)
+        states, (last, _) = self.lstm(packed)
+        leaves, _ = pad_packed_sequence(states, batch_first=True, total_length=words.shape[1])
+        return SentenceOutput(root=torch.cat(tuple(last[-self.directions :]), -1), leaves=leaves)
+
+
+class SentenceTransformer(nn.Module):
+    """A Transformer encoder (Vaswani et al. 2017) with pre-norm blocks; the sentence is the mean of the words.
+
+    Args:
+        input_size: E.
+        hidden_size: D.
+        layers: L.
+        heads: H.
+        dropout: Inside the blocks.
+    """
+
+    def __init__(
+        self, input_size: int, hidden_size: int, layers: int = 2, heads: int = 6, dropout: float = 0.1
+    ) -> None:
+        super().__init__()
+        self.project = nn.Linear(input_size, hidden_size)
+        layer = nn.TransformerEncoderLayer(
+            hidden_size, heads, 4 * hidden_size, dropout, "gelu", batch_first=True, norm_first=True
+        )
+        self.layers = nn.TransformerEncoder(
+            layer, layers, nn.LayerNorm(hidden_size), enable_nested_tensor=False
+        )
+
+    def forward(self, words: Tensor, plan: Mapping[str, Tensor]) -> SentenceOutput:
+        """Encode a batch: word vectors (B, T, E), and a plan of which `attention_mask` (B, T) alone is read."""
+        mask = plan["attention_mask"][..., None].bool()
+        states = self.project(words)
+        steps = torch.arange(words.shape[1], device=words.device)
+        states = states + sinusoids(steps, states.shape[-1], states.dtype)
+        states = self.layers(states, src_key_padding_mask=~mask[..., 0]).masked_fill(~mask, 0.0)
+        return SentenceOutput(root=states.sum(1) / mask.sum(1), leaves=states)
+
+
+class RecurrentModel(PreTrainedModel):
+    """One of the encoders above, chosen by the configuration."""
+
+    config_class = RecurrentConfig
+    config: RecurrentConfig
+    base_model_prefix = "recurrent"
+
+    def __init__(self, config: RecurrentConfig) -> None:
+        super().__init__(config)
+        sizes = config.input_size, config.hidden_size
+        self.encoder: nn.Module
+        if config.kind == "child-sum":
+            self.encoder = ChildSumTreeLSTM(*sizes)
+        elif config.kind == "n-ary":
+            self.encoder = NaryTreeLSTM(*sizes, config.arity)
+        elif config.kind == "transformer":
+            self.encoder = SentenceTransformer(
+                *sizes, config.num_layers, config.num_attention_heads, float(config.dropout)
+            )
+        else:
+            bidirectional = config.kind == "bilstm"
+            self.encoder = SentenceLSTM(*sizes, config.num_layers, bidirectional, float(config.dropout))
+        self.post_init()
+
+    @torch.no_grad()
+    def _init_weights(self, module: nn.Module) -> None:
+        """As torch initialises each layer."""
+        if isinstance(module, nn.Linear | nn.LSTM | nn.LayerNorm):
+            module.reset_parameters()
+        elif isinstance(module, nn.MultiheadAttention):
+            module._reset_parameters()
+
+    def forward(self, words: Tensor, plan: Mapping[str, Tensor]) -> SentenceOutput:
+        """Encode word vectors (B, T, E); see the forward pass of each encoder."""
+        output: SentenceOutput = self.encoder(words, plan)
+        return output
+
+
+def _remember(gates: Tensor, kept: Tensor | None) -> Tensor:
+    """[h; c] (n, 2D) from the gates i, o and u (n, 3D) before their activations, and what is not forgotten."""
+    into, out, update = gates.chunk(3, -1)
+    memory = torch.sigmoid(into) * torch.tanh(update)
+    if kept is not None:
+        memory = memory + kept
+    return torch.cat((torch.sigmoid(out) * torch.tanh(memory), memory), -1)

@@ -1,0 +1,277 @@
+"""A trained parser: raw strings or lists of words to trees with labels and tags."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol, Self
+
+import torch
+from torch import Tensor, nn
+
+from treeformers.beam import Hypotheses, search
+from treeformers.data.penn import tokenize
+from treeformers.data.sentences import END, VOCABULARY, PieceReader, SentenceReader
+from treeformers.models.parser import Memory, TreeParser
+from treeformers.recipes import ParseRecipe
+from treeformers.trees.actions import from_bottom_up, from_top_down, is_well_formed
+from treeformers.trees.tree import Tree
+
+__all__ = ["Analysis", "Parser", "load_reader"]
+
+logger = logging.getLogger(__name__)
+
+Sentence = str | Sequence[str]
+
+EXPECTED = "no such file; expected a folder of `treeformers train`"
+LARGEST_BATCH = 1 << 17
+"""Hypotheses times words of a batch, whatever its size asked for: memory grows with them."""
+
+
+class Reader(Protocol):
+    """What turns words into the inputs of a model."""
+
+    def batch(
+        self, sentences: Sequence[Sequence[str]], tags: Sequence[Sequence[str]] | None = None
+    ) -> dict[str, Tensor]: ...
+
+
+class Analysis(NamedTuple):
+    """One tree of a sentence and its log-probability in nats; of several models their mean."""
+
+    tree: Tree
+    score: float
+
+
+class Parser:
+    """Parses sentences with one trained model or an ensemble.
+
+    The trees have exactly the words given: a raw string is cut as the Penn Treebank cuts it, a list of words
+    is left as it is. Any words give a tree, at any length.
+
+    Args:
+        models: one, or several that share their log-probabilities; they differ in what they like but for the
+            actions.
+        readers: one a model.
+        beam: hypotheses kept; 1 is greedy.
+
+    Raises:
+        ValueError: models of different actions.
+    """
+
+    def __init__(self, models: Sequence[TreeParser], readers: Sequence[Reader], beam: int = 10) -> None:
+        self.models = [model.eval() for model in models]
+        self.readers = list(readers)
+        self.beam = beam
+        self.actions = tuple(self.models[0].config.actions)
+        for model in self.models:
+            if tuple(model.config.actions) != self.actions:
+                raise ValueError("the models of an ensemble have different actions: expected one treebank's")
+
+    @classmethod
+    def from_pretrained(cls, *folders: str | Path, device: str | None = None) -> Self:
+        """Load what `treeformers train` wrote.
+
+        Args:
+            folders: a model folder; one that holds the folders of several seeds is an ensemble, and so are
+                several folders.
+            device: "cuda" where there is one by default, else "cpu".
+
+        Raises:
+            FileNotFoundError: no such folder, or one without a model.
+            ValueError: a model of another kind, or a damaged file.
+        """
+        target = device or ("cuda" if torch.cuda.is_available() else "cpu")
+        places = [place for folder in folders for place in _model_folders(Path(folder))]
+        loaded = [_load(place) for place in places]
+        for model, _, _ in loaded:
+            nn.Module.to(model, target)
+        return cls([model for model, _, _ in loaded], [reader for _, reader, _ in loaded], loaded[0][2].beam.size)
+
+    def parse(
+        self,
+        sentences: Iterable[Sentence],
+        batch_size: int = 64,
+        beam: int | None = None,
+        tags: Iterable[Sequence[str]] | None = None,
+        constrained: bool = True,
+    ) -> list[Tree]:
+        """Trees of the sentences, in their order.
+
+        Args:
+            sentences: strings or lists of words.
+            batch_size: sentences computed at once, fewer where they are very long; those of like length go
+                together.
+            beam: hypotheses kept; those of the model's recipe by default.
+            tags: part-of-speech tags to put into the trees, and to read where the model reads tags; a model
+                that predicts tags uses its own by default, another writes "XX".
+            constrained: follow legal moves only. Top-down, False shows what the model does by itself: its
+                brackets are repaired.
+
+        Raises:
+            ValueError: a sentence without words or with an empty one, or tags that do not fit the words.
+        """
+        found = self._analyse(sentences, batch_size, beam, tags, constrained)
+        return [analyses[0].tree for analyses in found]
+
+    def parse_best(
+        self, sentences: Iterable[Sentence], count: int, batch_size: int = 64, beam: int | None = None
+    ) -> list[list[Analysis]]:
+        """The best trees of every sentence, at most `count` and fewer where there are fewer, best first.
+
+        The beam is at least as wide as `count`. Errors as in `parse`.
+        """
+        beam = max(count, beam or self.beam)
+        return [analyses[:count] for analyses in self._analyse(sentences, batch_size, beam, None, True)]
+
+    def malformed(
+        self, sentences: Iterable[Sentence], batch_size: int = 64, beam: int | None = None
+    ) -> float:
+        """The share of sentences, in per cent, whose best unconstrained brackets are no tree."""
+        split = _split(sentences)
+        wrong = 0
+        for numbers, hypotheses, _ in self._batches(split, None, batch_size, beam or self.beam, False):
+            for number, actions in zip(numbers, hypotheses.actions, strict=True):
+                tokens = [self.actions[action] for action in actions[0]]
+                wrong += tokens[-1] != END or not is_well_formed(tokens[:-1], len(split[number]))
+        return 100 * wrong / max(1, len(split))
+
+    def _analyse(
+        self,
+        sentences: Iterable[Sentence],
+        batch_size: int,
+        beam: int | None,
+        tags: Iterable[Sequence[str]] | None,
+        constrained: bool,
+    ) -> list[list[Analysis]]:
+        split = _split(sentences)
+        given = None if tags is None else [list(row) for row in tags]
+        if given is not None:
+            _check_tags(split, given)
+        found: list[list[Analysis]] = [[] for _ in split]
+        for numbers, hypotheses, predicted in self._batches(
+            split, given, batch_size, beam or self.beam, constrained
+        ):
+            for place, number in enumerate(numbers):
+                words = split[number]
+                row = given[number] if given is not None else predicted[place] if predicted else None
+                found[number] = [
+                    Analysis(self._build(actions, words, row), score)
+                    for actions, score in hypotheses.of(place)
+                ]
+        return found
+
+    def _batches(
+        self,
+        split: list[list[str]],
+        tags: list[list[str]] | None,
+        batch_size: int,
+        beam: int,
+        constrained: bool,
+    ) -> Iterator[tuple[list[int], Hypotheses, list[list[str]] | None]]:
+        """Numbers of the sentences, what was found, and the tags predicted, if a model does."""
+        batches: list[list[int]] = []
+        for number in sorted(range(len(split)), key=lambda number: len(split[number])):
+            rows = len(batches[-1]) if batches else batch_size
+            if rows >= batch_size or (rows + 1) * len(split[number]) * beam > LARGEST_BATCH:
+                batches.append([])
+            batches[-1].append(number)
+        for numbers in batches:
+            words = [split[number] for number in numbers]
+            given = None if tags is None else [tags[number] for number in numbers]
+            with torch.inference_mode():
+                memories = [
+                    _read(model, reader, words, given)
+                    for model, reader in zip(self.models, self.readers, strict=True)
+                ]
+                yield (
+                    numbers,
+                    search(self.models, memories, beam, constrained),
+                    self._predict_tags(memories, words),
+                )
+
+    def _predict_tags(
+        self, memories: Sequence[Memory], words: Sequence[Sequence[str]]
+    ) -> list[list[str]] | None:
+        for model, memory in zip(self.models, memories, strict=True):
+            if memory.tag_logits is not None:
+                names = model.config.tags
+                best = memory.tag_logits.argmax(-1).tolist()
+                return [[names[tag] for tag in row[: len(of)]] for row, of in zip(best, words, strict=True)]
+        return None
+
+    def _build(self, actions: Sequence[int], words: Sequence[str], tags: Sequence[str] | None) -> Tree:
+        tokens = [self.actions[action] for action in actions]
+        if self.models[0].config.linearization == "bottom-up":
+            return from_bottom_up(tokens, words, tags)
+        return from_top_down([token for token in tokens if token != END], words, tags)
+
+
+def load_reader(folder: Path) -> Reader:
+    """The reader that was saved with a model.
+
+    Raises:
+        ValueError: a damaged file.
+    """
+    if (folder / VOCABULARY).is_file():
+        return SentenceReader.load(folder)
+    return PieceReader.load(folder)
+
+
+def _read(
+    model: TreeParser, reader: Reader, words: Sequence[Sequence[str]], tags: Sequence[Sequence[str]] | None
+) -> Memory:
+    return model.read(**{name: part.to(model.device) for name, part in reader.batch(words, tags).items()})
+
+
+def _model_folders(folder: Path) -> list[Path]:
+    if (folder / "config.json").is_file():
+        return [folder]
+    seeds = sorted(path.parent for path in folder.glob("seed-*/config.json"))
+    if not seeds:
+        raise FileNotFoundError(f"{folder / 'config.json'}: {EXPECTED}")
+    return seeds
+
+
+def _load(folder: Path) -> tuple[TreeParser, Reader, ParseRecipe]:
+    for name in ("config.json", "model.safetensors", "recipe.json"):
+        if not (folder / name).is_file():
+            raise FileNotFoundError(f"{folder / name}: {EXPECTED}")
+    try:
+        kind = json.loads((folder / "config.json").read_text(encoding="utf-8")).get("model_type")
+        recipe = json.loads((folder / "recipe.json").read_text(encoding="utf-8"))
+    except (json.JSONDecodeError, UnicodeDecodeError, AttributeError) as error:
+        raise ValueError(f"{folder}: damaged config.json or recipe.json: {error}") from None
+    if kind != "treeparser":
+        raise ValueError(f"{folder / 'config.json'}: a model of kind {kind!r}, expected 'treeparser'")
+    loaded = ParseRecipe.from_dict(recipe, str(folder / "recipe.json"))
+    try:
+        return TreeParser.from_pretrained(folder), load_reader(folder), loaded
+    except Exception as error:  # safetensors and tokenizers raise kinds of their own
+        raise ValueError(f"{folder}: cannot be loaded: {' '.join(str(error).split())[:300]}") from None
+
+
+def _split(sentences: Iterable[Sentence]) -> list[list[str]]:
+    if isinstance(sentences, str):
+        raise ValueError("expected a list of sentences, got one string")
+    split = [
+        [word.text for word in tokenize(sentence)] if isinstance(sentence, str) else list(sentence)
+        for sentence in sentences
+    ]
+    for number, words in enumerate(split, start=1):
+        if not words:
+            raise ValueError(f"sentence {number} has no words")
+        for word in words:
+            if not word or word.isspace():
+                raise ValueError(f"sentence {number} has the word {word!r}: expected more than blanks")
+    return split
+
+
+def _check_tags(split: Sequence[Sequence[str]], tags: Sequence[Sequence[str]]) -> None:
+    if len(split) != len(tags):
+        raise ValueError(f"tags of {len(tags)} sentences were given for {len(split)} sentences")
+    for number, (words, row) in enumerate(zip(split, tags, strict=True), start=1):
+        if len(words) != len(row):
+            raise ValueError(f"sentence {number} has {len(words)} words and {len(row)} tags")

@@ -1,0 +1,303 @@
+"""What a trained parser looks at, and which words it takes for alike (Ma et al. 2017, Figures 1-3, Table 5)."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from treeformers.trees.actions import (
+    attended_positions_of,
+    bottom_up,
+    legal_bottom_up,
+    legal_top_down,
+    open_labels,
+    top_down,
+)
+from treeformers.trees.tree import Tree, unescape_word
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+    from torch import Tensor
+
+    from treeformers.models.parser import ParserConfig, ParserOutput
+    from treeformers.parsing import Parser
+
+ONE_WORD, MOST_STEPS = 0.9, 0.8
+"""Of attention, and of the steps of a sentence (Section 1)."""
+SEEN = 5  # times in training, of a word that is compared
+NEAREST = 10
+QUERIES = 2  # of each kind
+KINDS = (("VB", "VBD", "VBG", "VBN", "VBP", "VBZ"), ("NN", "NNS"), ("JJ", "JJR", "JJS"))
+PAPERS_QUERY = "listed"
+BATCH = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """A sentence as a parser went through it.
+
+    Attributes:
+        words: the T - 1 words and the end mark.
+        actions: the S actions taken.
+        preferred: at each step the most probable legal action after those taken before it.
+        attention: (S, T), the probabilities of Eq. 5; of deterministic attention 1 at the positions of D_i.
+    """
+
+    words: tuple[str, ...]
+    actions: tuple[str, ...]
+    preferred: tuple[str, ...]
+    attention: NDArray[np.float64]
+
+    @property
+    def errors(self) -> list[int]:
+        """The steps at which another action was preferred to the one taken."""
+        pairs = zip(self.preferred, self.actions, strict=True)
+        return [step for step, (preferred, taken) in enumerate(pairs) if preferred != taken]
+
+
+def follow(parser: Parser, sentence: Tree | Sequence[str]) -> Steps:
+    """Watch the first model of a parser over one sentence.
+
+    Args:
+        parser: whose first model is watched.
+        sentence: a gold tree, whose actions the model is made to take (teacher forcing), or words, on which it
+            takes those that it finds best itself.
+
+    Raises:
+        ValueError: no words, or a tree with an action that the model does not have.
+    """
+    import torch
+
+    from treeformers.data.sentences import END
+
+    model = parser.models[0]
+    if isinstance(sentence, Tree):
+        words, tags = sentence.words, sentence.tags
+        actions = _number(model.config, sentence)
+    else:
+        words, tags = tuple(sentence), None
+        if not words:
+            raise ValueError("the sentence has no words")
+        actions = _search(parser, [words], None, parser.beam)[0]
+    names = [model.config.actions[action] for action in actions]
+    with torch.inference_mode():
+        output = _teach(parser, [words], None if tags is None else [tags], [actions])
+    assert output.logits is not None
+    legal = torch.tensor([_legal(model.config, names[:step], len(words)) for step in range(len(names))])
+    best = output.logits[0].float().cpu().masked_fill(~legal, -torch.inf).argmax(-1)
+    if output.attentions is not None:
+        attention = output.attentions[0].double().cpu()
+    else:
+        positions = _positions(model.config, names, len(words))
+        attention = torch.zeros(len(names), len(words) + 1, dtype=torch.double)
+        attention.scatter_(1, positions, 1.0)
+    preferred = tuple(model.config.actions[action] for action in best.tolist())
+    return Steps((*words, END), tuple(names), preferred, attention.numpy())
+
+
+def one_word_attention(parser: Parser, trees: Sequence[Tree], beam: int) -> dict[str, float] | None:
+    """How often probabilistic attention lies on a single word.
+
+    Along the actions that the parser itself finds best, as in the paper: "for 91.46% of the sentences, more
+    than 90% of the parser's attention was given to one specific source-side word in more than 80% of the
+    parsing time steps". The end mark counts as a word.
+
+    Args:
+        parser: whose first model is watched.
+        trees: of which the words are parsed, and the tags read where the model reads tags.
+        beam: hypotheses kept.
+
+    Returns:
+        In per cent, `one_word_steps`, the share of all steps with more than 90 % on one word, and
+        `one_word_sentences`, the share of sentences where it is more than 80 % of the steps. None for
+        deterministic attention.
+    """
+    import torch
+
+    if parser.models[0].config.attention != "probabilistic":
+        return None
+    steps = narrow = sentences = 0
+    ordered = sorted(trees, key=len)
+    for start in range(0, len(ordered), BATCH):
+        batch = ordered[start : start + BATCH]
+        words, tags = [tree.words for tree in batch], [tree.tags for tree in batch]
+        actions = _search(parser, words, tags, beam)
+        with torch.inference_mode():
+            output = _teach(parser, words, tags, actions)
+        assert output.attentions is not None
+        largest = output.attentions.float().amax(-1).cpu()
+        for row, taken in zip(largest, actions, strict=True):
+            count = int((row[: len(taken)] > ONE_WORD).sum())
+            steps, narrow = steps + len(taken), narrow + count
+            sentences += count > MOST_STEPS * len(taken)
+    return {"one_word_steps": 100 * narrow / steps, "one_word_sentences": 100 * sentences / len(trees)}
+
+
+def compare_words(parser: Parser, trees: Iterable[Tree]) -> dict[str, Any] | None:
+    """Which words have embeddings close to each other, and whether they are of one part of speech.
+
+    Compared are the words seen at least five times in training; the tag of a word is its most frequent one.
+    The paper shows the neighbours of one word, "listed", and says that all are verbs; the shares here say the
+    same of all words.
+
+    Args:
+        parser: whose first model is looked at.
+        trees: the treebank that it was trained on.
+
+    Returns:
+        `same_tag_euclidean` and `same_tag_cosine`, the share, in per cent, of the ten nearest words that have
+        the tag of the word itself, the mean over all words; `same_tag_chance`, that of words drawn at random;
+        `compared_words`, their number; `neighbours`, by distance and word, the ten nearest ones of frequent
+        verbs, nouns and adjectives and of "listed". None where there are no embeddings of words, as in a
+        pretrained encoder, or not ten words to be near to.
+    """
+    import torch
+    import torch.nn.functional as F
+
+    from treeformers.data.sentences import SentenceReader
+
+    reader = parser.readers[0]
+    if not isinstance(reader, SentenceReader):
+        return None
+    tag_of = _frequent_tags(trees)
+    frequent = [number for number, count in enumerate(reader.counts) if count >= SEEN]
+    if len(frequent) <= NEAREST:
+        return None
+    tags = [tag_of[reader.words[number]] for number in frequent]
+    codes = {tag: code for code, tag in enumerate(sorted(set(tags)))}
+    code_of = torch.full((len(reader.words),), -1)
+    among = torch.tensor(frequent)
+    code_of[among] = torch.tensor([codes[tag] for tag in tags])
+    raw = parser.models[0].encoder.words.weight.detach().float().cpu()
+    vectors = {"euclidean": raw, "cosine": F.normalize(raw, dim=-1)}  # of unit vectors the order is the same
+    pairs = sum(count * (count - 1) for count in Counter(tags).values())
+    figures: dict[str, Any] = {
+        "same_tag_chance": 100 * pairs / (len(tags) * (len(tags) - 1)),
+        "compared_words": len(tags),
+        "neighbours": {},
+    }
+    queries = _queries(reader, frequent, tag_of)
+    for name, table in vectors.items():
+        same = code_of[_nearest(table, among, among)] == code_of[among][:, None]
+        figures[f"same_tag_{name}"] = 100 * float(same.double().mean())
+        found = _nearest(table, torch.tensor(queries), among).tolist()
+        figures["neighbours"][name] = {
+            reader.words[query]: [reader.words[number] for number in row]
+            for query, row in zip(queries, found, strict=True)
+        }
+    return figures
+
+
+def _frequent_tags(trees: Iterable[Tree]) -> dict[str, str]:
+    """The most frequent tag of every word; of several the first in the alphabet."""
+    seen: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for tree in trees:
+        for leaf in tree.leaves:
+            seen[unescape_word(leaf.word or "")][leaf.label] += 1
+    return {word: min(tags, key=lambda tag: (-tags[tag], tag)) for word, tags in seen.items()}
+
+
+def _queries(reader: Any, frequent: Sequence[int], tag_of: Mapping[str, str]) -> list[int]:
+    """The most frequent words of each kind, and the paper's own, if it was seen at all."""
+    ranked = sorted(frequent, key=lambda number: (-reader.counts[number], reader.words[number]))
+    chosen = []
+    for kind in KINDS:
+        of_kind = (
+            number
+            for number in ranked
+            if tag_of[reader.words[number]] in kind and reader.words[number].isalpha()
+        )
+        chosen += [number for number, _ in zip(of_kind, range(QUERIES), strict=False)]
+    if PAPERS_QUERY in reader.words:
+        chosen.append(reader.words.index(PAPERS_QUERY))
+    return list(dict.fromkeys(chosen))
+
+
+def _nearest(vectors: Tensor, queries: Tensor, among: Tensor) -> Tensor:
+    """The words (Q, 10) of those `among` (N,) that are nearest to the `queries` (Q,), but for themselves."""
+    import torch
+
+    found = [
+        among[
+            torch.cdist(vectors[part], vectors[among])
+            .masked_fill(part[:, None] == among, torch.inf)
+            .topk(NEAREST, largest=False)
+            .indices
+        ]
+        for part in queries.split(1024)
+    ]
+    return torch.cat(found)
+
+
+def _search(
+    parser: Parser,
+    words: Sequence[Sequence[str]],
+    tags: Sequence[Sequence[str]] | None,
+    beam: int,
+) -> list[list[int]]:
+    """The numbers of the best actions of the first model."""
+    import torch
+
+    from treeformers.beam import search
+
+    model = parser.models[0]
+    with torch.inference_mode():
+        inputs = parser.readers[0].batch(words, tags)
+        memory = model.read(**{name: part.to(model.device) for name, part in inputs.items()})
+        return [row[0] for row in search([model], [memory], beam).actions]
+
+
+def _teach(
+    parser: Parser,
+    words: Sequence[Sequence[str]],
+    tags: Sequence[Sequence[str]] | None,
+    actions: Sequence[Sequence[int]],
+) -> ParserOutput:
+    """Logits and attention of the first model along these actions."""
+    import torch
+    from torch.nn.utils.rnn import pad_sequence
+
+    model = parser.models[0]
+    batch = parser.readers[0].batch(words, tags)
+    batch["actions"] = pad_sequence([torch.tensor(row) for row in actions], True, -100)
+    if model.config.attention == "deterministic":
+        rows = []
+        for taken, sentence in zip(actions, words, strict=True):
+            names = [model.config.actions[action] for action in taken]
+            positions = _positions(model.config, names, len(sentence))
+            rows.append(torch.cat((positions[:1], positions[1::2])))
+        batch["positions"] = pad_sequence(rows, True)
+    inputs = {name: part.to(model.device) for name, part in batch.items()}
+    return model(**inputs, output_attentions=True)
+
+
+def _positions(config: ParserConfig, actions: Sequence[str], n_words: int) -> Tensor:
+    """The lists D_i (S, M)."""
+    import torch
+
+    heads = None if config.heads == "none" else config.heads
+    return torch.tensor(attended_positions_of(actions, n_words, heads))
+
+
+def _number(config: ParserConfig, tree: Tree) -> list[int]:
+    names = bottom_up(tree) if config.linearization == "bottom-up" else top_down(tree)
+    ids = {action: number for number, action in enumerate(config.actions)}
+    for name in names:
+        if name not in ids:
+            raise ValueError(f"the tree has the action {name!r}, which no tree had that the model learned from")
+    return [ids[name] for name in names]
+
+
+def _legal(config: ParserConfig, taken: Sequence[str], n_words: int) -> list[bool]:
+    """Which of the model's actions may come after these."""
+    if config.linearization == "bottom-up":
+        kinds = legal_bottom_up(taken, n_words)
+        return ["label" in kinds if name.startswith("label-") else name in kinds for name in config.actions]
+    kinds = legal_top_down(taken, n_words)
+    legal = {"XX"} & kinds
+    if ")" in kinds:
+        legal.add(f"){open_labels(taken)[-1]}")
+    return [name in legal or ("(" in kinds and name.startswith("(")) for name in config.actions]

@@ -1,0 +1,257 @@
+"""Recipes to results files: train every seed, score the models, write JSON.
+
+An experiment folder holds `README.md`, one TOML recipe a table row and `results/*.json`.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+import os
+import platform
+import subprocess
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from statistics import fmean, pstdev
+from typing import Any
+
+from treeformers import __version__
+from treeformers.recipes import InduceRecipe, ParseRecipe, Recipe, Scale
+
+logger = logging.getLogger(__name__)
+
+Train = Callable[..., Any]
+Collect = Callable[[Any, Sequence[Path], Sequence[Mapping[str, Any]]], dict[str, Any]]
+
+
+def task_functions(recipe: Recipe) -> tuple[Train, Collect]:
+    """What trains one model of the recipe's task, and what scores the models of all seeds.
+
+    The first is called as `train(recipe, folder, seed, resume=..., progress=...)` and gives a `Fit`; the
+    second takes recipe, model folders and what `train_once` gave, and makes the content of the results file.
+    """
+    match recipe:
+        case InduceRecipe():
+            from treeformers.reproduction import induce
+            from treeformers.training import train_inducer
+
+            return train_inducer, induce.collect
+        case ParseRecipe():
+            from treeformers.reproduction import parse
+            from treeformers.training.parse import train_parser
+
+            return train_parser, parse.collect
+        case _:
+            raise ValueError(f"nothing trains the task {recipe.task!r}")
+
+
+def environment() -> dict[str, Any]:
+    """Versions and devices, for results and bug reports."""
+    import torch
+
+    devices = [torch.cuda.get_device_name(number) for number in range(torch.cuda.device_count())]
+    return {
+        "python": platform.python_version(),
+        "system": f"{platform.system()} {platform.machine()}",
+        "device": ", ".join(devices) or f"{torch.cpu.get_capabilities().get('cpu_name', 'CPU')} (CPU)",
+        "cores": os.cpu_count(),
+        "threads": torch.get_num_threads(),
+        "treeformers": __version__,
+        **{name: version(name) for name in ("torch", "transformers", "tokenizers", "accelerate")},
+    }
+
+
+def origin(recipe: Recipe) -> dict[str, Any]:
+    """Where a result comes from: the first entries of every results file."""
+    return {
+        "recipe": recipe.to_dict(),
+        "scale": recipe.scale,
+        "date": datetime.now(UTC).strftime("%Y-%m-%d"),
+        "commit": commit(),
+        "environment": environment(),
+    }
+
+
+def run_recipe(
+    path: Path, scale: Scale, runs: Path, overrides: Iterable[str] = (), progress: bool = True
+) -> dict[str, Any]:
+    """Train and score a recipe for all its seeds; a finished seed is not trained again.
+
+    Args:
+        path: the recipe.
+        scale: its sizes.
+        runs: folder for the models.
+        overrides: changes to the recipe, see `Recipe.load`.
+        progress: show progress bars.
+
+    Returns:
+        What is written to the results file.
+    """
+    recipe = Recipe.load(path, scale, overrides)
+    _, collect = task_functions(recipe)
+    _check_gold(recipe)
+    models, fits = [], []
+    for seed in recipe.train.seeds:
+        folder = runs / f"{path.stem}-{scale}" / f"seed-{seed}"
+        fits.append(train_once(recipe, seed, folder, progress=progress))
+        models.append(folder)
+    return collect(recipe, models, fits)
+
+
+def summarise(seeds: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, float]]:
+    """Mean, maximum and standard deviation over the seeds of every figure that is a number."""
+    summary = {}
+    for name in seeds[0]:
+        values = [value for seed in seeds if isinstance(value := seed.get(name), float)]
+        if len(values) == len(seeds):
+            summary[name] = {"mean": fmean(values), "max": max(values), "sd": pstdev(values)}
+    return summary
+
+
+def reproduce(
+    experiment: Path,
+    row: str | None = None,
+    scale: Scale = "small",
+    runs: Path = Path("runs"),
+    overrides: Sequence[str] = (),
+    progress: bool = True,
+) -> list[Path]:
+    """Run the recipes of an experiment folder, and write their results.
+
+    Of all recipes, those whose corpora are not there are left out with a warning.
+
+    Args:
+        experiment: folder of a paper, such as `experiments/wang2019`.
+        row: name of one recipe; all of them by default.
+        scale: their sizes.
+        runs: folder for the models.
+        overrides: changes to every recipe.
+        progress: show progress bars.
+
+    Returns:
+        The results files.
+
+    Raises:
+        FileNotFoundError: no such experiment or row, or no corpus for any of its recipes.
+    """
+    recipes = sorted(experiment.glob(f"{row or '*'}.toml"))
+    if not recipes:
+        known = ", ".join(sorted(path.stem for path in experiment.glob("*.toml"))) or "none"
+        raise FileNotFoundError(f"{experiment / (row or '*')}.toml: no such recipe; there are: {known}")
+    written: list[Path] = []
+    for path in recipes:
+        logger.info("%s at scale %s", path, scale)
+        try:
+            result = run_recipe(path, scale, runs / experiment.name, overrides, progress)
+        except FileNotFoundError as error:
+            if len(recipes) == 1 or (path == recipes[-1] and not written):
+                raise
+            logger.warning("%s is left out: %s", path, error)
+            continue
+        target = experiment / "results" / f"{path.stem}.{scale}.json"
+        target.parent.mkdir(exist_ok=True)
+        write_json(target, result)
+        written.append(target)
+    return written
+
+
+def commit() -> str:
+    """The commit of the code that runs, "+" after it if files differ; "" outside a checkout."""
+    folder = Path(__file__).parents[1]  # of the package
+
+    def git(*arguments: str) -> str:
+        try:
+            done = subprocess.run(["git", *arguments], cwd=folder, capture_output=True, text=True, timeout=10)
+        except (OSError, subprocess.TimeoutExpired):
+            return ""
+        return done.stdout.strip() if done.returncode == 0 else ""
+
+    return git("rev-parse", "--short=12", "HEAD") + ("+" if git("status", "--porcelain", "--", ".") else "")
+
+
+def write_json(path: Path, content: Any) -> None:
+    """Write JSON in one step: a file that stood there stays whole until the new one is."""
+    from treeformers.trees.formats import atomic_write
+
+    with atomic_write(path) as file:
+        json.dump(_rounded(content), file, indent=1, ensure_ascii=False)
+        file.write("\n")
+
+
+def train_once(
+    recipe: Recipe, seed: int, folder: Path, resume: bool = True, progress: bool = True
+) -> dict[str, Any]:
+    """Train one seed, unless that was done: `fit.json` in the folder says so.
+
+    Args:
+        recipe: what to train.
+        seed: its seed.
+        folder: of the model.
+        resume: keep a finished model and go on with an unfinished one; otherwise train anew.
+        progress: show a progress bar.
+
+    Returns:
+        The fields of `treeformers.training.Fit`, with the validation curve of the figure that chose the
+        weights for the history, and the commit. Where that figure is the loss, `metric` and `best` are left
+        out: they would say no more than `loss`.
+    """
+    train, _ = task_functions(recipe)
+    done, key = folder / "fit.json", _training(recipe)
+    if resume and done.is_file():
+        stored = json.loads(done.read_text(encoding="utf-8"))
+        if _is_same(stored["training"], key):
+            return dict(stored["fit"])
+    resume = resume and (folder / "checkpoints").is_dir()
+    fit = asdict(train(recipe, folder, seed, resume=resume, progress=progress))
+    figure = f"eval_{fit['metric']}"
+    curve = [entry for entry in fit.pop("history") if figure in entry]
+    if fit["metric"] == "loss":
+        del fit["metric"], fit["best"]
+    fit["validation_curve"] = [[entry["step"], entry[figure]] for entry in curve]
+    fit["commit"] = commit()
+    write_json(done, {"training": key, "fit": fit})
+    return fit
+
+
+def _check_gold(recipe: Recipe) -> None:
+    """Read what is scored against: what is missing shows before training, not after."""
+    if isinstance(recipe, InduceRecipe) and recipe.data.gold:
+        from treeformers.training import read_gold
+
+        read_gold(recipe.data)
+
+
+def _training(recipe: Recipe) -> dict[str, Any]:
+    """What of a recipe the weights of one seed depend on."""
+    parts: dict[str, Any] = {
+        "task": recipe.task,
+        "data": asdict(recipe.data),
+        "model": recipe.model,
+        "train": asdict(recipe.train),
+    }
+    for name in ("gold", "gold_splits", "gold_sentences", "test", "root"):
+        parts["data"].pop(name, None)
+    del parts["train"]["seeds"]
+    return dict(json.loads(json.dumps(parts)))
+
+
+def _is_same(stored: Mapping[str, Any], training: Mapping[str, Any]) -> bool:
+    """By value: a key that was not there yet has its default."""
+    try:
+        return _training(Recipe.from_dict(stored)) == training
+    except ValueError:
+        return False
+
+
+def _rounded(content: Any) -> Any:
+    if isinstance(content, float):
+        return round(content, 4) if math.isfinite(content) else None
+    if isinstance(content, Mapping):
+        return {key: _rounded(value) for key, value in content.items()}
+    if isinstance(content, list | tuple):
+        return [_rounded(value) for value in content]
+    return content

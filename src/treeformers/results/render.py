@@ -1,0 +1,113 @@
+"""Results files to tables beside the paper's figures, and plots.
+
+The README of an experiment has marked parts, `<!-- results: NAME -->` or `<!-- results: NAME at SCALE -->`
+up to `<!-- end -->`, that are written here; NAME is a key of `PARTS` in the paper's module. All figures come
+from the results files, those of the paper too: a recipe's `[published]` is part of its results.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from importlib import import_module
+from pathlib import Path
+
+from treeformers.results.tables import Results, provenance
+from treeformers.trees.formats import atomic_write
+
+PAPERS = {"wang2019": "treeformers.results.wang2019", "ma2017": "treeformers.results.ma2017"}
+"""Experiment folders and the modules of their tables.
+
+Such a module has `PARTS`, name to function from results to Markdown, and may have `FIGURES`, name of a part
+to function from results to its plots, file name to SVG. Any other folder has the part `provenance`.
+"""
+
+_MARK = re.compile(r"<!-- results: ([\w-]+)(?: at (\w+))? -->\n")
+_END = "<!-- end -->"
+
+
+def render(readme: Path) -> list[Path]:
+    """Write the marked parts of a README from the results beside it, and the plots they show.
+
+    Args:
+        readme: `experiments/<paper>/README.md`; its results lie in `results/`, its plots in `figures/`.
+
+    Returns:
+        The files written.
+
+    Raises:
+        ValueError: an unknown part, one without an end, or a damaged results file.
+    """
+    text = readme.read_text(encoding="utf-8")
+    files = {readme: rendered(text, readme.parent / "results")}
+    for name, svg in figures(text, readme.parent / "results").items():
+        files[readme.parent / "figures" / name] = svg
+    for path, content in files.items():
+        path.parent.mkdir(exist_ok=True)
+        with atomic_write(path) as file:
+            file.write(content)
+    return list(files)
+
+
+def rendered(text: str, results: Path) -> str:
+    """The text of a README with its marked parts filled in; see `render`."""
+    parts = _parts(results)
+    pieces, done = [], 0
+    for name, scale, start, end in _marked(text, results):
+        rows = _load(results, scale)
+        part = parts[name](rows) if rows else ""
+        missing = f"No results yet: `treeformers reproduce {results.parent.name} --scale {scale}`."
+        pieces += [text[done:start], "\n", part or missing, "\n\n"]
+        done = end
+    return "".join([*pieces, text[done:]])
+
+
+def figures(text: str, results: Path) -> dict[str, str]:
+    """The plots that the marked parts of a README show: file name to SVG."""
+    plots: dict[str, str] = {}
+    draw = _figures(results)
+    for name, scale, _, _ in _marked(text, results):
+        if name in draw:
+            plots |= draw[name](_load(results, scale))
+    return plots
+
+
+def _parts(results: Path) -> Mapping[str, Callable[[Results], str]]:
+    paper = PAPERS.get(results.absolute().parent.name)
+    return import_module(paper).PARTS if paper else {"provenance": provenance}
+
+
+def _figures(results: Path) -> Mapping[str, Callable[[Results], Mapping[str, str]]]:
+    paper = PAPERS.get(results.absolute().parent.name)
+    return getattr(import_module(paper), "FIGURES", {}) if paper else {}
+
+
+def _marked(text: str, results: Path) -> Iterator[tuple[str, str, int, int]]:
+    """Name and scale of every marked part, and where its content starts and ends."""
+    parts = _parts(results)
+    for mark in _MARK.finditer(text):
+        where = f"{results.parent / 'README.md'}:{text.count(chr(10), 0, mark.start()) + 1}"
+        name, end = mark[1], text.find(_END, mark.end())
+        if name not in parts:
+            near = difflib.get_close_matches(name, parts, n=1, cutoff=0.0)[0]
+            raise ValueError(f"{where}: unknown part {name!r}, the nearest is {near!r}")
+        if end < 0 or _MARK.search(text, mark.end(), end):
+            raise ValueError(f"{where}: the part {name!r} has no {_END}")
+        yield name, mark[2] or "small", mark.end(), end
+
+
+def _load(results: Path, scale: str) -> Results:
+    rows = {}
+    for path in results.glob(f"*.{scale}.json"):
+        try:
+            rows[path.name.removesuffix(f".{scale}.json")] = json.loads(path.read_text(encoding="utf-8"))
+        except ValueError as error:
+            raise ValueError(f"{path}: not a results file: {error}") from None
+    return dict(sorted(rows.items(), key=lambda item: (_natural(item[1]["recipe"]["title"]), item[0])))
+
+
+def _natural(title: str) -> list[tuple[int, str]]:
+    """A key that sorts L=8 before L=10."""
+    return [(int(number or 0), word) for number, word in re.findall(r"(\d+)|(\D+)", title)]

@@ -1,0 +1,76 @@
+"""What the papers' tables share: means over the seeds, cells, Markdown, and where the results come from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from statistics import fmean
+from typing import Any
+
+Result = Mapping[str, Any]
+Results = Mapping[str, Result]  # by the name of the recipe, in the order of the titles
+
+
+def provenance(results: Results) -> str:
+    """Where every results file comes from."""
+    cells = [
+        (
+            f"`{name}`",
+            ", ".join(str(seed["seed"]) for seed in row["seeds"]),
+            str(row["seeds"][0]["steps"]),
+            f"{fmean(seed['wall_seconds'] for seed in row['seeds']) / 60:.1f}",
+            f"{row['environment']['device']}, {row['environment']['threads']} of "
+            f"{row['environment']['cores']} cores",
+            row["environment"]["torch"],
+            f"`{row['commit']}`",
+            row["date"],
+        )
+        for name, row in results.items()
+    ]
+    head = ("recipe", "seeds", "steps", "minutes a seed", "device", "torch", "commit", "date")
+    signatures = {seed.get("signature") for row in results.values() for seed in row["seeds"]}
+    lines = [f"Signature of the F1: `{signature}`" for signature in sorted(filter(None, signatures))]
+    return "\n\n".join([markdown_table(head, cells), *lines])
+
+
+def tagged(results: Results, table: str) -> Results:
+    """The results of the recipes that stand in a table of the paper."""
+    return {name: row for name, row in results.items() if table in row["recipe"]["tables"]}
+
+
+def mean(result: Result, name: str) -> float | None:
+    """Mean over the seeds of a figure; None if not all have it."""
+    value: float | None = result["summary"].get(name, {}).get("mean")
+    return value
+
+
+def mean_by_key(result: Result, name: str) -> dict[str, float]:
+    """Means over the seeds of a table of figures, such as the recall by label."""
+    seeds = [seed[name] for seed in result["seeds"]]
+    return {key: fmean(seed[key] for seed in seeds) for key in seeds[0]}
+
+
+def mean_by_layer(result: Result, name: str) -> list[float]:
+    """Means over the seeds of a list of figures, one a layer."""
+    return [fmean(layer) for layer in zip(*(seed[name] for seed in result["seeds"]), strict=True)]
+
+
+def millions(parameters: float | None) -> str | None:
+    """A number of weights as 3.21M."""
+    return f"{parameters / 1e6:.3g}M" if parameters else None
+
+
+def seed_count(result: Result) -> str:
+    """ "1 seed" or "5 seeds"."""
+    seeds = len(result["seeds"])
+    return "1 seed" if seeds == 1 else f"{seeds} seeds"
+
+
+def markdown_table(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """A Markdown table: numbers with one decimal place, nothing for None."""
+
+    def line(cells: Iterable[Any]) -> str:
+        texts = ("" if cell is None else cell if isinstance(cell, str) else f"{cell:.1f}" for cell in cells)
+        return f"| {' | '.join(texts)} |"
+
+    body = [line(row) for row in rows]
+    return "\n".join([line(head), "|---|" + "---:|" * (len(head) - 1), *body]) if body else ""

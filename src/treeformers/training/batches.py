@@ -1,0 +1,82 @@
+"""Batches by token budget, and collators whose draws a resumed run repeats."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+from zlib import crc32
+
+import torch
+from torch.utils.data import BatchSampler
+from transformers import TrainerCallback
+
+Features = list[dict[str, Any]]
+Collator = Callable[[Features], Mapping[str, torch.Tensor]]
+
+
+class TokenBatchSampler(BatchSampler):
+    """Batches of sentences of like length, within a budget of tokens with their padding.
+
+    Args:
+        lengths: tokens of every example.
+        tokens: budget of a batch. A longer example makes a batch of its own.
+        seed: of the order; None keeps the batches in order of length.
+    """
+
+    batch_size = None  # type: ignore[assignment]  # what accelerate asks: batches differ in size
+    drop_last = True  # over several processes, an incomplete round
+
+    def __init__(self, lengths: Sequence[int], tokens: int, seed: int | None = None) -> None:
+        self.lengths, self.tokens, self.seed = lengths, tokens, seed
+        self.epoch = 0
+        self._count = len(self._batches())
+
+    def set_epoch(self, epoch: int) -> None:
+        self.epoch = epoch
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __iter__(self) -> Iterator[list[int]]:
+        batches = self._batches()
+        if self.seed is not None:
+            random.Random(f"{self.seed} {self.epoch}").shuffle(batches)
+        return iter(batches)
+
+    def _batches(self) -> list[list[int]]:
+        order = list(range(len(self.lengths)))
+        if self.seed is not None:  # other neighbours in every run, the same number of batches in every epoch
+            random.Random(self.seed).shuffle(order)
+        order.sort(key=self.lengths.__getitem__)
+        batches: list[list[int]] = []
+        for index in order:  # in order of length, so the newest is the longest
+            if not batches or (len(batches[-1]) + 1) * self.lengths[index] > self.tokens:
+                batches.append([])
+            batches[-1].append(index)
+        return batches
+
+
+class Masking(TrainerCallback):
+    """A collator whose masks depend on seed, epoch and batch alone, so that a resumed run has the same.
+
+    It tells the sampler the epoch: of several processes, accelerate does not reach it in a resumed one.
+
+    Args:
+        collator: draws masks from torch's generator.
+        sampler: of the batches.
+    """
+
+    def __init__(self, collator: Collator, sampler: TokenBatchSampler) -> None:
+        self.collator, self.sampler = collator, sampler
+
+    def __call__(self, numbered: Sequence[tuple[int, dict[str, Any]]]) -> Mapping[str, torch.Tensor]:
+        """Collate examples that come with their places in the data, which tell those without tokens apart."""
+        batch = [feature.get("input_ids", number) for number, feature in numbered]
+        with torch.random.fork_rng(devices=[]):
+            seed = crc32(repr((self.sampler.seed, self.sampler.epoch, batch)).encode())
+            torch.default_generator.manual_seed(seed)
+            return self.collator([feature for _, feature in numbered])
+
+    def on_epoch_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        self.sampler.set_epoch(int(state.epoch))

@@ -1,0 +1,319 @@
+"""The training loop on `transformers.Trainer`: batches by token budget, validation, resume.
+
+Several processes or machines are `torchrun -m treeformers.cli train ...` or `accelerate launch`: the
+Trainer sees them by itself.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from safetensors import SafetensorError
+from torch.utils.data import DataLoader
+from transformers import (
+    EarlyStoppingCallback,
+    PreTrainedModel,
+    PrinterCallback,
+    Trainer,
+    TrainerCallback,
+    TrainingArguments,
+)
+from transformers.trainer_utils import EvalLoopOutput
+from transformers.utils.logging import disable_progress_bar
+
+from treeformers.optimizer import MuonWithAdam
+from treeformers.recipes import Train
+from treeformers.training.averaging import WeightAverage
+from treeformers.training.batches import Collator, Features, Masking, TokenBatchSampler
+
+logger = logging.getLogger(__name__)
+disable_progress_bar()  # of saving and loading; training has its own
+
+Evaluate = Callable[[Any], Mapping[str, float]]
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """What a training run was.
+
+    Attributes:
+        seed: its seed.
+        steps: optimizer steps.
+        loss: the validation loss of the weights that were kept, in nats a predicted token; nan without
+            validation examples.
+        wall_seconds: time of training, without what a resumed run did before.
+        parameters: number of weights.
+        history: the Trainer's log, one entry an evaluation or log line.
+        metric: the validation figure that chose the weights.
+        best: its value for them.
+    """
+
+    seed: int
+    steps: int
+    loss: float
+    wall_seconds: float
+    parameters: int
+    history: list[dict[str, float]]
+    metric: str
+    best: float
+
+
+class _Progress(TrainerCallback):
+    """One bar on standard error, with the losses, the figure that chooses the weights, and the time left."""
+
+    def __init__(self, metric: str) -> None:
+        columns = (
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TextColumn("{task.completed}/{task.total} steps"),
+            TimeElapsedColumn(),
+            TimeRemainingColumn(),
+        )
+        self.bar = Progress(*columns, console=Console(stderr=True))
+        self.names = ("loss", "eval_loss", f"eval_{metric}")
+        self.figures: dict[str, float] = {}
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        if state.is_world_process_zero:
+            self.task = self.bar.add_task("training", total=state.max_steps, completed=state.global_step)
+            self.bar.start()
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        if state.is_world_process_zero:
+            self.bar.update(self.task, completed=state.global_step)
+
+    def on_log(
+        self, args: Any, state: Any, control: Any, logs: dict[str, float] | None = None, **kwargs: Any
+    ) -> None:
+        if state.is_world_process_zero and not self.bar.finished:
+            self.figures |= {name: value for name, value in (logs or {}).items() if name in self.names}
+            shown = " ".join(
+                f"{name.replace('eval_', 'held-out ')} {value:.3f}" for name, value in self.figures.items()
+            )
+            self.bar.update(self.task, description=f"training {shown}")
+
+
+class _Trainer(Trainer):
+    """The Trainer with batches by token budget, figures of our own, and the average of the weights."""
+
+    def __init__(
+        self,
+        *args: Any,
+        tokens_per_batch: int,
+        lengths: Sequence[int],
+        held_out_lengths: Sequence[int],
+        held_out_collator: Collator,
+        figures: Evaluate | None,
+        average: WeightAverage | None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(*args, **kwargs)
+        self.tokens_per_batch = tokens_per_batch
+        self.lengths, self.held_out_lengths = lengths, held_out_lengths
+        self.held_out_collator = held_out_collator
+        self.figures = figures
+        self.average = average
+        if average:
+            self.add_callback(average)
+
+    def get_train_dataloader(self) -> DataLoader[Any]:
+        features: Any = self.train_dataset
+        sampler = TokenBatchSampler(self.lengths, self.tokens_per_batch, self.args.seed)
+        masking = Masking(self.data_collator, sampler)
+        self.add_callback(masking)
+        numbered: Any = list(enumerate(features))
+        loader: DataLoader[Any] = DataLoader(numbered, batch_sampler=sampler, collate_fn=masking)
+        return self.accelerator.prepare(loader)
+
+    def get_eval_dataloader(self, eval_dataset: Any = None) -> DataLoader[Any]:
+        """All of it for every process: shared out, batches would be missing from the loss."""
+        features: Any = self.eval_dataset
+        sampler = TokenBatchSampler(self.held_out_lengths, self.tokens_per_batch)
+        return DataLoader(features, batch_sampler=sampler, collate_fn=self.held_out_collator)
+
+    def evaluation_loop(self, dataloader: DataLoader[Any], *args: Any, **kwargs: Any) -> EvalLoopOutput:
+        with self.average.swapped_in() if self.average else nullcontext():
+            if self.eval_dataset:
+                output = super().evaluation_loop(dataloader, *args, **kwargs)
+            else:
+                output = EvalLoopOutput(np.empty(0), None, {}, num_samples=0)
+            figures = self._compute_figures()
+        metrics = {**(output.metrics or {}), **{f"eval_{name}": value for name, value in figures.items()}}
+        return output._replace(metrics=metrics)
+
+    @torch.no_grad()
+    def _compute_figures(self) -> Mapping[str, float]:
+        if self.figures is None:
+            return {}
+        model: Any = self.model
+        return self.figures(model.eval())
+
+    def _save(self, output_dir: str | None = None, state_dict: dict[str, Any] | None = None) -> None:
+        super()._save(output_dir, state_dict)
+        if self.average and output_dir and self.args.should_save:
+            self.average.save(Path(output_dir))
+
+    def _load_from_checkpoint(self, resume_from_checkpoint: str, model: Any = None) -> None:
+        super()._load_from_checkpoint(resume_from_checkpoint, model)
+        if self.average:
+            self.average.load(Path(resume_from_checkpoint))
+
+    def _load_best_model(self) -> None:
+        super()._load_best_model()
+        if self.average and self.state.best_model_checkpoint:
+            self.average.settle(Path(self.state.best_model_checkpoint))
+
+
+def fit(
+    model: PreTrainedModel,
+    features: Features,
+    held_out: Features,
+    collator: Collator,
+    held_out_collator: Collator,
+    recipe: Train,
+    seed: int,
+    checkpoints: Path,
+    resume: bool = False,
+    progress: bool = True,
+    *,
+    lengths: Sequence[int] | None = None,
+    held_out_lengths: Sequence[int] | None = None,
+    evaluate: Evaluate | None = None,
+    metric: str = "loss",
+    higher_is_better: bool = False,
+) -> Fit:
+    """Train a model in place and leave the weights with the best validation figure in it.
+
+    Args:
+        model: returns a loss from what the collator gives.
+        features: training examples.
+        held_out: examples of the validation loss; there may be none if another figure chooses.
+        collator: examples to a batch, with `labels`: without them there is no validation loss.
+        held_out_collator: the same for the validation loss, with the same masks every time.
+        recipe: how to train.
+        seed: of order, masks and dropout.
+        checkpoints: folder of the states to resume from.
+        resume: go on from the last state there; the result is that of a run never stopped.
+        progress: show a progress bar.
+        lengths: tokens of every training example; of its `input_ids` by default.
+        held_out_lengths: the same of the validation examples.
+        evaluate: further validation figures of the model, which it sees in evaluation mode.
+        metric: the figure that chooses the weights, "loss" or a key of what `evaluate` gives.
+        higher_is_better: of that figure.
+
+    Raises:
+        ValueError: no training examples, or no validation examples for the loss that chooses.
+        OSError: the checkpoints cannot be written or read.
+    """
+    if not features or (metric == "loss" and not held_out):
+        raise ValueError(
+            f"{len(features)} training and {len(held_out)} validation examples: expected some of both"
+        )
+    lengths = _token_counts(features) if lengths is None else lengths
+    budget = TokenBatchSampler(lengths, recipe.tokens_per_batch)
+    processes = int(os.environ.get("WORLD_SIZE", "1"))
+    steps = max(1, len(budget) // processes) * recipe.epochs
+    steps = min(steps, recipe.max_steps) if recipe.max_steps else steps
+    every = max(1, math.ceil(steps / recipe.evaluations))
+    cuda = torch.cuda.is_available()
+    arguments = TrainingArguments(
+        output_dir=str(checkpoints),
+        max_steps=steps,
+        learning_rate=recipe.learning_rate,
+        lr_scheduler_type="constant_with_warmup" if recipe.constant else "linear",
+        warmup_steps=min(recipe.warmup_steps, steps // 2),
+        max_grad_norm=recipe.clip,
+        bf16=recipe.bf16 and computes_bf16(),
+        use_cpu=not cuda,
+        eval_strategy="steps",
+        eval_steps=every,
+        logging_steps=max(1, every // 5),
+        save_steps=every,
+        save_total_limit=2,
+        load_best_model_at_end=True,
+        metric_for_best_model=f"eval_{metric}",
+        greater_is_better=higher_is_better,
+        prediction_loss_only=True,
+        report_to="none",
+        seed=seed,
+        disable_tqdm=True,
+        log_level="error",
+        dataloader_pin_memory=cuda,
+        remove_unused_columns=False,
+        ddp_find_unused_parameters=False,
+        accelerator_config={"even_batches": False, "use_seedable_sampler": False},
+    )
+    trainer = _Trainer(
+        model=model,
+        args=arguments,
+        train_dataset=features,
+        eval_dataset=held_out,
+        data_collator=collator,
+        optimizers=(MuonWithAdam(model, recipe), None),
+        tokens_per_batch=recipe.tokens_per_batch,
+        lengths=lengths,
+        held_out_lengths=_token_counts(held_out) if held_out_lengths is None else held_out_lengths,
+        held_out_collator=held_out_collator,
+        figures=evaluate,
+        average=WeightAverage(model, recipe.average) if recipe.average else None,
+    )
+    trainer.remove_callback(PrinterCallback)
+    shown = _Progress(metric)
+    if progress:
+        trainer.add_callback(shown)
+    if recipe.patience:
+        trainer.add_callback(EarlyStoppingCallback(recipe.patience))
+    last = _last_checkpoint(checkpoints) if resume else None
+    if resume and last is None:
+        logger.warning("%s: nothing to resume, training starts at the first step", checkpoints)
+    started = time.perf_counter()
+    try:
+        trainer.train(resume_from_checkpoint=last)
+    except (OSError, SafetensorError, RuntimeError) as error:
+        if isinstance(error, RuntimeError) and "inline_container" not in str(error):  # not of torch.save
+            raise
+        raise OSError(f"{checkpoints}: {error}") from None
+    finally:
+        shown.bar.stop()  # an interrupted run too gives the terminal back
+    kept = [entry for entry in trainer.state.log_history if entry["step"] == trainer.state.best_global_step]
+    figures: dict[str, float] = {name: value for entry in kept for name, value in entry.items()}
+    return Fit(
+        seed=seed,
+        steps=trainer.state.global_step,
+        loss=figures.get("eval_loss", math.nan),
+        wall_seconds=time.perf_counter() - started,
+        parameters=sum(parameter.numel() for parameter in model.parameters()),
+        history=trainer.state.log_history,
+        metric=metric,
+        best=figures.get(f"eval_{metric}", math.nan),
+    )
+
+
+def computes_bf16() -> bool:
+    """Whether this device multiplies in bfloat16 rather than imitating it."""
+    if torch.cuda.is_available():
+        return torch.cuda.is_bf16_supported(including_emulation=False)
+    capabilities = torch.cpu.get_capabilities()
+    return bool(capabilities.get("avx512_bf16") or capabilities.get("amx_bf16"))
+
+
+def _token_counts(features: Features) -> list[int]:
+    return [len(feature["input_ids"]) for feature in features]
+
+
+def _last_checkpoint(folder: Path) -> str | None:
+    """The newest state that was written to its end: its trainer_state.json comes last."""
+    whole = (path.parent for path in folder.glob("checkpoint-*/trainer_state.json"))
+    return max(map(str, whole), key=lambda name: int(name.rpartition("-")[2]), default=None)

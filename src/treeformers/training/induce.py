@@ -1,0 +1,171 @@
+"""Training on raw text: a Tree Transformer as a masked language model."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import random
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from transformers import PreTrainedTokenizerBase, set_seed
+
+from treeformers.data import corpora, grammar, text
+from treeformers.models.treebert import TreeBertConfig, TreeBertForMaskedLM
+from treeformers.recipes import Data, InduceRecipe
+from treeformers.training.fit import Fit, fit
+from treeformers.training.folder import Run
+from treeformers.trees.punctuation import is_word
+from treeformers.trees.tree import Tree
+
+GRAMMAR_TEXT_SEED, GRAMMAR_GOLD_SEED = 1, 2
+
+
+def train_inducer(
+    recipe: InduceRecipe,
+    out: str | Path,
+    seed: int | None = None,
+    resume: bool = False,
+    progress: bool = True,
+) -> Fit:
+    """Train a Tree Transformer as a masked language model (Wang et al. 2019) and save it.
+
+    The folder gets `config.json`, `model.safetensors`, the tokenizer, `recipe.json` and
+    `history.json`; while training goes on it holds `checkpoints` to resume from.
+
+    Args:
+        recipe: what to train on and how.
+        out: folder of the model.
+        seed: the first of `recipe.train.seeds` by default.
+        resume: go on with an unfinished run there.
+        progress: show a progress bar.
+
+    Raises:
+        ValueError: a folder that holds the run of another recipe, or a text with too few sentences.
+        OSError: text that cannot be read or a folder that cannot be written.
+    """
+    seed = recipe.train.seeds[0] if seed is None else seed
+    run = Run(Path(out), recipe, seed, resume)
+    lines = read_text(recipe.data)
+    held_out = random.Random(0).sample(range(len(lines)), min(recipe.data.held_out, len(lines) // 10))
+    if not held_out:
+        raise ValueError(f"{recipe.data.text}: {len(lines)} sentences, expected at least 10 to train on")
+    tokenizer = text.train_tokenizer(
+        lines,
+        kind=recipe.data.tokenizer,
+        vocab_size=recipe.data.vocab_size,
+        min_frequency=recipe.data.min_frequency,
+        end_token=recipe.data.end_token,
+        lowercase=not recipe.data.normalize,  # which leaves N apart from n
+    )
+    features = list(text.encode(tokenizer, lines, recipe.data.max_length))
+    kept_back = set(held_out)
+    model = build_model(recipe, tokenizer, seed)
+    with_word_ids = model.config.link_level == "word"
+    run.begin()
+    result = fit(
+        model,
+        [feature for number, feature in enumerate(features) if number not in kept_back],
+        [features[number] for number in sorted(held_out)],
+        text.MaskedWordCollator(tokenizer, recipe.data.mask_probability, with_word_ids),
+        text.MaskedWordCollator(tokenizer, recipe.data.mask_probability, with_word_ids, seed=0),
+        recipe.train,
+        seed,
+        run.checkpoints,
+        resume,
+        progress,
+    )
+    run.finish(model, tokenizer, result)
+    return result
+
+
+def build_model(recipe: InduceRecipe, tokenizer: PreTrainedTokenizerBase, seed: int) -> TreeBertForMaskedLM:
+    """A fresh model of the recipe's sizes.
+
+    Raises:
+        ValueError: a key that `TreeBertConfig` does not have, or a value it does not take.
+    """
+    names = [field.name for field in dataclasses.fields(TreeBertConfig)]
+    names = [name for name in names if name not in ("vocab_size", "pad_token_id")]  # of the tokenizer
+    for key in recipe.model:
+        if key not in names:
+            near = difflib.get_close_matches(key, names, n=1, cutoff=0.0)[0]
+            raise ValueError(f"unknown key 'model.{key}', the nearest is 'model.{near}'")
+    set_seed(seed)
+    sizes = {"vocab_size": len(tokenizer), "pad_token_id": tokenizer.pad_token_id, **recipe.model}
+    try:
+        return TreeBertForMaskedLM(TreeBertConfig(**sizes))
+    except Exception as error:  # huggingface_hub raises its own kinds
+        raise ValueError(f"model: {' '.join(str(error).split())}") from None
+
+
+def read_text(data: Data) -> list[str]:
+    """The sentences to train on, one string each, words apart by spaces.
+
+    Raises:
+        ValueError: an unknown part of the corpus, or no sentences.
+    """
+    if data.text == "grammar":
+        lines = [" ".join(sample.words) for sample in _sample(data.sentences or 10000, GRAMMAR_TEXT_SEED)]
+    else:
+        lines = []
+        for example in _parts(data.text, data.splits, data.root):
+            if isinstance(example, str):
+                words: Sequence[str] = example.split()
+            elif data.normalize and isinstance(example, Tree):
+                words = () if (spoken := _spoken(example)) is None else spoken.words
+            else:
+                words = example.words
+            if data.normalize:
+                words = [text.normalize_word(word) for word in words]
+            if words:
+                lines.append(" ".join(words))
+        lines = lines[: data.sentences or None]
+    if not lines:
+        raise ValueError(f"{data.text}: no sentences in {', '.join(data.splits)}")
+    return lines
+
+
+def read_gold(data: Data) -> list[Tree]:
+    """The trees to score against, without punctuation.
+
+    Currency signs stay, as raw text has them; scores leave them out.
+
+    Raises:
+        ValueError: no gold named, an unknown part of it, or no trees.
+    """
+    if not data.gold:
+        raise ValueError("the recipe names no trees to score against: expected data.gold")
+    if data.gold == "grammar":
+        trees: Iterable[Tree] = (
+            sample.tree for sample in _sample(data.gold_sentences or 500, GRAMMAR_GOLD_SEED)
+        )
+    else:
+        trees = list(_parts(data.gold, data.gold_splits, data.root))
+        if not isinstance(next(iter(trees), None), Tree):
+            raise ValueError(f"{data.gold}: no constituency trees in {', '.join(data.gold_splits)}")
+    spoken = (_spoken(tree) for tree in trees)
+    gold = [tree for tree in spoken if tree is not None][: data.gold_sentences or None]
+    if not gold:
+        raise ValueError(f"{data.gold}: no trees in {', '.join(data.gold_splits)}")
+    return gold
+
+
+def _spoken(tree: Tree) -> Tree | None:
+    """The tree over what is read aloud: words and the signs $ and #."""
+    return tree.filter_leaves(lambda leaf: is_word(leaf) or leaf.label in ("$", "#"))
+
+
+def _sample(count: int, seed: int) -> Iterator[grammar.Sample]:
+    return grammar.default_grammar().sample(count, seed=seed, max_length=40)
+
+
+def _parts(name: str, splits: Sequence[str], root: str) -> Iterator[Any]:
+    parts = corpora.load(name, root=root or None)
+    if set(parts) == {"train"}:  # a single file
+        splits = ("train",)
+    for split in splits:
+        if split not in parts:
+            raise ValueError(f"{name} has no part {split!r}: expected {', '.join(parts)}")
+        yield from parts[split]

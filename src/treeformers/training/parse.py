@@ -1,0 +1,236 @@
+"""Training on a treebank: the parser of Ma et al. (2017)."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import logging
+import math
+import random
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
+from transformers import AutoConfig, AutoModel, set_seed
+
+from treeformers.data import corpora, grammar
+from treeformers.data.sentences import END, PieceReader, SentenceReader
+from treeformers.metrics import parseval
+from treeformers.models.parser import IGNORED, ParserConfig, TreeParser
+from treeformers.models.words import find_pretrained
+from treeformers.parsing import Parser
+from treeformers.recipes import ParseRecipe, Treebanks
+from treeformers.training.batches import Features
+from treeformers.training.fit import Fit, fit
+from treeformers.training.folder import Run
+from treeformers.trees.actions import attended_positions_of, bottom_up, top_down
+from treeformers.trees.tree import Tree
+
+logger = logging.getLogger(__name__)
+
+GRAMMAR_SEEDS = {"train": 1, "validation": 3, "test": 2}
+GRAMMAR_SIZES = {"train": 2000, "validation": 200, "test": 500}
+HELD_OUT = 10
+"""Of a treebank in one file every so many-th tree is kept back for validation."""
+
+
+def train_parser(
+    recipe: ParseRecipe,
+    out: str | Path,
+    seed: int | None = None,
+    resume: bool = False,
+    progress: bool = True,
+) -> Fit:
+    """Train a parser and save it; the weights of the best greedy parseval F1 on validation are kept.
+
+    The folder gets `config.json`, `model.safetensors`, the vocabulary or tokenizer, `recipe.json` and
+    `history.json`; while training goes on it holds `checkpoints` to resume from.
+
+    Args:
+        recipe: what to train on and how.
+        out: folder of the model.
+        seed: the first of `recipe.train.seeds` by default.
+        resume: go on with an unfinished run there.
+        progress: show a progress bar.
+
+    Raises:
+        ValueError: a folder that holds the run of another recipe, or a treebank without trees.
+        OSError: a treebank that cannot be read or a folder that cannot be written.
+    """
+    seed = recipe.train.seeds[0] if seed is None else seed
+    run = Run(Path(out), recipe, seed, resume)
+    trees = [tree for name in recipe.data.train for tree in read_treebank(name, "train", recipe.data)]
+    validation = {
+        name: read_treebank(name, "validation", recipe.data)
+        for name in recipe.data.validation or recipe.data.train
+    }
+    kept = [tree for tree in trees if not recipe.data.max_length or len(tree) <= recipe.data.max_length]
+    if len(kept) < len(trees):
+        longer = len(trees) - len(kept)
+        logger.warning("%d sentences of more than %d words are left out", longer, recipe.data.max_length)
+    model, reader = build_parser(recipe, kept, seed)
+    features = [_feature(tree, model.config) for tree in kept]
+    collator = _Collator(reader, model.config)
+    run.begin()
+    result = fit(
+        model,
+        features,
+        [],
+        collator,
+        collator,
+        recipe.train,
+        seed,
+        run.checkpoints,
+        resume,
+        progress,
+        lengths=[len(tree) for tree in kept],
+        evaluate=_scorer(reader, validation),
+        metric="f1",
+        higher_is_better=True,
+    )
+    run.finish(model, reader, result)
+    return result
+
+
+def build_parser(
+    recipe: ParseRecipe, trees: Sequence[Tree], seed: int
+) -> tuple[TreeParser, SentenceReader | PieceReader]:
+    """A fresh model of the recipe's sizes, with the vocabularies of a treebank.
+
+    Raises:
+        ValueError: no trees, a key that `ParserConfig` does not have, or a value it does not take.
+        FileNotFoundError: no such pretrained encoder.
+    """
+    if not trees:
+        raise ValueError(f"{', '.join(recipe.data.train)}: no trees to train on")
+    given = dict(recipe.model)
+    derived = ("actions", "tags", "vocab_size", "char_vocab_size", "tag_vocab_size")
+    names = [field.name for field in dataclasses.fields(ParserConfig) if field.name not in derived]
+    for key in given:
+        if key not in names:
+            near = difflib.get_close_matches(key, names, n=1, cutoff=0.0)[0]
+            raise ValueError(f"unknown key 'model.{key}', the nearest is 'model.{near}'")
+    encoder = given.pop("pretrained", None)
+    reader: SentenceReader | PieceReader
+    if given.get("encoder") == "pretrained":
+        if not isinstance(encoder, str):
+            raise ValueError(f"model.pretrained is {encoder!r}, expected a folder or the name of a package")
+        folder = find_pretrained(encoder)
+        reader = PieceReader.load(folder)
+        given["pretrained"] = AutoConfig.from_pretrained(folder).to_dict()
+    else:
+        reader = SentenceReader.from_trees(
+            trees, recipe.data.min_frequency, bool(given.get("char_size")), bool(given.get("tag_size"))
+        )
+        given |= {
+            "vocab_size": len(reader.words),
+            "char_vocab_size": len(reader.chars),
+            "tag_vocab_size": len(reader.tags),
+        }
+    if given.get("tag_weight"):
+        given["tags"] = sorted({tag for tree in trees for tag in tree.tags})
+    given["actions"] = _inventory(trees, given.get("linearization", "bottom-up"))
+    set_seed(seed)
+    try:
+        model = TreeParser(ParserConfig(**given))
+    except Exception as error:  # huggingface_hub raises its own kinds
+        raise ValueError(f"model: {' '.join(str(error).split())}") from None
+    if given.get("encoder") == "pretrained":
+        model.encoder.body = AutoModel.from_pretrained(folder, use_safetensors=True)
+    return model, reader
+
+
+def read_treebank(name: str, split: str, data: Treebanks) -> list[Tree]:
+    """A part of a treebank.
+
+    Of one that has but one part, such as a file, every tenth tree validates and does not train, and all of
+    them are its test part. "grammar" is sampled from the embedded grammar.
+
+    Raises:
+        ValueError: an unknown part, or one without constituency trees.
+    """
+    limit = data.sentences if split == "train" else data.scored_sentences
+    if name == "grammar":
+        sampled = grammar.default_grammar().sample(
+            limit or GRAMMAR_SIZES[split], seed=GRAMMAR_SEEDS[split], max_length=40
+        )
+        return [sample.tree for sample in sampled]
+    parts = corpora.load(name, root=data.root or None)
+    if len(parts) == 1:
+        (trees,) = parts.values()
+        if split != "test":
+            trees = [tree for n, tree in enumerate(trees) if (n % HELD_OUT == 0) == (split == "validation")]
+    elif split in parts:
+        trees = parts[split]
+    else:
+        raise ValueError(f"{name} has no part {split!r}: expected {', '.join(parts)}")
+    if not trees or not isinstance(trees[0], Tree):
+        raise ValueError(f"{name}: no constituency trees in its {split} part")
+    return trees[: limit or None]
+
+
+def _inventory(trees: Sequence[Tree], linearization: str) -> list[str]:
+    """The actions of a treebank in the order that `ParserConfig` asks for."""
+    if linearization == "bottom-up":
+        seen = {action for tree in trees for action in bottom_up(tree)}
+        return ["sh", "comb", "nolabel", *sorted(seen - {"sh", "comb", "nolabel"})]
+    labels = sorted({span.label for tree in trees for span in tree.spans()})
+    return ["XX", END, *(f"({label}" for label in labels), *(f"){label}" for label in labels)]
+
+
+def _feature(tree: Tree, config: ParserConfig) -> dict[str, Any]:
+    ids = {action: number for number, action in enumerate(config.actions)}
+    tags = {tag: number for number, tag in enumerate(config.tags)}
+    feature: dict[str, Any] = {"words": tree.words, "tags": tree.tags}
+    if config.linearization == "bottom-up":
+        actions = bottom_up(tree)
+        heads: Literal["right"] | None = None if config.heads == "none" else "right"
+        positions = attended_positions_of(actions, len(tree), heads)
+        feature["positions"] = torch.tensor(positions[:1] + positions[1::2])
+    else:
+        actions = [*top_down(tree), END]
+    feature["actions"] = torch.tensor([ids[action] for action in actions])
+    if tags:
+        feature["tag_targets"] = torch.tensor([*(tags[tag] for tag in tree.tags), IGNORED])  # the end mark
+    return feature
+
+
+class _Collator:
+    """Examples to a batch, with rare words unknown by chance; draws come from torch's generator."""
+
+    def __init__(self, reader: SentenceReader | PieceReader, config: ParserConfig) -> None:
+        self.reader = reader
+        self.attended = config.attention == "deterministic"
+
+    def __call__(self, features: Features) -> dict[str, Tensor]:
+        chance = random.Random(int(torch.randint(2**62, ())))
+        batch = self.reader.batch(
+            [feature["words"] for feature in features], [feature["tags"] for feature in features], chance
+        )
+        for name in ("actions", "tag_targets"):
+            if name in features[0]:
+                rows = [feature[name] for feature in features]
+                batch[name] = pad_sequence(rows, batch_first=True, padding_value=IGNORED)
+        if self.attended:
+            batch["positions"] = pad_sequence([feature["positions"] for feature in features], True)
+        return batch
+
+
+def _scorer(
+    reader: SentenceReader | PieceReader, validation: Mapping[str, Sequence[Tree]]
+) -> Callable[[TreeParser], dict[str, float]]:
+    """Greedy parseval F1 on every treebank, and their mean as "f1"."""
+
+    def score(model: TreeParser) -> dict[str, float]:
+        parser = Parser([model], [reader], beam=1)
+        scores = {}
+        for name, gold in validation.items():
+            trees = parser.parse([tree.words for tree in gold], tags=[tree.tags for tree in gold])
+            f1 = parseval(gold, trees).f1
+            scores[f"f1_{name}"] = 0.0 if math.isnan(f1) else f1  # nan: not one bracket is right
+        return {**scores, "f1": sum(scores.values()) / len(scores)}
+
+    return score

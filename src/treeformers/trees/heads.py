@@ -1,0 +1,190 @@
+"""Head words of constituents: the rules of Collins (1999), and the right-most part (Ma et al. 2017)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
+
+from treeformers.trees.tree import Tree, strip_functions
+
+__all__ = ["COLLINS", "HeadAgreement", "agreement", "head_child", "head_words"]
+
+# By label: rules in order of priority. "left" and "right" look for one category after another, each time
+# from that side; "rightmost of" takes the last child that is in the set.
+COLLINS: dict[str, tuple[tuple[str, str], ...]] = {
+    "ADJP": (("left", "NNS QP NN $ ADVP JJ VBN VBG ADJP JJR NP JJS DT FW RBR RBS SBAR RB"),),
+    "ADVP": (("right", "RB RBR RBS FW ADVP TO CD JJR JJ IN NP JJS NN"),),
+    "CONJP": (("right", "CC RB IN"),),
+    "FRAG": (("right", ""),),
+    "INTJ": (("left", ""),),
+    "LST": (("right", "LS :"),),
+    "NAC": (("left", "NN NNS NNP NNPS NP NAC EX $ CD QP PRP VBG JJ JJS JJR ADJP FW"),),
+    "NP": (
+        ("rightmost of", "NN NNP NNPS NNS NX POS JJR"),
+        ("left", "NP"),
+        ("rightmost of", "$ ADJP PRN"),
+        ("right", "CD"),
+        ("rightmost of", "JJ JJS RB QP"),
+    ),
+    "NX": (("left", ""),),
+    "PP": (("right", "IN TO VBG VBN RP FW"),),
+    "PRN": (("left", ""),),
+    "PRT": (("right", "RP"),),
+    "QP": (("left", "$ IN NNS NN JJ RB DT CD NCD QP JJR JJS"),),
+    "RRC": (("right", "VP NP ADVP ADJP PP"),),
+    "S": (("left", "TO IN VP S SBAR ADJP UCP NP"),),
+    "SBAR": (("left", "WHNP WHPP WHADVP WHADJP IN DT S SQ SINV SBAR FRAG"),),
+    "SBARQ": (("left", "SQ S SINV SBARQ FRAG"),),
+    "SINV": (("left", "VBZ VBD VBP VB MD VP S SINV ADJP NP"),),
+    "SQ": (("left", "VBZ VBD VBP VB MD VP SQ"),),
+    "UCP": (("right", ""),),
+    "VP": (("left", "TO VBD VBN MD VBZ VB VBG VBP VP ADJP NN NNS NP"),),
+    "WHADJP": (("left", "CC WRB JJ ADJP"),),
+    "WHADVP": (("right", "CC WRB"),),
+    "WHNP": (("left", "WDT WP WP$ WHADJP WHPP WHNP"),),
+    "WHPP": (("right", "IN TO FW"),),
+    "X": (("right", ""),),
+}
+_UNLISTED = (("left", ""),)
+_CONJUNCTIONS = frozenset({"CC", "CONJP"})
+_PUNCTUATION = frozenset({"''", "``", ",", ".", ":", "-LRB-", "-RRB-"})
+
+
+def head_child(label: str, child_labels: Sequence[str]) -> int:
+    """The child that carries the head (Collins 1999, Appendix A).
+
+    Where no rule finds a child it is the first from the side of the last rule; labels without rules start
+    from the left. A head right after a conjunction, "X CC Y", gives way to the nearest child left of the
+    conjunction that is not punctuation. Function tags are ignored.
+
+    Args:
+        label: of the parent.
+        child_labels: labels of its children, tags for words.
+
+    Returns:
+        The index of the child.
+
+    Raises:
+        ValueError: no children.
+    """
+    if not child_labels:
+        raise ValueError(f"node {label!r} has no children, expected at least one")
+    return _head_child(label, tuple(child_labels))
+
+
+def head_words(tree: Tree, rules: Literal["collins", "right"] = "collins") -> list[int]:
+    """The position of the head word of every node that is not a leaf, in the order of `tree.spans()`.
+
+    Args:
+        tree: for "collins" with tags of the Penn Treebank.
+        rules: "collins", or "right": the head of the right-most child, which is the last word.
+
+    Raises:
+        ValueError: other rules.
+    """
+    find: Callable[[str, Sequence[str]], int]
+    if rules == "collins":
+        find = head_child
+    elif rules == "right":
+        find = _right_most
+    else:
+        raise ValueError(f"rules are {rules!r}, expected 'collins' or 'right'")
+    nodes = list(tree.nodes())
+    position = sum(1 for node in nodes if not node.children)
+    heads: list[int] = []
+    pending: list[int] = []  # heads of the nodes without a parent so far, the left-most last
+    for node in reversed(nodes):
+        if node.children:
+            below = [pending.pop() for _ in node.children]
+            heads.append(below[find(node.label, [child.label for child in node.children])])
+            pending.append(heads[-1])
+        else:
+            position -= 1
+            pending.append(position)
+    heads.reverse()
+    return heads
+
+
+@dataclass(frozen=True, slots=True)
+class HeadAgreement:
+    """How often the right-most part is the head by the rules of Collins, in percent.
+
+    Ma et al. (2017) report 77.78 for their heuristic. On the sample of the Penn Treebank such a figure only
+    comes out where words count as nodes that are heads of themselves (`nodes`: 76.7, or 77.7 with traces).
+    Where there is a choice it is 33.9 (`branching`), and 38.2 in the steps that the heuristic is for
+    (`combs`).
+
+    Attributes:
+        nodes: of all nodes, words and unary nodes among them, which cannot but agree.
+        branching: of the nodes with two children or more.
+        combs: of the combinations of the bottom-up oracle: the left part of a node with its next child, the
+            rules applied to the children so far.
+        words: of the nodes with two children or more, those whose head word is their last word, which is what
+            the heuristic comes to after several levels.
+    """
+
+    nodes: float
+    branching: float
+    combs: float
+    words: float
+
+
+def agreement(trees: Iterable[Tree]) -> HeadAgreement:
+    """Compare the right-most heuristic with the rules of Collins on trees with Penn Treebank tags.
+
+    Raises:
+        ValueError: no node has two children.
+    """
+    nodes = branching = agree = combs = combs_agree = words_agree = 0
+    for tree in trees:
+        internal = [node for node in tree.nodes() if node.children]
+        nodes += len(internal) + len(tree)
+        for node, head, (_, end, _) in zip(internal, head_words(tree), tree.spans(), strict=True):
+            if len(node.children) == 1:
+                continue
+            labels = tuple(child.label for child in node.children)
+            branching += 1
+            words_agree += head == end - 1
+            agree += _head_child(node.label, labels) == len(labels) - 1
+            combs += len(labels) - 1
+            combs_agree += sum(
+                _head_child(node.label, labels[:size]) == size - 1 for size in range(2, len(labels) + 1)
+            )
+    if not branching:
+        raise ValueError("no node has two children: there is nothing to compare")
+    return HeadAgreement(
+        nodes=100 * (nodes - branching + agree) / nodes,
+        branching=100 * agree / branching,
+        combs=100 * combs_agree / combs,
+        words=100 * words_agree / branching,
+    )
+
+
+def _right_most(label: str, child_labels: Sequence[str]) -> int:
+    return len(child_labels) - 1
+
+
+@lru_cache(maxsize=1 << 16)
+def _head_child(label: str, child_labels: tuple[str, ...]) -> int:
+    children = [strip_functions(child) for child in child_labels]
+    head = _by_rule(COLLINS.get(strip_functions(label), _UNLISTED), children)
+    if head >= 2 and children[head - 1] in _CONJUNCTIONS:
+        coordinated = (i for i in reversed(range(head - 1)) if children[i] not in _PUNCTUATION)
+        return next(coordinated, head)
+    return head
+
+
+def _by_rule(rules: Sequence[tuple[str, str]], children: list[str]) -> int:
+    for side, names in rules:
+        order = range(len(children)) if side == "left" else range(len(children))[::-1]
+        categories = names.split()
+        if side == "rightmost of":
+            found = (i for i in order if children[i] in categories)
+        else:
+            found = (i for category in categories for i in order if children[i] == category)
+        head = next(found, None)
+        if head is not None:
+            return head
+    return order[0]

@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from treeformers.training.batches import Masking, TokenBatchSampler
+
+LENGTHS = st.lists(st.integers(1, 30), min_size=1, max_size=60)
+
+
+class TestTokenBatchSampler:
+    @settings(deadline=None, max_examples=50)
+    @given(LENGTHS, st.integers(1, 100), st.one_of(st.none(), st.integers(0, 9)))
+    def test_every_example_is_in_one_batch_within_the_budget(
+        self, lengths: list[int], tokens: int, seed: int | None
+    ) -> None:
+        sampler = TokenBatchSampler(lengths, tokens, seed)
+        for epoch in range(3):
+            sampler.set_epoch(epoch)
+            batches = list(sampler)
+            assert len(batches) == len(sampler)
+            assert sorted(index for batch in batches for index in batch) == list(range(len(lengths)))
+            for batch in batches:
+                assert len(batch) == 1 or len(batch) * max(lengths[index] for index in batch) <= tokens
+
+    def test_order_changes_with_epoch_and_seed_alone(self) -> None:
+        lengths = [5] * 40
+
+        def order(seed: int | None, epoch: int) -> list[list[int]]:
+            sampler = TokenBatchSampler(lengths, 10, seed)
+            sampler.set_epoch(epoch)
+            return list(sampler)
+
+        assert order(1, 0) == order(1, 0)
+        assert order(1, 0) != order(1, 1)
+        assert order(1, 0) != order(2, 0)
+        assert order(None, 0) == order(None, 1) == [[i, i + 1] for i in range(0, 40, 2)]
+
+    def test_sentences_of_like_length_go_together(self) -> None:
+        lengths = [1, 9, 1, 9, 1, 9]
+        assert sorted(map(sorted, TokenBatchSampler(lengths, 27, 3))) == [[0, 2, 4], [1, 3, 5]]
+
+    def test_of_nothing_there_are_no_batches(self) -> None:
+        assert list(TokenBatchSampler([], 10)) == []
+        assert len(TokenBatchSampler([], 10, seed=1)) == 0
+
+
+class TestMasking:
+    def draws(self, features: list[dict[str, Any]], places: list[int], epoch: int = 0) -> torch.Tensor:
+        def collate(features: list[dict[str, Any]]) -> Mapping[str, torch.Tensor]:
+            return {"draws": torch.rand(len(features))}
+
+        sampler = TokenBatchSampler([1] * 10, 5, seed=3)
+        sampler.set_epoch(epoch)
+        batch = [(place, feature) for place, feature in zip(places, features, strict=True)]
+        return Masking(collate, sampler)(batch)["draws"]
+
+    def test_draws_depend_on_the_tokens_and_the_epoch(self) -> None:
+        features = [{"input_ids": [1, 2]}, {"input_ids": [3]}]
+        first = self.draws(features, [0, 1])
+        torch.rand(3)  # what else is drawn does not matter
+        assert torch.equal(first, self.draws(features, [0, 1]))
+        assert torch.equal(first, self.draws(features, [4, 5]))
+        assert not torch.equal(first, self.draws(features, [0, 1], epoch=1))
+        assert not torch.equal(first, self.draws([{"input_ids": [1, 2]}, {"input_ids": [4]}], [0, 1]))
+
+    def test_examples_without_tokens_are_told_apart_by_their_places(self) -> None:
+        features = [{"tree": object()}, {"tree": object()}]
+        assert torch.equal(self.draws(features, [0, 1]), self.draws(features[::-1], [0, 1]))
+        assert not torch.equal(self.draws(features, [0, 1]), self.draws(features, [0, 2]))
+
+    def test_the_draws_of_training_are_not_disturbed(self) -> None:
+        torch.manual_seed(0)
+        expected = torch.rand(2)
+        torch.manual_seed(0)
+        self.draws([{"input_ids": [1]}], [0])
+        assert torch.equal(torch.rand(2), expected)

@@ -1,0 +1,260 @@
+from __future__ import annotations
+
+import json
+import math
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+from transformers import PreTrainedConfig, PreTrainedModel, Trainer
+from transformers.trainer_utils import get_last_checkpoint
+
+from conftest import ROOT
+from treeformers.models.treebert import TreeBertForMaskedLM
+from treeformers.recipes import InduceRecipe, Train
+from treeformers.training import Fit, TokenBatchSampler, fit, read_text, train_inducer
+
+torch.set_num_threads(1)
+
+HEADLINE = ROOT / "experiments" / "wang2019" / "tree-l10-wsj-all.toml"
+
+
+def recipe(*overrides: str) -> InduceRecipe:
+    sizes = ("data.sentences=120", "train.evaluations=4", "model.hidden_dropout_prob=0.1")
+    return InduceRecipe.load(HEADLINE, "smoke", (*sizes, *overrides))
+
+
+def weights(folder: Path) -> dict[str, torch.Tensor]:
+    return TreeBertForMaskedLM.from_pretrained(folder).state_dict()
+
+
+class _KilledError(Exception):
+    pass
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        ["train.matrix_learning_rate=0.0"],
+        ["train.matrix_learning_rate=0.004", "train.weight_decay=0.1"],
+        ["train.average=0.9", "train.weight_decay=0.1"],
+    ],
+    ids=["adam", "muon", "average"],
+)
+def test_a_resumed_run_equals_one_never_stopped(
+    changes: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    once = recipe("train.epochs=3", "train.evaluations=5", "train.tokens_per_batch=120", *changes)
+    whole = train_inducer(once, tmp_path / "whole", seed=3, progress=False)
+
+    step = Trainer.training_step
+
+    def killed_in_the_second_half(self: Trainer, *args: object, **kwargs: object) -> torch.Tensor:
+        if self.state.global_step == whole.steps * 3 // 5 + 2:
+            raise _KilledError
+        return step(self, *args, **kwargs)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Trainer, "training_step", killed_in_the_second_half)
+        with pytest.raises(_KilledError):
+            train_inducer(once, tmp_path / "parts", seed=3, progress=False)
+    assert not (tmp_path / "parts" / "model.safetensors").exists()
+    last = Path(get_last_checkpoint(str(tmp_path / "parts" / "checkpoints")))
+    reached = json.loads((last / "trainer_state.json").read_text())
+    assert 0 < reached["global_step"] < whole.steps
+    assert reached["epoch"] % 1  # within an epoch
+    resumed = train_inducer(once, tmp_path / "parts", seed=3, resume=True, progress=False)
+
+    assert (resumed.steps, resumed.loss) == (whole.steps, whole.loss)
+    expected, found = weights(tmp_path / "whole"), weights(tmp_path / "parts")
+    assert all(torch.equal(expected[name], found[name]) for name in expected)
+    assert not (tmp_path / "parts" / "checkpoints").exists()
+
+
+def test_a_seed_gives_the_same_model_and_another_one_another(tmp_path: Path) -> None:
+    for name, seed in (("a", 1), ("b", 1), ("c", 2)):
+        train_inducer(recipe("train.max_steps=2"), tmp_path / name, seed, progress=False)
+    a, b, c = (weights(tmp_path / name) for name in "abc")
+    assert all(torch.equal(a[name], b[name]) for name in a)
+    assert not torch.equal(a["treebert.embeddings.weight"], c["treebert.embeddings.weight"])
+
+
+def test_training_stops_early(tmp_path: Path) -> None:
+    # A rate far too high: the loss rises from some evaluation on.
+    wild = recipe(
+        "train.epochs=20",
+        "train.evaluations=20",
+        "train.patience=2",
+        "train.learning_rate=0.5",
+        "train.clip=1e9",
+    )
+    fit = train_inducer(wild, tmp_path, seed=1, progress=False)
+    losses = [entry["eval_loss"] for entry in fit.history if "eval_loss" in entry]
+    assert len(losses) < 20
+    assert fit.loss == min(losses) == losses[-3]
+
+
+def test_the_budget_of_steps_ends_training(tmp_path: Path) -> None:
+    assert train_inducer(recipe("train.max_steps=3"), tmp_path, progress=False).steps == 3
+
+
+@pytest.mark.slow
+def test_two_processes_train_one_model(tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text(
+        "import sys\n"
+        "from treeformers.recipes import InduceRecipe\n"
+        "from treeformers.training import train_inducer\n"
+        "overrides = ['data.sentences=120', 'train.tokens_per_batch=200']\n"
+        f"recipe = InduceRecipe.load({str(HEADLINE)!r}, 'smoke', overrides)\n"
+        "fit = train_inducer(recipe, sys.argv[1], 1, progress=False)\n"
+        "print(f'steps {fit.steps} loss {fit.loss:.6f}')\n"
+    )
+    out = tmp_path / "model"
+    done = subprocess.run(
+        [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", script, out],
+        capture_output=True,
+        text=True,
+        timeout=400,
+        env=os.environ
+        | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT / "src"), "CUDA_VISIBLE_DEVICES": ""},
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    reports = done.stdout.split("\n")[:2]
+    assert reports[0] == reports[1]  # both processes hold the same model
+    alone = recipe("train.tokens_per_batch=200")
+    one = len(TokenBatchSampler([len(line.split()) + 2 for line in _kept(alone)], 200))
+    assert int(reports[0].split()[1]) == one // 2
+    assert (out / "model.safetensors").is_file() and not (out / "checkpoints").exists()
+    assert weights(out)
+
+
+def _kept(recipe: InduceRecipe) -> list[str]:
+    import random
+
+    lines = read_text(recipe.data)
+    back = set(random.Random(0).sample(range(len(lines)), min(recipe.data.held_out, len(lines) // 10)))
+    return [line for number, line in enumerate(lines) if number not in back]
+
+
+class Line(PreTrainedModel):
+    """Learns y = 3x; its examples have no tokens."""
+
+    config_class = PreTrainedConfig
+
+    def __init__(self, config: PreTrainedConfig) -> None:
+        super().__init__(config)
+        self.slope = nn.Linear(1, 1, bias=False)
+        self.post_init()
+
+    def forward(self, x: torch.Tensor, labels: torch.Tensor) -> dict[str, torch.Tensor]:
+        return {"loss": (self.slope(x) - labels).square().mean()}
+
+    @property
+    def value(self) -> float:
+        return self.slope.weight.item()
+
+
+def collate(features: list[dict[str, Any]]) -> Mapping[str, torch.Tensor]:
+    x = torch.tensor([[feature["x"]] for feature in features])
+    return {"x": x, "labels": 3 * x}
+
+
+EXAMPLES = [{"x": float(1 + number % 2)} for number in range(8)]
+
+
+class TestFiguresOfOurOwn:
+    def fit(self, folder: Path, held_out: int, average: float = 0.0, **settings: Any) -> tuple[Line, Fit]:
+        torch.manual_seed(0)
+        model = Line(PreTrainedConfig())
+        train = Train(
+            epochs=5,
+            tokens_per_batch=8,
+            learning_rate=0.1,
+            warmup_steps=0,
+            constant=True,
+            evaluations=10,
+            average=average,
+        )
+        result = fit(
+            model,
+            EXAMPLES,
+            EXAMPLES[:held_out],
+            collate,
+            collate,
+            train,
+            seed=1,
+            checkpoints=folder,
+            progress=False,
+            lengths=[2] * 8,
+            held_out_lengths=[2] * held_out,
+            **settings,
+        )
+        return model, result
+
+    @pytest.mark.parametrize("higher_is_better", [False, True])
+    def test_the_best_weights_are_chosen_by_them(self, higher_is_better: bool, tmp_path: Path) -> None:
+        seen = []
+
+        def evaluate(model: Line) -> dict[str, float]:
+            assert not model.training and not torch.is_grad_enabled()
+            seen.append(model.value)
+            return {"distance": abs(model.value - 0.5), "other": 7.0}
+
+        model, result = self.fit(
+            tmp_path, 4, evaluate=evaluate, metric="distance", higher_is_better=higher_is_better
+        )
+        best = (max if higher_is_better else min)(seen, key=lambda value: abs(value - 0.5))
+        assert model.value == pytest.approx(best)
+        assert len(set(seen)) == len(seen) == 10
+        assert (result.metric, result.best) == ("distance", pytest.approx(abs(best - 0.5)))
+        logged = [entry for entry in result.history if "eval_distance" in entry]
+        assert [entry["eval_distance"] for entry in logged] == [abs(value - 0.5) for value in seen]
+        assert all(entry["eval_other"] == 7.0 and "eval_loss" in entry for entry in logged)
+        (kept,) = [entry for entry in logged if entry["eval_distance"] == result.best]
+        assert result.loss == kept["eval_loss"]
+
+    def test_no_validation_examples_are_needed(self, tmp_path: Path) -> None:
+        model, result = self.fit(
+            tmp_path, 0, evaluate=lambda model: {"slope": model.value}, metric="slope", higher_is_better=True
+        )
+        assert math.isnan(result.loss)
+        assert result.best == pytest.approx(model.value) and result.best > 0
+        with pytest.raises(ValueError, match="8 training and 0 validation examples: expected some of both"):
+            self.fit(tmp_path, 0, evaluate=lambda model: {"slope": model.value})
+
+    def test_the_average_is_validated_and_kept(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """With the average by hand: of the weights after every step, as training leaves them."""
+        seen: list[float] = []
+        weights: list[float] = []
+        step = Trainer.training_step
+
+        def watched(self: Trainer, model: Line, *args: Any, **kwargs: Any) -> torch.Tensor:
+            weights.append(model.value)  # those of the step before
+            return step(self, model, *args, **kwargs)
+
+        def evaluate(model: Line) -> dict[str, float]:
+            seen.append(model.value)
+            return {"slope": model.value}
+
+        monkeypatch.setattr(Trainer, "training_step", watched)
+        figure = {"evaluate": evaluate, "metric": "slope", "higher_is_better": True}
+        plain, _ = self.fit(tmp_path / "plain", 0, **figure)
+        after = [*weights[1:], plain.value]  # the slope rises, so the last is the best
+        expected = [
+            sum(0.25 * 0.75 ** (t - i) * after[i] for i in range(t + 1)) / (1 - 0.75 ** (t + 1))
+            for t in range(len(after))
+        ]
+        before = weights.copy()
+        weights.clear()
+        seen.clear()
+        model, result = self.fit(tmp_path / "mean", 0, average=0.75, **figure)
+        assert weights == before  # training itself is as without
+        assert seen == pytest.approx(expected, abs=1e-5)
+        assert model.value == result.best == pytest.approx(max(expected), abs=1e-5)

@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+from transformers import AutoTokenizer
+
+from conftest import ROOT
+from treeformers.models.treebert import TreeBertForMaskedLM
+from treeformers.recipes import InduceRecipe
+from treeformers.training.folder import Run, save_model
+
+torch.set_num_threads(1)
+
+HEADLINE = ROOT / "experiments" / "wang2019" / "tree-l10-wsj-all.toml"
+
+
+def recipe(*overrides: str) -> InduceRecipe:
+    return InduceRecipe.load(HEADLINE, "smoke", overrides)
+
+
+class TestRun:
+    def store(self, folder: Path, seed: int = 1, **change: object) -> None:
+        stored = recipe().to_dict()
+        stored["train"] |= change
+        for name in ("weight_decay", "average"):
+            if name not in change:
+                del stored["train"][name]  # as written before there were such keys
+        (folder / "run.json").write_text(json.dumps({"recipe": stored, "seed": seed}))
+
+    def test_its_own_is_resumed(self, tmp_path: Path) -> None:
+        self.store(tmp_path)
+        (tmp_path / "checkpoints").mkdir()
+        run = Run(tmp_path, recipe(), seed=1, resume=True)
+        assert run.checkpoints.is_dir()
+        Run(tmp_path, recipe(), seed=1, resume=False)
+        assert not run.checkpoints.exists()
+        run.begin()
+        assert json.loads((tmp_path / "run.json").read_text())["recipe"]["train"]["average"] == 0
+
+    @pytest.mark.parametrize(
+        "other", [{"seed": 2}, {"clip": 9.0}, {"average": 0.9}, {"of_another_version": 1}], ids=str
+    )
+    def test_another_recipe_is_not_resumed(self, other: dict[str, object], tmp_path: Path) -> None:
+        self.store(tmp_path, **other)  # type: ignore[arg-type]
+        with pytest.raises(ValueError, match=r"run\.json: another recipe or seed was trained here"):
+            Run(tmp_path, recipe(), seed=1, resume=True)
+
+
+class TestSaving:
+    @pytest.fixture
+    def parts(self, inducer_folder: Path) -> tuple[TreeBertForMaskedLM, object]:
+        return TreeBertForMaskedLM.from_pretrained(inducer_folder), AutoTokenizer.from_pretrained(
+            inducer_folder
+        )
+
+    def test_a_failed_save_leaves_what_was_there(
+        self, parts: tuple[TreeBertForMaskedLM, object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        model, tokenizer = parts
+        save_model(model, tokenizer, tmp_path, {"recipe.json": {"a": 1}})  # type: ignore[arg-type]
+        before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+
+        def full(*_: object, **__: object) -> None:
+            raise OSError(28, "No space left on device")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(type(tokenizer), "save_pretrained", full)
+            with pytest.raises(OSError, match="No space left"):
+                save_model(model, tokenizer, tmp_path, {"recipe.json": {"a": 2}})  # type: ignore[arg-type]
+        assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before

@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+from transformers import AutoTokenizer
+
+from conftest import ROOT
+from treeformers.models.treebert import TreeBertForMaskedLM
+from treeformers.recipes import Data, InduceRecipe, Recipe
+from treeformers.training.induce import build_model, read_gold, read_text, train_inducer
+
+torch.set_num_threads(1)
+
+HEADLINE = ROOT / "experiments" / "wang2019" / "tree-l10-wsj-all.toml"
+
+
+def recipe(*overrides: str) -> InduceRecipe:
+    sizes = ("data.sentences=120", "train.evaluations=4", "model.hidden_dropout_prob=0.1")
+    return InduceRecipe.load(HEADLINE, "smoke", (*sizes, *overrides))
+
+
+def test_training_learns(tmp_path: Path) -> None:
+    fit = train_inducer(
+        recipe("train.epochs=6", "train.constant=false", "train.learning_rate=0.01"), tmp_path, progress=False
+    )
+    losses = [entry["eval_loss"] for entry in fit.history if "eval_loss" in entry]
+    assert losses[-1] < losses[0] - 0.3
+    assert fit.loss == min(losses)
+    assert (fit.seed, fit.parameters) == (
+        1,
+        sum(p.numel() for p in TreeBertForMaskedLM.from_pretrained(tmp_path).parameters()),
+    )
+    stored = Recipe.from_dict(json.loads((tmp_path / "recipe.json").read_text()))
+    assert stored.train.learning_rate == 0.01
+    assert AutoTokenizer.from_pretrained(tmp_path).mask_token == "[MASK]"
+
+
+class TestText:
+    def test_words_of_a_treebank_are_read_without_punctuation_and_normalised(self, tmp_path: Path) -> None:
+        path = tmp_path / "trees.mrg"
+        path.write_text(
+            "(S (NP (DT The) (CD 25)) (VP (VBD sat)) (. .))\n( (S (NP (NNP Ann)) (VP (VBD ran))) )\n"
+        )
+        assert read_text(Data(text=str(path), normalize=True)) == ["the N sat", "ann ran"]
+        assert read_text(Data(text=str(path)))[0] == "The 25 sat ."
+        assert [tree.words for tree in read_gold(Data(gold=str(path)))] == [
+            ("The", "25", "sat"),
+            ("Ann", "ran"),
+        ]
+
+    def test_parts_and_limits(self, tmp_path: Path) -> None:
+        for part in ("train", "validation", "test"):
+            (tmp_path / f"{part}.txt").write_text(f"{part} one\n\n{part} two\n")
+        assert read_text(Data(text=str(tmp_path), splits=("test", "train"))) == [
+            "test one", "test two", "train one", "train two",
+        ]  # fmt: skip
+        assert read_text(Data(text=str(tmp_path), sentences=3)) == [
+            "train one",
+            "train two",
+            "validation one",
+        ]
+        with pytest.raises(ValueError, match="no part 'dev': expected train, validation, test"):
+            read_text(Data(text=str(tmp_path), splits=("dev",)))
+
+    def test_the_grammar_gives_other_sentences_to_train_and_to_score(self) -> None:
+        text = read_text(Data(text="grammar", sentences=50))
+        gold = read_gold(Data(gold="grammar", gold_sentences=50))
+        assert len(text) == len(gold) == 50
+        assert text != [" ".join(tree.words) for tree in gold]
+        assert text == read_text(Data(text="grammar", sentences=50))
+
+    def test_sections_of_a_treebank_of_the_layout_of_the_penn_treebank(self, tmp_path: Path) -> None:
+        for section in range(25):
+            folder = tmp_path / f"{section:02}"
+            folder.mkdir()
+            (folder / f"wsj_{section:02}01.mrg").write_text(
+                f"( (S (NP (NN s{section})) (VP (VBZ is)) (. .)) )\n"
+            )
+        all_of_it = InduceRecipe.load(
+            HEADLINE.with_name("ptb-l10-wsj-all.toml"), overrides=[f"data.root={tmp_path}"]
+        )
+        train = InduceRecipe.load(
+            HEADLINE.with_name("ptb-l10-wsj-train.toml"), overrides=[f"data.root={tmp_path}"]
+        )
+        assert read_text(all_of_it.data) == [f"s{section} is" for section in range(25)]
+        assert read_text(train.data) == [f"s{section} is" for section in range(2, 22)]
+        assert [tree.words for tree in read_gold(train.data)] == [("s23", "is")]
+
+    def test_errors(self, tmp_path: Path) -> None:
+        with pytest.raises(ValueError, match=r"expected data\.gold"):
+            read_gold(Data())
+        with pytest.raises(ValueError, match="4 sentences, expected at least 10 to train on"):
+            (tmp_path / "few.txt").write_text("a b\n" * 4)
+            train_inducer(recipe(f"data.text={tmp_path / 'few.txt'}"), tmp_path / "out", progress=False)
+        assert not (tmp_path / "out").exists()
+
+
+def test_a_wrong_key_of_the_model_names_the_nearest(inducer_folder: Path) -> None:
+    tokenizer = AutoTokenizer.from_pretrained(inducer_folder)
+    with pytest.raises(
+        ValueError, match=r"unknown key 'model\.hidden_sise', the nearest is 'model\.hidden_size'"
+    ):
+        build_model(InduceRecipe(model={"hidden_sise": 8}), tokenizer, 1)
+    with pytest.raises(ValueError, match=r"^model: .*prior") as error:
+        build_model(InduceRecipe(model={"prior": "inside"}), tokenizer, 1)
+    assert "\n" not in str(error.value)

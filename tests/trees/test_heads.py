@@ -1,0 +1,172 @@
+"""Head rules on trees made by hand, and the figures that the sample of the Penn Treebank gives."""
+
+import math
+import os
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tree_strategies import any_text, right_branching, trees
+from treeformers.data.corpora import load
+from treeformers.trees.heads import COLLINS, HeadAgreement, agreement, head_child, head_words
+from treeformers.trees.tree import Tree
+
+needs_corpora = pytest.mark.skipif(
+    "TREEFORMERS_DATA" not in os.environ, reason="TREEFORMERS_DATA does not name the folder of the corpora"
+)
+quick = settings(deadline=None, max_examples=80)
+labels = st.sampled_from([*COLLINS, "NN", "CC", "CONJP", "NP-SBJ", ",", "ZZ"])
+penn_trees = trees(words=any_text, tags=labels, labels=labels)
+
+
+@pytest.mark.parametrize(
+    ("label", "children", "head"),
+    [
+        # one category after another, from the left
+        ("S", "NP VP .", 1),
+        ("S", "NP ADJP NP", 1),
+        ("S", "S , NP VP", 3),
+        ("VP", "MD VP", 0),
+        ("VP", "RB VBD NP", 1),
+        ("VP", "VBZ TO", 1),
+        ("ADJP", "RB JJ NN", 2),
+        ("QP", "RB CD NN", 2),
+        ("SBAR", "IN S", 0),
+        ("WHNP", "WP NN", 0),
+        # one category after another, from the right
+        ("PP", "IN NP IN", 2),
+        ("PP", "VBG IN NP", 1),
+        ("ADVP", "RB JJ RB", 2),
+        ("RRC", "NP VP NP", 1),
+        # noun phrases: the last noun, else the first NP, and so on
+        ("NP", "DT NN NNS", 2),
+        ("NP", "DT NN POS", 2),
+        ("NP", "NNP POS PP", 1),
+        ("NP", "NN NP", 0),
+        ("NP", "NP PP NP", 0),
+        ("NP", "DT PRN ADJP", 2),
+        ("NP", "DT CD CD JJ", 2),
+        ("NP", "RB JJ DT", 1),
+        # nothing found: the first child from the side of the last rule
+        ("NP", "DT PRP", 1),
+        ("VP", "PP ADVP", 0),
+        ("PP", "NP ADJP", 1),
+        ("FRAG", "NP PP .", 2),
+        ("PRN", ", S ,", 0),
+        ("NML", "NN NN", 0),
+        # X CC Y
+        ("NP", "NN CC NN", 0),
+        ("NP", "NN , NN , CC NN", 2),
+        ("NP", "NN NN CONJP NN", 1),
+        ("UCP", "NP CC ADJP", 0),
+        ("FRAG", "NP -LRB- CC NP", 0),
+        ("NP", "CC NN", 1),
+        ("NP", ", CC NN", 2),
+        ("NP", "NN CC DT NN", 3),
+        ("VP", "VBD CC VBD", 0),
+        # function tags and traces
+        ("NP-SBJ-1", "DT NN=2 -NONE-", 1),
+        ("S-TPC", "NP-SBJ VP", 1),
+        ("NP", "-NONE-", 0),
+    ],
+)
+def test_head_child(label, children, head):
+    assert head_child(label, children.split()) == head
+
+
+def test_the_nearest_in_a_set_is_not_the_first_in_a_list():
+    """NP takes the last of NNP and NN, ADVP the last RB even where a JJ follows."""
+    assert head_child("NP", ["NN", "NNP"]) == 1
+    assert head_child("ADVP", ["RB", "JJ"]) == 0
+
+
+def test_a_node_without_children():
+    with pytest.raises(ValueError, match="node 'NP' has no children"):
+        head_child("NP", [])
+
+
+def test_head_words_by_hand():
+    tree = Tree.from_brackets(
+        "(S (NP (NP (DT the) (NN keeper) (POS 's)) (NN dog)) (VP (VBZ barks) (CC and) (VBZ runs)) (. .))"
+    )
+    assert head_words(tree) == [4, 3, 2, 4]
+    assert head_words(tree, "right") == [7, 3, 2, 6]
+    chain = Tree.from_brackets("(S (VP (VB go)))")
+    assert head_words(chain) == head_words(chain, rules="right") == [0, 0]
+    assert head_words(Tree.from_brackets("(UH oh)")) == []
+
+
+def test_unknown_rules():
+    with pytest.raises(ValueError, match="rules are 'left', expected 'collins' or 'right'"):
+        head_words(Tree.from_brackets("(X (UH oh))"), rules="left")
+
+
+def head_by_recursion(tree: Tree, start: int) -> int:
+    """The head of the head child, as slow as it is plain."""
+    if tree.is_leaf:
+        return start
+    head = head_child(tree.label, [child.label for child in tree.children])
+    return head_by_recursion(tree.children[head], start + sum(map(len, tree.children[:head])))
+
+
+@quick
+@given(penn_trees)
+def test_head_words_in_the_order_of_the_spans(tree):
+    internal = [node for node in tree.nodes() if node.children]
+    pairs = list(zip(internal, tree.spans(), strict=True))
+    assert head_words(tree) == [head_by_recursion(node, span.start) for node, span in pairs]
+    assert head_words(tree, rules="right") == [span.end - 1 for _, span in pairs]
+
+
+@quick
+@given(labels, st.lists(labels, min_size=1, max_size=6))
+def test_the_head_is_a_child(label, children):
+    head = head_child(label, children)
+    assert 0 <= head < len(children)
+    assert head_child(f"{label}-SBJ", tuple(children)) == head
+
+
+def test_agreement_by_hand():
+    """NP: right-most; VP: not; S: not, and of its two combinations only the first."""
+    tree = Tree.from_brackets("(S (NP (DT the) (NN dog)) (VP (VBZ sees) (NP (PRP me))) (NP (NN today)))")
+    result = agreement([tree])
+    assert result == HeadAgreement(
+        nodes=pytest.approx(100 * 8 / 10),
+        branching=pytest.approx(100 / 3),
+        combs=50.0,
+        words=pytest.approx(100 / 3),
+    )
+
+
+def test_agreement_of_words_and_of_children_differ():
+    """The last child is the head of S, but its own head is its first word."""
+    result = agreement([Tree.from_brackets("(S (NP (PRP we)) (VP (VBD saw) (NP (PRP her))))")])
+    assert (result.branching, result.combs, result.words) == (50.0, 50.0, 0.0)
+
+
+@pytest.mark.parametrize("given_trees", [[], [Tree.from_brackets("(S (VP (VB go)))")]], ids=["none", "unary"])
+def test_nothing_to_compare(given_trees):
+    with pytest.raises(ValueError, match="no node has two children"):
+        agreement(given_trees)
+
+
+def test_three_thousand_words_deep():
+    tree = right_branching(3000)
+    began = time.process_time()
+    assert head_words(tree) == [2999] * 2999
+    assert agreement([tree]).branching == 100.0
+    assert time.process_time() - began < 1
+
+
+@needs_corpora
+@pytest.mark.parametrize(("clean", "nodes"), [(True, 76.66), (False, 77.73)], ids=["clean", "raw"])
+def test_agreement_on_the_sample(clean, nodes):
+    """About the 77.78 of Ma et al. (2017) where words count as nodes, half of it where there is a choice."""
+    result = agreement(tree for split in load("wsj-sample", clean=clean).values() for tree in split)
+    assert math.isclose(result.nodes, nodes, abs_tol=0.01)
+    if clean:
+        assert result.branching == pytest.approx(33.9, abs=0.1)
+        assert result.combs == pytest.approx(38.1, abs=0.1)
+        assert result.words == pytest.approx(28.2, abs=0.1)
