@@ -123,6 +123,7 @@ def test_public_names() -> None:
     assert treeformers.__all__ == [
         "DependencyTree",
         "Inducer",
+    "Parser",
         "Span",
         "Tree",
         "TreeBertConfig",

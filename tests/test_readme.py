@@ -12,15 +12,14 @@ from treeformers.data.grammar import default_grammar
 
 ROOT = Path(__file__).parent.parent
 BLOCK = re.compile(r"^```(console|python)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-TINY = (
-    "train.max_steps=4 train.evaluations=1 train.seeds=[1] "
-    "model.num_hidden_layers=2 model.hidden_size=16 model.num_attention_heads=2 model.intermediate_size=32"
-)
+TINY = "train.max_steps=4 train.evaluations=1 train.seeds=[1] model.hidden_size=16"
+TINY_INDUCER = "model.num_hidden_layers=2 model.num_attention_heads=2 model.intermediate_size=32"
 # The commands as they stand; only training is made small.
 SHELL = f"""
 treeformers() {{
     local tiny=()
     if [ "$1" = train ]; then tiny=({TINY}); fi
+    if [ "$1 $2" = "train examples/text.toml" ]; then tiny+=({TINY_INDUCER}); fi
     "{sys.executable}" -m treeformers.cli "$@" "${{tiny[@]}}"
 }}
 """

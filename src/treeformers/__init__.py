@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         TreeBertForSequenceClassification,
         TreeBertModel,
     )
+    from treeformers.parsing import Parser
     from treeformers.trees.tree import DependencyTree, Span, Tree
 
 __version__ = "0.1.0"
@@ -22,6 +23,7 @@ __version__ = "0.1.0"
 __all__ = [
     "DependencyTree",
     "Inducer",
+    "Parser",
     "Span",
     "Tree",
     "TreeBertConfig",
@@ -33,6 +35,7 @@ __all__ = [
 _HOME = {
     "DependencyTree": "treeformers.trees.tree",
     "Inducer": "treeformers.inducer",
+    "Parser": "treeformers.parsing",
     "Span": "treeformers.trees.tree",
     "Tree": "treeformers.trees.tree",
     "TreeBertConfig": "treeformers.models.treebert",

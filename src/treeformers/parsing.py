@@ -6,7 +6,7 @@ import json
 import logging
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, Self
+from typing import NamedTuple, Protocol, Self
 
 import torch
 from torch import Tensor, nn
@@ -88,7 +88,8 @@ class Parser:
         loaded = [_load(place) for place in places]
         for model, _, _ in loaded:
             nn.Module.to(model, target)
-        return cls([model for model, _, _ in loaded], [reader for _, reader, _ in loaded], loaded[0][2].beam.size)
+        models, readers, recipes = zip(*loaded, strict=True)
+        return cls(models, readers, recipes[0].beam.size)
 
     def parse(
         self,

@@ -253,11 +253,14 @@ class ParseRecipe(Recipe):
         data: what is read.
         model: fields of the parser's configuration.
         beam: how it searches.
+        ensemble: recipes of the same folder, by name, whose models of all seeds parse together; such a recipe
+            trains nothing itself.
     """
 
     task: Literal["parse"] = "parse"
     data: Treebanks = field(default_factory=Treebanks)
     beam: Beam = field(default_factory=Beam)
+    ensemble: tuple[str, ...] = ()
 
 
 _TASKS: dict[str, type[Recipe]] = {"induce": InduceRecipe, "parse": ParseRecipe}

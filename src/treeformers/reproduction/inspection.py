@@ -1,10 +1,11 @@
-"""What a trained parser looks at, and which words it takes for alike (Ma et al. 2017, Figures 1-3, Table 5)."""
+"""What a trained parser looks at (Ma et al. 2017, Figures 1 and 3), and which words it finds alike."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from treeformers.trees.actions import (
@@ -58,33 +59,36 @@ class Steps:
         return [step for step, (preferred, taken) in enumerate(pairs) if preferred != taken]
 
 
-def follow(parser: Parser, sentence: Tree | Sequence[str]) -> Steps:
+def follow(parser: Parser, sentence: Tree | str | Sequence[str]) -> Steps:
     """Watch the first model of a parser over one sentence.
 
     Args:
         parser: whose first model is watched.
-        sentence: a gold tree, whose actions the model is made to take (teacher forcing), or words, on which it
-            takes those that it finds best itself.
+        sentence: a gold tree, whose actions the model is made to take (teacher forcing); or a string or a
+            list of words, over which it takes the actions that it finds best itself.
 
     Raises:
         ValueError: no words, or a tree with an action that the model does not have.
     """
     import torch
+    import torch.nn.functional as F
 
+    from treeformers.data.penn import tokenize
     from treeformers.data.sentences import END
 
     model = parser.models[0]
+    tags: Sequence[Sequence[str]] | None = None
     if isinstance(sentence, Tree):
-        words, tags = sentence.words, sentence.tags
+        words, tags = sentence.words, [sentence.tags]
         actions = _number(model.config, sentence)
     else:
-        words, tags = tuple(sentence), None
+        words = tuple([word.text for word in tokenize(sentence)] if isinstance(sentence, str) else sentence)
         if not words:
             raise ValueError("the sentence has no words")
         actions = _search(parser, [words], None, parser.beam)[0]
     names = [model.config.actions[action] for action in actions]
     with torch.inference_mode():
-        output = _teach(parser, [words], None if tags is None else [tags], [actions])
+        output = _teach(parser, [words], tags, [actions])
     assert output.logits is not None
     legal = torch.tensor([_legal(model.config, names[:step], len(words)) for step in range(len(names))])
     best = output.logits[0].float().cpu().masked_fill(~legal, -torch.inf).argmax(-1)
@@ -92,8 +96,8 @@ def follow(parser: Parser, sentence: Tree | Sequence[str]) -> Steps:
         attention = output.attentions[0].double().cpu()
     else:
         positions = _positions(model.config, names, len(words))
-        attention = torch.zeros(len(names), len(words) + 1, dtype=torch.double)
-        attention.scatter_(1, positions, 1.0)
+        # One more place in front, for a position -1, which reads nothing.
+        attention = F.one_hot(positions + 1, len(words) + 2).amax(1)[:, 1:].double()
     preferred = tuple(model.config.actions[action] for action in best.tolist())
     return Steps((*words, END), tuple(names), preferred, attention.numpy())
 
@@ -139,7 +143,7 @@ def one_word_attention(parser: Parser, trees: Sequence[Tree], beam: int) -> dict
 def compare_words(parser: Parser, trees: Iterable[Tree]) -> dict[str, Any] | None:
     """Which words have embeddings close to each other, and whether they are of one part of speech.
 
-    Compared are the words seen at least five times in training; the tag of a word is its most frequent one.
+    This is Table 5. Compared are the words seen at least five times in training; the tag of a word is its most frequent one.
     The paper shows the neighbours of one word, "listed", and says that all are verbs; the shares here say the
     same of all words.
 
@@ -203,14 +207,14 @@ def _frequent_tags(trees: Iterable[Tree]) -> dict[str, str]:
 def _queries(reader: Any, frequent: Sequence[int], tag_of: Mapping[str, str]) -> list[int]:
     """The most frequent words of each kind, and the paper's own, if it was seen at all."""
     ranked = sorted(frequent, key=lambda number: (-reader.counts[number], reader.words[number]))
-    chosen = []
+    chosen: list[int] = []
     for kind in KINDS:
         of_kind = (
             number
             for number in ranked
             if tag_of[reader.words[number]] in kind and reader.words[number].isalpha()
         )
-        chosen += [number for number, _ in zip(of_kind, range(QUERIES), strict=False)]
+        chosen += islice(of_kind, QUERIES)
     if PAPERS_QUERY in reader.words:
         chosen.append(reader.words.index(PAPERS_QUERY))
     return list(dict.fromkeys(chosen))
@@ -287,7 +291,9 @@ def _number(config: ParserConfig, tree: Tree) -> list[int]:
     ids = {action: number for number, action in enumerate(config.actions)}
     for name in names:
         if name not in ids:
-            raise ValueError(f"the tree has the action {name!r}, which no tree had that the model learned from")
+            raise ValueError(
+                f"the tree has the action {name!r}, which no tree had in the training of the model"
+            )
     return [ids[name] for name in names]
 
 
@@ -296,7 +302,7 @@ def _legal(config: ParserConfig, taken: Sequence[str], n_words: int) -> list[boo
     if config.linearization == "bottom-up":
         kinds = legal_bottom_up(taken, n_words)
         return ["label" in kinds if name.startswith("label-") else name in kinds for name in config.actions]
-    kinds = legal_top_down(taken, n_words)
+    kinds = legal_top_down(taken, n_words, max_open=len(taken) + 1)
     legal = {"XX"} & kinds
     if ")" in kinds:
         legal.add(f"){open_labels(taken)[-1]}")

@@ -91,14 +91,19 @@ def run_recipe(
     Returns:
         What is written to the results file.
     """
+    overrides = tuple(overrides)
     recipe = Recipe.load(path, scale, overrides)
     _, collect = task_functions(recipe)
     _check_gold(recipe)
     models, fits = [], []
-    for seed in recipe.train.seeds:
-        folder = runs / f"{path.stem}-{scale}" / f"seed-{seed}"
-        fits.append(train_once(recipe, seed, folder, progress=progress))
-        models.append(folder)
+    for name in (isinstance(recipe, ParseRecipe) and recipe.ensemble) or (path.stem,):
+        trained = Recipe.load(path.with_name(f"{name}.toml"), scale, overrides)
+        if name != path.stem and isinstance(trained, ParseRecipe) and trained.ensemble:
+            raise ValueError(f"{path}: ensemble has {name!r}, which is an ensemble itself")
+        for seed in trained.train.seeds:
+            folder = runs / f"{name}-{scale}" / f"seed-{seed}"
+            fits.append(train_once(trained, seed, folder, progress=progress))
+            models.append(folder)
     return collect(recipe, models, fits)
 
 
@@ -223,6 +228,10 @@ def _check_gold(recipe: Recipe) -> None:
         from treeformers.training import read_gold
 
         read_gold(recipe.data)
+    if isinstance(recipe, ParseRecipe):
+        from treeformers.reproduction import parse
+
+        parse.read_gold(recipe.data)
 
 
 def _training(recipe: Recipe) -> dict[str, Any]:

@@ -1,0 +1,225 @@
+"""Results of parsers: labelled F1 of every seed and of all together, by treebank and by sentence length."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from statistics import fmean
+from typing import TYPE_CHECKING, Any
+
+from treeformers.metrics import ParsevalScore, SentenceScore, parseval
+from treeformers.recipes import ParseRecipe, Treebanks
+from treeformers.reproduction.inspection import compare_words, one_word_attention
+from treeformers.reproduction.run import origin, summarise
+from treeformers.trees.tree import Tree
+
+if TYPE_CHECKING:
+    from treeformers.parsing import Parser
+
+Parts = Mapping[str, Sequence[Tree]]
+"""The trees to score against: validation and test part of a treebank."""
+
+LENGTHS = {"1-10": (1, 10), "11-20": (11, 20), "21-30": (21, 30), "31-40": (31, 40), "41-": (41, 1 << 30)}
+"""Words of a sentence, punctuation counted."""
+RESAMPLES = 1000
+SEED = 1  # of the resampling
+
+
+def collect(recipe: ParseRecipe, models: Sequence[Path], fits: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Score trained parsers of one recipe: each alone, and all of them as one ensemble.
+
+    The models of a recipe that is made of others (`ParseRecipe.ensemble`) are scored by those: here only the
+    ensemble is.
+
+    Returns:
+        What is written to the results file. A seed has the figures of `score_parser`, and those of
+        `one_word_attention` and `compare_words` where it has them; "ensemble" those of `score_parser`.
+    """
+    from treeformers.parsing import Parser
+    from treeformers.training.parse import read_treebank
+
+    train = {name: read_treebank(name, "train", recipe.data) for name in recipe.data.train}
+    gold = read_gold(recipe.data)
+    seeds = []
+    for folder, fit in zip(models, fits, strict=True):
+        seeds.append(dict(fit))
+        if recipe.ensemble:
+            continue
+        parser = Parser.from_pretrained(folder)
+        seeds[-1] |= score_parser(parser, gold, recipe.beam.size)
+        validation = [tree for parts in gold.values() for tree in parts["validation"]]
+        seeds[-1] |= one_word_attention(parser, validation, recipe.beam.size) or {}
+        seeds[-1] |= compare_words(parser, [tree for trees in train.values() for tree in trees]) or {}
+    result: dict[str, Any] = {
+        **origin(recipe),
+        "data": _describe(train, gold, recipe.data.max_length),
+        "seeds": seeds,
+        "summary": summarise(seeds),
+    }
+    if len(models) > 1:
+        result["ensemble"] = {
+            "models": len(models),
+            **score_parser(Parser.from_pretrained(*models), gold, recipe.beam.size),
+        }
+    return result
+
+
+def read_gold(data: Treebanks) -> dict[str, Parts]:
+    """The validation and the test part of every treebank that is scored against.
+
+    Raises:
+        FileNotFoundError: a treebank that is not there.
+        ValueError: a treebank without one of these parts.
+    """
+    from treeformers.training.parse import read_treebank
+
+    return {
+        name: {part: read_treebank(name, part, data) for part in ("validation", "test")}
+        for name in data.test or data.train
+    }
+
+
+def score_parser(parser: Parser, gold: Mapping[str, Parts], beam: int) -> dict[str, Any]:
+    """All figures of one parser, in per cent; of several treebanks the means.
+
+    The words of the trees are parsed and the gold tags copied into the output, since evalb deletes
+    punctuation by its tags. A sentence without a parse keeps its gold brackets.
+
+    Args:
+        parser: one model or an ensemble.
+        gold: by treebank, the trees of the validation and of the test part.
+        beam: hypotheses kept.
+
+    Returns:
+        `f1_validation`, `f1_test`, `recall_test`, `precision_test`, `exact_test`; `f1_both` of both parts as
+        one; `f1_test_low` and `f1_test_high`, see `bootstrap_interval`; `greedy_f1_test`;
+        `sentences_per_second` over the test part; of a model that predicts tags
+        `predicted_tags_accuracy_test`, punctuation included; top-down `malformed`, the share of the sentences
+        of the test part that the model does not bracket well when left alone, and `repaired_f1_test` of these
+        trees repaired; `f1_by_length` over both parts; the `signature` of the score; and, `by_treebank`, the
+        same of each treebank.
+    """
+    treebanks = {name: _score_treebank(parser, parts, beam) for name, parts in gold.items()}
+    tables = [figures for figures, _, _ in treebanks.values()]
+    numbers = [name for name, value in tables[0].items() if isinstance(value, float)]
+    low, high = bootstrap_interval([test.by_sentence for _, _, test in treebanks.values()])
+    lines = [line for _, *scores in treebanks.values() for score in scores for line in score.by_sentence]
+    return {
+        **{name: fmean(figures[name] for figures in tables) for name in numbers},
+        "f1_test_low": low,
+        "f1_test_high": high,
+        "f1_by_length": _f1_by_length(lines),
+        "signature": tables[0]["signature"],
+        "by_treebank": {name: figures for name, (figures, _, _) in treebanks.items()},
+    }
+
+
+def bootstrap_interval(treebanks: Sequence[Sequence[SentenceScore]]) -> tuple[float, float]:
+    """The 95 % interval of the F1 when the sentences are drawn anew, with replacement, 1,000 times.
+
+    Args:
+        treebanks: the counts of the sentences of each; every one is drawn from by itself, and the F1 is the
+            mean over them.
+    """
+    import numpy as np
+
+    chance = np.random.default_rng(SEED)
+    drawn = np.zeros(RESAMPLES)
+    for lines in treebanks:
+        counts = np.array([(line.matched, line.gold + line.predicted) for line in lines])
+        for sample in range(RESAMPLES):
+            matched, brackets = counts[chance.integers(len(lines), size=len(lines))].sum(0)
+            drawn[sample] += 200 * matched / max(1, brackets) / len(treebanks)
+    low, high = np.quantile(drawn, (0.025, 0.975))
+    return float(low), float(high)
+
+
+def _score_treebank(
+    parser: Parser, parts: Parts, beam: int
+) -> tuple[dict[str, Any], ParsevalScore, ParsevalScore]:
+    validation, _ = _score(parser, parts["validation"], beam)
+    test, seconds = _score(parser, parts["test"], beam)
+    greedy, _ = _score(parser, parts["test"], 1)
+    low, high = bootstrap_interval([test.by_sentence])
+    both = (*validation.by_sentence, *test.by_sentence)
+    figures: dict[str, Any] = {
+        "f1_validation": validation.f1,
+        "f1_test": test.f1,
+        "f1_test_low": low,
+        "f1_test_high": high,
+        "recall_test": test.recall,
+        "precision_test": test.precision,
+        "exact_test": test.exact_match,
+        "f1_both": _f1(both),
+        "greedy_f1_test": greedy.f1,
+        "sentences_per_second": len(parts["test"]) / seconds,
+        **_figures_of_its_own(parser, parts["test"], beam),
+        "f1_by_length": _f1_by_length(both),
+        "signature": test.signature,
+    }
+    return figures, validation, test
+
+
+def _score(
+    parser: Parser, gold: Sequence[Tree], beam: int, constrained: bool = True
+) -> tuple[ParsevalScore, float]:
+    """The score, and the seconds that the parser took."""
+    words, tags = [tree.words for tree in gold], [tree.tags for tree in gold]
+    started = time.perf_counter()
+    trees = parser.parse(words, beam=beam, tags=tags, constrained=constrained)
+    seconds = time.perf_counter() - started
+    return parseval(gold, trees, missing="zero"), seconds
+
+
+def _figures_of_its_own(parser: Parser, gold: Sequence[Tree], beam: int) -> dict[str, float]:
+    """Of the tags that a model predicts, and of the brackets that it writes when left alone."""
+    figures: dict[str, float] = {}
+    configs = [model.config for model in parser.models]
+    if any(config.tag_size for config in configs):  # without tags it cannot read
+        return figures
+    words = [tree.words for tree in gold]
+    if any(config.tags for config in configs):
+        found = parser.parse(words, beam=1)
+        pairs = [pair for a, b in zip(gold, found, strict=True) for pair in zip(a.tags, b.tags, strict=True)]
+        figures["predicted_tags_accuracy_test"] = 100 * fmean(a == b for a, b in pairs)
+    if configs[0].linearization == "top-down":
+        figures["malformed"] = parser.malformed(words, beam=beam)
+        figures["repaired_f1_test"] = _score(parser, gold, beam, constrained=False)[0].f1
+    return figures
+
+
+def _f1(lines: Iterable[SentenceScore]) -> float:
+    counts = [(line.matched, line.gold + line.predicted) for line in lines]
+    matched, brackets = map(sum, zip(*counts, strict=True))
+    return 200 * matched / brackets if brackets else 0.0
+
+
+def _f1_by_length(lines: Sequence[SentenceScore]) -> dict[str, float]:
+    """The F1 of the sentences of so many words; lengths that no sentence has are left out."""
+    figures = {}
+    for name, (shortest, longest) in LENGTHS.items():
+        if within := [line for line in lines if shortest <= line.length <= longest]:
+            figures[name] = _f1(within)
+    return figures
+
+
+def _describe(
+    train: Mapping[str, Sequence[Tree]], gold: Mapping[str, Parts], max_length: int
+) -> dict[str, Any]:
+    """Numbers of trees by part and treebank, and of those scored by length."""
+    lengths = [len(tree) for parts in gold.values() for trees in parts.values() for tree in trees]
+    within = {
+        name: [length for length in lengths if shortest <= length <= longest]
+        for name, (shortest, longest) in LENGTHS.items()
+    }
+    longer = [tree for trees in train.values() for tree in trees if 0 < max_length < len(tree)]
+    return {
+        "train": {name: len(trees) for name, trees in train.items()},
+        "left_out": len(longer),
+        "validation": {name: len(parts["validation"]) for name, parts in gold.items()},
+        "test": {name: len(parts["test"]) for name, parts in gold.items()},
+        "lengths": {
+            name: {"sentences": len(found), "mean": fmean(found)} for name, found in within.items() if found
+        },
+    }
