@@ -2,8 +2,8 @@
 
     python benchmarks/traversal.py --out benchmarks/results/traversal.json
 
-Forward and backward of random binary trees (each split drawn evenly) with frozen word vectors. Each encoder is
-compared with two ways of composing one node at a time, with the same parameters and the same result:
+Forward and backward of random binary trees (each split drawn evenly) with frozen word vectors. Each encoder
+is compared with two ways of composing one node at a time, with the same parameters and the same result:
 `printed`, the recursion as its paper prints it (one branch after another; the whole cell at every node, with
 zeros for words and children that are not there), and `lean`, which leaves out whatever a single node can do
 without (all branches in one product, no product with zeros). A processor core is kept busy by the products of
@@ -60,7 +60,7 @@ def printed_branches(cell: BranchAttention) -> Callable[[Sequence[Tensor]], Tens
             branch[name] = nn.Linear(*weight.shape)
             branch[name].weight.data.copy_(weight.T)
             branch[name].bias.data.copy_(bias)
-        branches.append(branch)
+        branches.append(branch.to(cell.kappa.device))
 
     def compose(children: Sequence[Tensor]) -> Tensor:
         x = torch.stack(tuple(children))
@@ -79,7 +79,7 @@ def printed_branches(cell: BranchAttention) -> Callable[[Sequence[Tensor]], Tens
 def printed_lstm(cell: ChildSumTreeLSTM | NaryTreeLSTM) -> Callable[[Tensor, Sequence[State]], State]:
     """Tree-LSTMs of Tai et al. (2015), the whole cell at every node."""
     width = cell.hidden_size
-    zero = torch.zeros(1, width), torch.zeros(1, width)
+    zero = 2 * (cell.input.weight.new_zeros(1, width),)
 
     def child_sum(word: Tensor, children: Sequence[State]) -> State:
         children = children or [zero]
@@ -130,10 +130,10 @@ def lean_lstm(cell: ChildSumTreeLSTM | NaryTreeLSTM) -> Callable[[Tensor | None,
 Roots = Callable[[Tensor, Sequence[Tree]], Tensor]
 
 
-def build(kind: str, width: int) -> tuple[nn.Module, dict[str, Roots]]:
+def build(kind: str, width: int, device: str) -> tuple[nn.Module, dict[str, Roots]]:
     """A model, and the two ways to compute the vectors of the roots (B, D) node by node."""
     if kind == "branch attention":
-        model: nn.Module = TraversalModel(TraversalConfig(input_size=width, hidden_size=width))
+        model: nn.Module = TraversalModel(TraversalConfig(input_size=width, hidden_size=width)).to(device)
         cell = model.cell
         printed = printed_branches(cell)
 
@@ -151,8 +151,8 @@ def build(kind: str, width: int) -> tuple[nn.Module, dict[str, Roots]]:
         }
     model = RecurrentModel(
         RecurrentConfig(kind=kind.removesuffix(" Tree-LSTM"), input_size=width, hidden_size=width)
-    )
-    zeros = torch.zeros(1, width)
+    ).to(device)
+    zeros = torch.zeros(1, width, device=device)
     whole, lean = printed_lstm(model.encoder), lean_lstm(model.encoder)
 
     def climb_lstm(compose: Callable[[Tensor | None, Sequence[State]], State]) -> Roots:
@@ -167,7 +167,7 @@ def build(kind: str, width: int) -> tuple[nn.Module, dict[str, Roots]]:
 
 
 def fold(tree: Tree, words: Tensor, compose: Callable) -> object:
-    """Bottom-up over one tree; `compose` gets the word (1, D) of a leaf or None, and the children's states."""
+    """Bottom-up over one tree; `compose` gets the word (1, D) of a leaf or None, and states."""
     leaves = iter(range(len(tree) - 1, -1, -1))  # the fold meets the last word first
 
     def node(subtree: Tree, children: list) -> object:
@@ -177,11 +177,22 @@ def fold(tree: Tree, words: Tensor, compose: Callable) -> object:
     return tree.fold(node)
 
 
+def clock() -> float:
+    """Seconds: of the processor where one thread works, so that other work on the machine does not count."""
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()
+    return time.process_time() if torch.get_num_threads() == 1 else time.perf_counter()
+
+
 def seconds(step: Callable[[], Tensor], model: nn.Module) -> float:
     model.zero_grad()
-    started = time.process_time()
+    started = clock()
     step().sum().backward()
-    return time.process_time() - started
+    return clock() - started
+
+
+def plan_of(trees: Sequence[Tree], device: str) -> dict[str, Tensor]:
+    return {name: tensor.to(device) for name, tensor in level_plan(trees).items()}
 
 
 def compare(kind: str, args: argparse.Namespace) -> dict[str, object]:
@@ -191,10 +202,10 @@ def compare(kind: str, args: argparse.Namespace) -> dict[str, object]:
         for number in range(args.trees)
     ]
     torch.manual_seed(0)
-    model, ways = build(kind, args.width)
-    words = torch.randn(args.trees, args.leaves[1], args.width)
+    model, ways = build(kind, args.width, args.device)
+    words = torch.randn(args.trees, args.leaves[1], args.width, device=args.device)
     batches = [slice(start, start + args.batch) for start in range(0, args.trees, args.batch)]
-    plans = [level_plan(trees[batch]) for batch in batches]
+    plans = [plan_of(trees[batch], args.device) for batch in batches]
 
     def level_batched() -> Tensor:
         parts = zip(batches, plans, strict=True)
@@ -222,7 +233,7 @@ def compare(kind: str, args: argparse.Namespace) -> dict[str, object]:
                 )
             )
     kept = {name: measured[1:] for name, measured in times.items()}
-    started = time.process_time()
+    started = clock()
     for batch in batches:
         level_plan(trees[batch])
     return {
@@ -233,7 +244,7 @@ def compare(kind: str, args: argparse.Namespace) -> dict[str, object]:
             name: statistics.median(a / b for a, b in zip(kept[name], kept["batched"], strict=True))
             for name in ways
         },
-        "plans_per_second": args.trees / (time.process_time() - started),
+        "plans_per_second": args.trees / (clock() - started),
         "levels": statistics.fmean(len(plan["levels"]) for plan in plans),
         "nodes": sum(int(plan["levels"][:, 0].sum()) for plan in plans),
     }
@@ -244,13 +255,13 @@ def curve(args: argparse.Namespace) -> list[dict[str, object]]:
     torch.manual_seed(0)
     model = TraversalModel(
         TraversalConfig(input_size=args.curve_width, hidden_size=args.curve_width, num_branches=2)
-    )
+    ).to(args.device)
     rows = []
     for shape in ("balanced", "random", "right"):
         for count in args.curve_trees:
             names = [f"w{i}" for i in range(args.curve_leaves)]
-            plan = level_plan([trivial_tree(names, shape, f"{number}") for number in range(count)])
-            words = torch.randn(count, args.curve_leaves, args.curve_width)
+            plan = plan_of([trivial_tree(names, shape, f"{n}") for n in range(count)], args.device)
+            words = torch.randn(count, args.curve_leaves, args.curve_width, device=args.device)
             times = [
                 seconds(lambda words=words, plan=plan: model(words, plan).root, model)
                 for _ in range(args.repeats + 1)
@@ -282,6 +293,7 @@ def main() -> None:
     parser.add_argument("--curve-trees", type=int, nargs="+", default=[1, 2, 4, 8, 16])
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--device", default="cpu")
     parser.add_argument("--out", type=Path, help="write the figures as JSON")
     parser.add_argument("--smoke", action="store_true", help="the smallest sizes, to see that it runs")
     args = parser.parse_args()
@@ -290,7 +302,7 @@ def main() -> None:
         args.curve_width, args.curve_leaves, args.curve_trees = 8, 8, [1, 2]
     torch.set_num_threads(args.threads)
 
-    names = ("trees", "leaves", "batch", "width", "curve_width", "curve_leaves", "repeats")
+    names = ("trees", "leaves", "batch", "width", "curve_width", "curve_leaves", "repeats", "device")
     figures = {
         "run": {name: getattr(args, name) for name in names},
         "models": [

@@ -18,6 +18,7 @@ from typer.testing import CliRunner, Result
 
 from treeformers.cli import app, parsing
 from treeformers.data import corpora
+from treeformers.parsing import Parser
 from treeformers.trees.formats import read_trees
 from treeformers.trees.tree import Tree
 
@@ -90,6 +91,14 @@ def with_readout(folder: Path, to: Path, **readout: object) -> Path:
 @pytest.fixture(scope="module")
 def model(inducer_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return with_readout(inducer_folder, tmp_path_factory.mktemp("models") / "model", method="blocks")
+
+
+@pytest.fixture(scope="module")
+def parser(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The first of two parsers, each trained for seconds on the embedded grammar."""
+    out = tmp_path_factory.mktemp("parsers") / "parser"
+    output("train", ROOT / "experiments" / "ma2017" / "datt-bound.toml", "--scale", "smoke", "--out", out)
+    return out / "seed-1"
 
 
 def test_help_is_cheap() -> None:
@@ -292,7 +301,10 @@ class TestParse:
         [
             (b"", "<stdin>: no sentences in it"),
             (b"\n \n", "<stdin>: no sentences in it"),
-            (b"he runs\nshe r\xe9ns\n", "<stdin>:2: not UTF-8 text: byte 0xe9"),
+            (
+                b"he runs\nshe r\xe9ns\n",
+                "1 of 2 lines could not be parsed, the first: <stdin>:2: not UTF-8 text: byte 0xe9",
+            ),
             (b"\x7fELF\x00\x00\n", "<stdin>:1: not text: byte 0x00"),
         ],
     )
@@ -327,6 +339,86 @@ class TestParse:
             says = complaint("parse", model, "--out", out, stdin=SENTENCES * 9)
         assert says == f"{out}: File too large"
         assert contents(tmp_path) == {"trees": b"old"}
+
+
+class TestParser:
+    """`parse` and `evaluate` with a model trained on a treebank."""
+
+    TEXT = "He can't see (yet) the dogs.\n\nthe dogs run\nme\n"
+
+    def test_raw_text_is_cut_as_the_treebank_does(self, parser: Path) -> None:
+        result = run("parse", parser, stdin=self.TEXT)
+        assert result.exit_code == 0, result.stderr
+        words = [Tree.from_brackets(line).words if line else () for line in result.stdout.splitlines()]
+        assert " ".join(words[0]) == "He ca n't see -LRB- yet -RRB- the dogs ."
+        assert words[1:] == [(), ("the", "dogs", "run"), ("me",)]
+        assert "treeformers: 3 sentences\n" in result.stderr
+
+    def test_words_that_are_apart_stay_as_they_are(self, parser: Path) -> None:
+        lines = output("parse", parser, "--tokenized", stdin=self.TEXT).splitlines()
+        assert Tree.from_brackets(lines[0]).words == (
+            *("He", "can't", "see", "-LRB-yet-RRB-", "the", "dogs."),
+        )
+
+    def test_a_line_that_is_no_text_costs_itself_alone(self, parser: Path, tmp_path: Path) -> None:
+        path = tmp_path / "trees"
+        text = b"the dogs run\nr\xe9n\n\nhe runs\n\x00\n"
+        says = complaint("parse", parser, "--out", path, stdin=text)
+        assert says == "2 of 4 lines could not be parsed, the first: <stdin>:2: not UTF-8 text: byte 0xe9"
+        lengths = [len(Tree.from_brackets(line)) if line else 0 for line in path.read_text().splitlines()]
+        assert lengths == [3, 0, 0, 2, 0]
+        assert "treeformers: <stdin>:5: not text: byte 0x00\n" in run("parse", parser, stdin=text).stderr
+
+    def test_a_sentence_that_fails_costs_itself_alone(
+        self, parser: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        parse = Parser.parse
+
+        def fails(self: Parser, sentences: list[str], *rest: object) -> list[Tree]:
+            if "me" in sentences:
+                raise MemoryError
+            return parse(self, sentences, *rest)  # type: ignore[arg-type]
+
+        monkeypatch.setattr(Parser, "parse", fails)
+        says = complaint("parse", parser, stdin=self.TEXT)
+        assert says == "1 of 3 lines could not be parsed, the first: <stdin>:4: MemoryError"
+
+    @pytest.mark.parametrize("text", ["\U0001f600 \U0001f600", "שלום עולם", ". . .", "a\tb", "word " * 1000])
+    def test_any_words_give_a_tree(self, parser: Path, text: str) -> None:
+        tree = Tree.from_brackets(output("parse", parser, "--beam", 1, "--tokenized", stdin=text + "\n"))
+        assert tree.words == tuple(text.split())
+
+    def test_options_of_the_other_kind_of_model(self, parser: Path, model: Path) -> None:
+        assert complaint("parse", parser, "--layer", 1, stdin="a b\n").startswith(
+            "--layer is for models that"
+        )
+        assert complaint("parse", model, "--beam", 2, stdin="a b\n").startswith(
+            "--beam and --tokenized are for"
+        )
+
+    def test_several_seeds_are_an_ensemble(self, parser: Path) -> None:
+        lines = output("parse", parser.parent, stdin=self.TEXT).splitlines()
+        assert [len(Tree.from_brackets(line)) if line else 0 for line in lines] == [10, 0, 3, 1]
+
+    def test_evaluate(self, parser: Path, tmp_path: Path) -> None:
+        gold = tmp_path / "gold.mrg"
+        gold.write_text("(S (NP (DT the) (NN dog)) (VP (VBZ runs)) (. .))\n" * 3)
+        printed = output("evaluate", parser, "--data", gold, "--json", tmp_path / "scores.json")
+        (scores,) = json.loads((tmp_path / "scores.json").read_text())["scores"].values()
+        assert f"{scores['f1']:.2f}" in printed and "parseval|" in printed
+        own = json.loads(output_json("evaluate", parser, tmp_path))["scores"]
+        assert set(own) == {"grammar test"} and own["grammar test"]["f1"] > 10
+
+    def test_train_says_what_chose_the_weights(self, tmp_path: Path) -> None:
+        recipe = ROOT / "examples" / "treebank.toml"
+        says = output("train", recipe, "--scale", "smoke", "train.max_steps=1", "--out", tmp_path / "model")
+        assert says.startswith(f"{tmp_path / 'model'}\tvalidation f1 ")
+
+
+def output_json(command: str, model: Path, folder: Path) -> str:
+    path = folder / "own.json"
+    output(command, model, "--json", path)
+    return path.read_text()
 
 
 class TestEvaluate:

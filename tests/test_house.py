@@ -123,7 +123,7 @@ def test_public_names() -> None:
     assert treeformers.__all__ == [
         "DependencyTree",
         "Inducer",
-    "Parser",
+        "Parser",
         "Span",
         "Tree",
         "TreeBertConfig",

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from treeformers.models.parser import Memory, ParserConfig, TreeParser
@@ -40,7 +41,11 @@ class Hypotheses:
 
 
 def search(
-    models: Sequence[TreeParser], memories: Sequence[Memory], size: int, constrained: bool = True
+    models: Sequence[TreeParser],
+    memories: Sequence[Memory],
+    size: int,
+    constrained: bool = True,
+    count: int | None = None,
 ) -> Hypotheses:
     """Find the action sequences of highest probability.
 
@@ -53,183 +58,227 @@ def search(
         size: K; 1 is greedy.
         constrained: top-down, follow legal moves only. Otherwise a hypothesis ends with "</s>", and its
             brackets may be malformed.
+        count: hypotheses of a sentence to return, at most K; all by default.
+
+    Raises:
+        ValueError: a model whose logits are not numbers, as after a training that diverged.
     """
     config = models[0].config
-    device = memories[0].states.device
     lengths = memories[0].mask.sum(1) - 1
-    order = lengths.argsort(descending=True)  # so that the finished ones drop off the end
-    memories = [memory.select(order) for memory in memories]
-    state: _State
-    if config.linearization == "bottom-up":
-        state = _BottomUp(lengths[order], config)
-    elif constrained:
-        state = _TopDown(lengths[order], config)
-    else:
-        state = _Unconstrained(lengths[order], config)
-    scores = torch.zeros(len(order), 1, device=device)
-    action = torch.full((len(order), 1), len(config.actions), device=device)
-    hidden = [model.start(memory) for model, memory in zip(models, memories, strict=True)]
-    seen: list[Tensor | None] = [None] * len(models)
+    order = lengths.argsort(descending=True, stable=True)  # so that the finished ones drop off the end
+    if not torch.equal(order, torch.arange(len(order), device=order.device)):
+        memories = [memory.select(order) for memory in memories]
+    runs = [_Run(model, memory) for model, memory in zip(models, memories, strict=True)]
+    state = _first_state(lengths[order], config, constrained)
+    scores = torch.zeros(len(order), 1, device=order.device)
+    stay = len(config.actions)
+    action = torch.full_like(order, stay)[:, None]  # before the first one the models expect the same number
+    final = scores.new_full((len(order), size), -torch.inf)
+    count = size if count is None else min(count, size)
     trail: list[tuple[Tensor, Tensor]] = []
-    final = torch.full((len(order), size), -torch.inf, device=device)
-    ended = [0] * len(order)
     while len(scores):
-        if state.moved:
-            seen = [_look(model, memory, state) for model, memory in zip(models, memories, strict=True)]
-        total = torch.zeros(())
-        legal = state.legal()
-        for number, (model, memory) in enumerate(zip(models, memories, strict=True)):
-            logits, hidden[number] = model.step(memory, hidden[number], action, seen[number])
-            total = total + logits.float().masked_fill(~legal, -torch.inf).log_softmax(-1)
-        # A finished hypothesis has no legal action, and the log-softmax of nothing is nan.
-        total = (total / len(models)).nan_to_num(nan=-torch.inf, neginf=-torch.inf)
-        stay = torch.where(state.done, 0.0, -torch.inf)[..., None]
-        candidates = (scores[..., None] + torch.cat((total, stay), -1)).flatten(1)
+        first, legal = state.legal()
+        total = torch.stack([run.step(state, action, first, legal) for run in runs]).mean(0)
+        candidates = (scores[..., None] + total).flatten(1)
         scores, best = candidates.topk(min(size, candidates.shape[1]), dim=1)
-        width = len(config.actions) + 1
-        parent, action = best // width, best % width
+        parent, action = best // total.shape[2], best % total.shape[2] + first
+        # Where there are fewer hypotheses than places, the others must not make illegal moves. Nor must nan.
+        action = torch.where(scores > -torch.inf, action, stay)
         trail.append((parent, action))
-        hidden = [_gather(part, parent) for part in hidden]
         state.advance(parent, action)
-        if not state.moved:
-            seen = [None if part is None else _gather(part, parent) for part in seen]
-        over = (state.done | scores.isneginf()).all(1)
-        alive = len(over) - int(over.flip(0).long().cumprod(0).sum())
-        if alive < len(over):
-            final[alive : len(over), : scores.shape[1]] = scores[alive:]
-            ended[alive : len(over)] = [len(trail)] * (len(over) - alive)
-            memories = [memory.first(alive) for memory in memories]
+        for run in runs:
+            run.follow(parent, state)
+        alive = state.alive(count)
+        if alive < len(scores):
+            final[alive : len(scores), : scores.shape[1]] = scores[alive:]
             scores, action = scores[:alive], action[:alive]
-            hidden = [part[:alive] for part in hidden]
-            seen = [None if part is None else part[:alive] for part in seen]
             state.keep(alive)
-    found = _follow(trail, final, ended, len(config.actions))
+            for run in runs:
+                run.keep(alive)
+    if final.isnan().any():
+        raise ValueError("the model gives no probabilities but nan: its weights are damaged")
+    found = _follow(trail, final, stay, count)
     back = order.argsort().tolist()
     return Hypotheses([found[row][0] for row in back], [found[row][1] for row in back])
 
 
-def _look(model: TreeParser, memory: Memory, state: _State) -> Tensor | None:
-    if memory.values is None:
-        return None
-    return model.look(memory, state.positions(model.config))
+def _follow(
+    trail: list[tuple[Tensor, Tensor]], final: Tensor, stay: int, count: int
+) -> list[tuple[list[list[int]], list[float]]]:
+    """Go back from the last steps to the first, and drop "stay", which is no action."""
+    place = torch.arange(count, device=final.device).repeat(len(final), 1)
+    steps = []
+    for parent, action in reversed(trail):
+        rows, width = parent.shape
+        here = place[:rows].clamp(max=width - 1)  # beyond it there is no hypothesis
+        steps.append(F.pad(action.gather(1, here), (0, 0, 0, len(final) - rows), value=stay))
+        place[:rows] = parent.gather(1, here)
+    taken = torch.stack(steps[::-1], -1).tolist()
+    found = []
+    for row, scores in enumerate(final[:, :count].tolist()):
+        kept = [score for score in scores if score > -torch.inf]  # these come first
+        actions = [[number for number in taken[row][k] if number != stay] for k in range(len(kept))]
+        found.append((actions, kept))
+    return found
+
+
+class _Run:
+    """One of the models in the middle of a search."""
+
+    def __init__(self, model: TreeParser, memory: Memory) -> None:
+        self.model, self.memory = model, memory
+        self.hidden = model.start(memory)
+        self.seen: Tensor | None = None
+
+    def step(self, state: _State, action: Tensor, first: int, legal: Tensor) -> Tensor:
+        """Log-probabilities (B, K, A') of the actions from `first` on, after the last actions (B, K)."""
+        if state.moved and self.model.config.attention == "deterministic":
+            self.seen = self.model.look(self.memory, state.positions(self.model.config))
+        logits, self.hidden = self.model.step(self.memory, self.hidden, action, self.seen)
+        if legal.shape[-1] > logits.shape[-1]:
+            logits = F.pad(logits, (0, 1))  # to stay, all that a finished hypothesis can do
+        logits = logits[..., first : first + legal.shape[-1]].float()
+        return logits.masked_fill(~legal, -torch.inf).log_softmax(-1)
+
+    def follow(self, parent: Tensor, state: _State) -> None:
+        """Go on with the chosen hypotheses (B, K)."""
+        self.hidden = _gather(self.hidden, parent)
+        if self.seen is not None and not state.moved:
+            self.seen = _gather(self.seen, parent)
+
+    def keep(self, count: int) -> None:
+        """Forget all but the first sentences."""
+        self.memory = self.memory.first(count)
+        self.hidden = self.hidden[:count]
+        if self.seen is not None:
+            self.seen = self.seen[:count]
 
 
 def _gather(part: Tensor, parent: Tensor) -> Tensor:
-    """(B, K, ...) to what belongs to the parents (B, K')."""
-    index = parent.reshape(*parent.shape, *[1] * (part.ndim - 2)).expand(-1, -1, *part.shape[2:])
-    return part.gather(1, index)
+    """(B, K, D) to what belongs to the parents (B, K'): (B, K', D)."""
+    if part.shape[1] == parent.shape[1] == 1:
+        return part
+    row = torch.arange(len(part), device=part.device)[:, None] * part.shape[1] + parent
+    return F.embedding(row, part.flatten(0, 1))  # several times as fast as `gather`
 
 
-def _follow(
-    trail: list[tuple[Tensor, Tensor]], final: Tensor, ended: list[int], stay: int
-) -> list[tuple[list[list[int]], list[float]]]:
-    """Go back from the last steps to the first; "stay" is no action."""
-    count, size = final.shape
-    place = torch.arange(size, device=final.device).expand(count, size)
-    steps = []
-    last = torch.tensor(ended, device=final.device)
-    for step in range(len(trail) - 1, -1, -1):
-        parent, action = (torch.nn.functional.pad(part, (0, size - part.shape[1])) for part in trail[step])
-        rows = len(parent)
-        here = (last[:rows] > step)[:, None]
-        steps.append(torch.full((count, size), stay, device=final.device))
-        steps[-1][:rows] = torch.where(here, action.gather(1, place[:rows]), stay)
-        moved = torch.where(here, parent.gather(1, place[:rows]), place[:rows])
-        place = torch.cat((moved, place[rows:]))
-    taken = torch.stack(steps[::-1], -1).tolist()
-    scores = final.tolist()
-    found = []
-    for row in range(count):
-        kept = [k for k in range(size) if scores[row][k] > -torch.inf]
-        actions = [[number for number in taken[row][k] if number != stay] for k in kept]
-        found.append((actions, [scores[row][k] for k in kept]))
-    return found
+def _first_state(lengths: Tensor, config: ParserConfig, constrained: bool) -> _State:
+    if config.linearization == "bottom-up":
+        return _BottomUp(lengths, config)
+    return _TopDown(lengths, config) if constrained else _Unconstrained(lengths, config)
+
+
+class _Stacks:
+    """The stacks of all hypotheses as linked lists: nothing is copied where hypotheses branch.
+
+    An item is a number; it has a value and the item below it. Item 0 lies below all, with the value -1.
+    """
+
+    def __init__(self, sentences: Tensor) -> None:
+        self.values = torch.full_like(sentences, -1)
+        self.beneath = torch.zeros_like(sentences)
+        self.used = 1
+
+    def push(self, values: Tensor, beneath: Tensor) -> Tensor:
+        """New items (B, K)."""
+        start, self.used = self.used, self.used + values.shape[1]
+        if self.used > self.values.shape[1]:
+            room = (0, 2 * self.used)
+            self.values, self.beneath = F.pad(self.values, room), F.pad(self.beneath, room)
+        self.values[:, start : self.used] = values
+        self.beneath[:, start : self.used] = beneath
+        return torch.arange(start, self.used, device=values.device).expand_as(values)
+
+    def value(self, items: Tensor) -> Tensor:
+        return self.values.gather(1, items)
+
+    def below(self, items: Tensor) -> Tensor:
+        return self.beneath.gather(1, items)
+
+    def keep(self, count: int) -> None:
+        self.values, self.beneath = self.values[:count], self.beneath[:count]
 
 
 class _State(ABC):
     """The states of all hypotheses (B, K), K from 1 up.
 
     Attributes:
-        done: (B, K), whether a hypothesis is finished.
         moved: whether the positions changed since the step before.
     """
 
-    done: Tensor
     moved = True
 
     def __init__(self, lengths: Tensor, config: ParserConfig) -> None:
         self.lengths = lengths[:, None]
-        self.done = torch.zeros_like(self.lengths, dtype=torch.bool)
+        self.count = len(config.actions)
 
     @abstractmethod
-    def legal(self) -> Tensor:
-        """(B, K, A), true where an action may come next; none for a finished hypothesis."""
+    def legal(self) -> tuple[int, Tensor]:
+        """The first of the actions in question, and which of them may come next (B, K, A').
+
+        Every hypothesis has one. The last of them may be A, with which a finished one stays.
+        """
 
     @abstractmethod
     def advance(self, parent: Tensor, action: Tensor) -> None:
         """Follow the chosen hypotheses (B, K) with their next actions (B, K); A for one that stays."""
 
     @abstractmethod
+    def alive(self, count: int) -> int:
+        """The sentences up to the last one of which not all the best `count` hypotheses are finished."""
+
     def positions(self, config: ParserConfig) -> Tensor:
         """The lists D_i (B, K, M)."""
+        raise AssertionError("top-down, no position is known")
 
     def keep(self, count: int) -> None:
         """Forget all but the first sentences."""
         for name, part in vars(self).items():
             if isinstance(part, Tensor) and part.ndim > 1:
                 setattr(self, name, part[:count])
+            elif isinstance(part, _Stacks):
+                part.keep(count)
 
 
 class _BottomUp(_State):
-    """Ma et al. (2017), Table 3: the stack as the starts of its spans; the last one ends at the next word."""
+    """Ma et al. (2017), Table 3: the stack holds the first words of its spans; the top one ends at `next`."""
 
     def __init__(self, lengths: Tensor, config: ParserConfig) -> None:
         super().__init__(lengths, config)
+        self.steps = [4 * length - 2 for length in lengths.tolist()]
         self.step = 0
-        self.starts = lengths.new_zeros(len(lengths), 1, int(lengths.max()) + 1)
-        self.depth = torch.zeros_like(self.lengths)
-        self.next = torch.zeros_like(self.lengths)
-        self.kinds = len(config.actions)
+        self.stacks = _Stacks(self.lengths)
+        self.top = self.second = self.next = torch.zeros_like(self.lengths)
 
-    def legal(self) -> Tensor:
-        legal = self.done.new_zeros(*self.done.shape, self.kinds)
-        if self.step % 2:
-            legal[..., 2:] = ~self.done[..., None]
-            legal[..., 2] &= self.step < 4 * self.lengths - 3
-        else:
-            legal[..., 0] = self.next < self.lengths
-            legal[..., 1] = self.depth > 1
-            legal &= ~self.done[..., None]
-        return legal
+    def legal(self) -> tuple[int, Tensor]:
+        if self.step % 2 == 0:
+            return 0, torch.stack((self.next < self.lengths, self.second > 0), -1)
+        legal = torch.ones_like(self.lengths, dtype=torch.bool)[..., None].repeat(1, 1, self.count - 2)
+        legal[..., 0] = self.step < 4 * self.lengths - 3
+        return 2, legal
 
     def advance(self, parent: Tensor, action: Tensor) -> None:
-        if self.step % 2 == 0:
-            self.depth, self.next = self.depth.gather(1, parent), self.next.gather(1, parent)
-            shift, combine = action == 0, action == 1
-            # Beyond the top of the stack nothing is read, so the next word may stand there in any case.
-            self.starts = _gather(self.starts, parent).scatter(2, self.depth[..., None], self.next[..., None])
-            self.depth = self.depth + shift.long() - combine.long()
-            self.next = self.next + shift.long()
-        else:
-            self.starts = _gather(self.starts, parent)
-            self.depth, self.next = self.depth.gather(1, parent), self.next.gather(1, parent)
+        top, second, following = (part.gather(1, parent) for part in (self.top, self.second, self.next))
         self.moved = self.step % 2 == 0
+        if self.moved:
+            shift = action == 0
+            start = torch.where(shift, following, self.stacks.value(second))
+            beneath = torch.where(shift, top, self.stacks.below(second))
+            top = torch.where(action > 1, top, self.stacks.push(start, beneath))
+            second, following = self.stacks.below(top), following + shift.long()
+        self.top, self.second, self.next = top, second, following
         self.step += 1
-        self.done = (self.step >= 4 * self.lengths - 2).expand_as(self.depth)
+
+    def alive(self, count: int) -> int:
+        return sum(self.step < steps for steps in self.steps)
 
     def positions(self, config: ParserConfig) -> Tensor:
-        nothing = -1 if config.absent == "nothing" else 0
-        two, one = self.depth > 1, self.depth > 0
-        top = self.starts.gather(2, (self.depth - 1).clamp(min=0)[..., None])[..., 0]
-        second = self.starts.gather(2, (self.depth - 2).clamp(min=0)[..., None])[..., 0]
-        first = torch.zeros_like(top)
-        left = torch.where(two, second, nothing)
-        start = torch.where(one, top, nothing)
-        last = self.lengths.expand_as(top)
-        if config.heads == "none":
-            return torch.stack((first, left, start, self.next, last), -1)
-        heads = torch.where(two, top - 1, nothing), torch.where(one, self.next - 1, nothing)
-        return torch.stack((first, left, start, self.next, *heads, last), -1)
+        top = self.stacks.value(self.top)
+        places = [torch.zeros_like(top), self.stacks.value(self.second), top, self.next]
+        if config.heads == "right":
+            places += [top - 1, self.next - 1]
+        positions = torch.stack((*places, self.lengths.expand_as(top)), -1)
+        return positions.clamp(min=-1 if config.absent == "nothing" else 0)
 
 
 class _TopDown(_State):
@@ -237,42 +286,35 @@ class _TopDown(_State):
 
     def __init__(self, lengths: Tensor, config: ParserConfig) -> None:
         super().__init__(lengths, config)
-        self.labels = (len(config.actions) - 2) // 2
-        self.open = lengths.new_zeros(len(lengths), 1, MOST_OPENED + 1)
-        self.depth = torch.zeros_like(self.lengths)
-        self.used = torch.zeros_like(self.lengths)
+        self.labels = torch.arange((self.count - 2) // 2, device=lengths.device)
+        self.stacks = _Stacks(self.lengths)  # of the labels of open nodes
+        self.top = self.used = torch.zeros_like(self.lengths)
         self.fresh = torch.zeros_like(self.lengths)  # brackets opened since the last word or closed bracket
+        self.done = torch.zeros_like(self.lengths, dtype=torch.bool)
 
-    def legal(self) -> Tensor:
-        left, inside = self.used < self.lengths, self.depth > 0
+    def legal(self) -> tuple[int, Tensor]:
+        left, inside = self.used < self.lengths, self.top > 0
         word = (left & inside)[..., None]
-        opening = (left & (self.fresh < MOST_OPENED))[..., None].expand(-1, -1, self.labels)
-        closes = inside & (self.fresh == 0) & ((self.depth > 1) | ~left)
-        top = self.open.gather(2, (self.depth - 1).clamp(min=0)[..., None])
-        closing = (torch.arange(self.labels, device=top.device) == top) & closes[..., None]
-        legal = torch.cat((word, torch.zeros_like(word), opening, closing), -1)
-        return legal & ~self.done[..., None]
+        opening = (left & (self.fresh < MOST_OPENED))[..., None].expand(-1, -1, len(self.labels))
+        closes = inside & (self.fresh == 0) & ((self.stacks.below(self.top) > 0) | ~left)
+        closing = (self.labels == self.stacks.value(self.top)[..., None]) & closes[..., None]
+        return 0, torch.cat((word, torch.zeros_like(word), opening, closing, self.done[..., None]), -1)
 
     def advance(self, parent: Tensor, action: Tensor) -> None:
-        depth, used, fresh, done = (
-            part.gather(1, parent) for part in (self.depth, self.used, self.fresh, self.done)
+        top, used, fresh, done = (
+            part.gather(1, parent) for part in (self.top, self.used, self.fresh, self.done)
         )
-        going = ~done & (action < 2 + 2 * self.labels)
-        word = going & (action == 0)
-        opening = going & (action >= 2) & (action < 2 + self.labels)
-        closing = going & (action >= 2 + self.labels)
-        self.open = _gather(self.open, parent)
-        if int(depth.max()) + 1 >= self.open.shape[2]:
-            self.open = torch.nn.functional.pad(self.open, (0, self.open.shape[2]))
-        label = torch.where(opening, action - 2, self.open.gather(2, depth[..., None])[..., 0])
-        self.open = self.open.scatter(2, depth[..., None], label[..., None])
-        self.depth = depth + opening.long() - closing.long()
+        word, stays = action == 0, action == self.count
+        opening = (action >= 2) & (action < 2 + len(self.labels))
+        closing = (action >= 2 + len(self.labels)) & ~stays
+        opened = self.stacks.push(action - 2, top)
+        self.top = torch.where(opening, opened, torch.where(closing, self.stacks.below(top), top))
         self.used = used + word.long()
         self.fresh = torch.where(opening, fresh + 1, torch.where(word | closing, 0, fresh))
-        self.done = done | (closing & (self.depth == 0))
+        self.done = done | stays | (closing & (self.top == 0))
 
-    def positions(self, config: ParserConfig) -> Tensor:
-        raise AssertionError("top-down, no position is known")
+    def alive(self, count: int) -> int:
+        return _unfinished(self.done[:, :count])
 
 
 class _Unconstrained(_State):
@@ -281,15 +323,21 @@ class _Unconstrained(_State):
     def __init__(self, lengths: Tensor, config: ParserConfig) -> None:
         super().__init__(lengths, config)
         self.step = 0
-        self.kinds = len(config.actions)
+        self.done = torch.zeros_like(self.lengths, dtype=torch.bool)
 
-    def legal(self) -> Tensor:
-        return (~self.done)[..., None].expand(-1, -1, self.kinds)
+    def legal(self) -> tuple[int, Tensor]:
+        done = self.done[..., None]
+        return 0, torch.cat(((~done).expand(-1, -1, self.count), done), -1)
 
     def advance(self, parent: Tensor, action: Tensor) -> None:
         self.step += 1
         over = self.step >= LONGEST_FREE * self.lengths + LONGEST_FREE
-        self.done = self.done.gather(1, parent) | (action == 1) | over
+        self.done = self.done.gather(1, parent) | (action == 1) | (action == self.count) | over
 
-    def positions(self, config: ParserConfig) -> Tensor:
-        raise AssertionError("top-down, no position is known")
+    def alive(self, count: int) -> int:
+        return _unfinished(self.done[:, :count])
+
+
+def _unfinished(done: Tensor) -> int:
+    """The number of rows (B, K) up to the last one that is not all true."""
+    return len(done) - int(done.all(1).flip(0).long().cumprod(0).sum())

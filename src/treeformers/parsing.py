@@ -6,7 +6,7 @@ import json
 import logging
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple, Protocol, Self
+from typing import Any, NamedTuple, Protocol, Self
 
 import torch
 from torch import Tensor, nn
@@ -26,8 +26,8 @@ logger = logging.getLogger(__name__)
 Sentence = str | Sequence[str]
 
 EXPECTED = "no such file; expected a folder of `treeformers train`"
-LARGEST_BATCH = 1 << 17
-"""Hypotheses times words of a batch, whatever its size asked for: memory grows with them."""
+LARGEST_BATCH = 1 << 13
+"""Words of a batch, whatever its size asked for: memory grows with them."""
 
 
 class Reader(Protocol):
@@ -58,10 +58,13 @@ class Parser:
         beam: hypotheses kept; 1 is greedy.
 
     Raises:
-        ValueError: models of different actions.
+        ValueError: no models, models of different actions, or a beam below 1.
     """
 
     def __init__(self, models: Sequence[TreeParser], readers: Sequence[Reader], beam: int = 10) -> None:
+        if not models:
+            raise ValueError("no model was given, expected one or several")
+        _check_beam(beam)
         self.models = [model.eval() for model in models]
         self.readers = list(readers)
         self.beam = beam
@@ -81,8 +84,10 @@ class Parser:
 
         Raises:
             FileNotFoundError: no such folder, or one without a model.
-            ValueError: a model of another kind, or a damaged file.
+            ValueError: a model of another kind, a damaged file, models of different actions, or no folder.
         """
+        if not folders:
+            raise ValueError("no model folder was given, expected one or several")
         target = device or ("cuda" if torch.cuda.is_available() else "cpu")
         places = [place for folder in folders for place in _model_folders(Path(folder))]
         loaded = [_load(place) for place in places]
@@ -112,28 +117,41 @@ class Parser:
                 brackets are repaired.
 
         Raises:
-            ValueError: a sentence without words or with an empty one, or tags that do not fit the words.
+            ValueError: a sentence without words or with an empty one, tags that do not fit the words, or no
+                tags for a model that reads them.
         """
-        found = self._analyse(sentences, batch_size, beam, tags, constrained)
+        found = self._analyse(sentences, batch_size, beam, tags, 1, constrained)
         return [analyses[0].tree for analyses in found]
 
     def parse_best(
-        self, sentences: Iterable[Sentence], count: int, batch_size: int = 64, beam: int | None = None
+        self,
+        sentences: Iterable[Sentence],
+        count: int,
+        batch_size: int = 64,
+        beam: int | None = None,
+        tags: Iterable[Sequence[str]] | None = None,
     ) -> list[list[Analysis]]:
         """The best trees of every sentence, at most `count` and fewer where there are fewer, best first.
 
-        The beam is at least as wide as `count`. Errors as in `parse`.
+        The beam is at least as wide as `count`. Errors as in `parse`, and for a count below 1.
         """
-        beam = max(count, beam or self.beam)
-        return [analyses[:count] for analyses in self._analyse(sentences, batch_size, beam, None, True)]
+        if count < 1:
+            raise ValueError(f"{count} trees were asked for, expected at least 1")
+        beam = max(count, self.beam if beam is None else beam)
+        return self._analyse(sentences, batch_size, beam, tags, count)
 
     def malformed(
-        self, sentences: Iterable[Sentence], batch_size: int = 64, beam: int | None = None
+        self,
+        sentences: Iterable[Sentence],
+        batch_size: int = 64,
+        beam: int | None = None,
+        tags: Iterable[Sequence[str]] | None = None,
     ) -> float:
         """The share of sentences, in per cent, whose best unconstrained brackets are no tree."""
         split = _split(sentences)
+        given = _split_tags(split, tags)
         wrong = 0
-        for numbers, hypotheses, _ in self._batches(split, None, batch_size, beam or self.beam, False):
+        for numbers, hypotheses, _ in self._batches(split, given, batch_size, beam, 1, False):
             for number, actions in zip(numbers, hypotheses.actions, strict=True):
                 tokens = [self.actions[action] for action in actions[0]]
                 wrong += tokens[-1] != END or not is_well_formed(tokens[:-1], len(split[number]))
@@ -145,15 +163,14 @@ class Parser:
         batch_size: int,
         beam: int | None,
         tags: Iterable[Sequence[str]] | None,
-        constrained: bool,
+        count: int,
+        constrained: bool = True,
     ) -> list[list[Analysis]]:
         split = _split(sentences)
-        given = None if tags is None else [list(row) for row in tags]
-        if given is not None:
-            _check_tags(split, given)
+        given = _split_tags(split, tags)
         found: list[list[Analysis]] = [[] for _ in split]
         for numbers, hypotheses, predicted in self._batches(
-            split, given, batch_size, beam or self.beam, constrained
+            split, given, batch_size, beam, count, constrained
         ):
             for place, number in enumerate(numbers):
                 words = split[number]
@@ -169,29 +186,38 @@ class Parser:
         split: list[list[str]],
         tags: list[list[str]] | None,
         batch_size: int,
-        beam: int,
+        beam: int | None,
+        count: int,
         constrained: bool,
     ) -> Iterator[tuple[list[int], Hypotheses, list[list[str]] | None]]:
-        """Numbers of the sentences, what was found, and the tags predicted, if a model does."""
+        """Numbers of the sentences, the best hypotheses, and the tags predicted, if a model does."""
+        beam = self.beam if beam is None else beam
+        _check_beam(beam)
         batches: list[list[int]] = []
-        for number in sorted(range(len(split)), key=lambda number: len(split[number])):
+        for number in sorted(range(len(split)), key=lambda number: -len(split[number])):
             rows = len(batches[-1]) if batches else batch_size
-            if rows >= batch_size or (rows + 1) * len(split[number]) * beam > LARGEST_BATCH:
+            if rows >= batch_size or (rows + 1) * len(split[batches[-1][0]]) > LARGEST_BATCH:
                 batches.append([])
             batches[-1].append(number)
         for numbers in batches:
             words = [split[number] for number in numbers]
             given = None if tags is None else [tags[number] for number in numbers]
-            with torch.inference_mode():
-                memories = [
-                    _read(model, reader, words, given)
-                    for model, reader in zip(self.models, self.readers, strict=True)
-                ]
-                yield (
-                    numbers,
-                    search(self.models, memories, beam, constrained),
-                    self._predict_tags(memories, words),
-                )
+            yield numbers, *self._search(words, given, beam, count, constrained)
+
+    @torch.inference_mode()
+    def _search(
+        self,
+        words: Sequence[Sequence[str]],
+        tags: Sequence[Sequence[str]] | None,
+        beam: int,
+        count: int,
+        constrained: bool,
+    ) -> tuple[Hypotheses, list[list[str]] | None]:
+        memories = [
+            _read(model, reader, words, tags) for model, reader in zip(self.models, self.readers, strict=True)
+        ]
+        found = search(self.models, memories, beam, constrained, count)
+        return found, self._predict_tags(memories, words)
 
     def _predict_tags(
         self, memories: Sequence[Memory], words: Sequence[Sequence[str]]
@@ -241,17 +267,37 @@ def _load(folder: Path) -> tuple[TreeParser, Reader, ParseRecipe]:
         if not (folder / name).is_file():
             raise FileNotFoundError(f"{folder / name}: {EXPECTED}")
     try:
-        kind = json.loads((folder / "config.json").read_text(encoding="utf-8")).get("model_type")
-        recipe = json.loads((folder / "recipe.json").read_text(encoding="utf-8"))
-    except (json.JSONDecodeError, UnicodeDecodeError, AttributeError) as error:
+        config = dict(json.loads((folder / "config.json").read_text(encoding="utf-8")))
+        recipe = dict(json.loads((folder / "recipe.json").read_text(encoding="utf-8")))
+    except (ValueError, TypeError) as error:
         raise ValueError(f"{folder}: damaged config.json or recipe.json: {error}") from None
-    if kind != "treeparser":
+    if (kind := config.get("model_type")) != "treeparser":
         raise ValueError(f"{folder / 'config.json'}: a model of kind {kind!r}, expected 'treeparser'")
+    if config.get("encoder") != "pretrained" and not (folder / VOCABULARY).is_file():
+        raise FileNotFoundError(f"{folder / VOCABULARY}: {EXPECTED}")
     loaded = ParseRecipe.from_dict(recipe, str(folder / "recipe.json"))
     try:
-        return TreeParser.from_pretrained(folder), load_reader(folder), loaded
+        found: Any = TreeParser.from_pretrained(folder, output_loading_info=True)
+        reader = load_reader(folder)
     except Exception as error:  # safetensors and tokenizers raise kinds of their own
         raise ValueError(f"{folder}: cannot be loaded: {' '.join(str(error).split())[:300]}") from None
+    model, report = found
+    if report["missing_keys"]:
+        names = ", ".join(sorted(report["missing_keys"]))
+        raise ValueError(f"{folder / 'model.safetensors'}: lacks {names[:300]}")
+    if isinstance(reader, SentenceReader):
+        sizes = len(reader.words), len(reader.chars), len(reader.tags)
+        expected = model.config.vocab_size, model.config.char_vocab_size, model.config.tag_vocab_size
+        if sizes != expected:
+            raise ValueError(
+                f"{folder / VOCABULARY}: {sizes} words, characters and tags, the model has {expected}"
+            )
+    return model, reader, loaded
+
+
+def _check_beam(beam: int) -> None:
+    if beam < 1:
+        raise ValueError(f"beam is {beam}, expected at least 1")
 
 
 def _split(sentences: Iterable[Sentence]) -> list[list[str]]:
@@ -265,14 +311,24 @@ def _split(sentences: Iterable[Sentence]) -> list[list[str]]:
         if not words:
             raise ValueError(f"sentence {number} has no words")
         for word in words:
+            if not isinstance(word, str):
+                raise ValueError(f"sentence {number} has the word {word!r}: expected a string")
             if not word or word.isspace():
                 raise ValueError(f"sentence {number} has the word {word!r}: expected more than blanks")
     return split
 
 
-def _check_tags(split: Sequence[Sequence[str]], tags: Sequence[Sequence[str]]) -> None:
-    if len(split) != len(tags):
-        raise ValueError(f"tags of {len(tags)} sentences were given for {len(split)} sentences")
-    for number, (words, row) in enumerate(zip(split, tags, strict=True), start=1):
+def _split_tags(
+    split: Sequence[Sequence[str]], tags: Iterable[Sequence[str]] | None
+) -> list[list[str]] | None:
+    if tags is None:
+        return None
+    rows = list(tags)
+    if len(split) != len(rows):
+        raise ValueError(f"tags of {len(rows)} sentences were given for {len(split)} sentences")
+    for number, (words, row) in enumerate(zip(split, rows, strict=True), start=1):
+        if isinstance(row, str):
+            raise ValueError(f"sentence {number} has the tags {row!r}: expected a list of tags")
         if len(words) != len(row):
             raise ValueError(f"sentence {number} has {len(words)} words and {len(row)} tags")
+    return [list(row) for row in rows]

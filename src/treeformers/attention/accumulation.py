@@ -1,15 +1,16 @@
 """Tree attention with hierarchical accumulation (Nguyen et al. 2020): exact, without a tensor of branches.
 
-The paper builds a vector for every (node, leaf), each the mean over the branch between the two. But what comes
-out is linear in the values, and a branch is a path from the root less the path that ends above the node. With
-k_ij = 1 / (|C_ij| |leaves of i|), w_j the weight of leaf j, and h_ij the nodes on the branch from i to j,
+The paper builds a vector for every (node, leaf), each the mean over the branch between the two. But what
+comes out is linear in the values, and a branch is a path from the root less the path that ends above the
+node. With k_ij = 1 / (|C_ij| |leaves of i|), w_j the weight of leaf j, and h_ij the nodes on the branch from
+i to j,
 
     N'_i = sum_j k_ij w_j (l_j + path(j)) - (sum_j k_ij w_j) path_above(i) + hierarchical embeddings,
 
-where path sums node values from the root down. Paths are prefix sums in pre-order; the sums over leaves are one
-sparse product of P (node, leaf) pairs; the embeddings need scalars alone. Time is O(P D) and memory O((N+T) D)
-and O(P) scalars, P being the sum of the lengths of all spans. As small numbers are made of differences of large
-ones, it is all done in float64, and given back in the precision of the values.
+where path sums node values from the root down. Paths are prefix sums in pre-order; the sums over leaves are
+one sparse product of P (node, leaf) pairs; the embeddings need scalars alone. Time is O(P D) and memory
+O((N+T) D) and O(P) scalars, P being the sum of the lengths of all spans. As small numbers are made of
+differences of large ones, it is all done in float64, and given back in the precision of the values.
 
 Shapes: B trees, T leaves, N nodes, P pairs, H heads, D width.
 """
@@ -33,6 +34,9 @@ __all__ = [
     "hierarchical_accumulation",
     "subtree_mask",
 ]
+
+
+_PAIRS = ("pair_nodes", "pair_leaves")
 
 
 class Branches(NamedTuple):
@@ -85,8 +89,7 @@ class Branches(NamedTuple):
             horizontal: rows K of the table of horizontal embeddings; 0 for none.
             count_leaf: whether the leaf counts in |C_ij|, see `hierarchical_accumulation`.
         """
-        _require(tree, "attention_mask", "node_mask", "spans", "depths", "subtree_ends", "leaf_parents")
-        _require(tree, "pair_nodes", "pair_leaves")
+        _require(tree, "node_mask", "spans", "depths", "subtree_ends", "leaf_parents", *_PAIRS)
         wide = _wide(tree["spans"].device)
         nodes, depths, leaf_parents = tree["node_mask"].bool(), tree["depths"], tree["leaf_parents"]
         (batch, count), leaves = nodes.shape, leaf_parents.shape[1]
@@ -103,14 +106,14 @@ class Branches(NamedTuple):
         key = torch.where(real, node * max(vertical, 1), count * max(vertical, 1))
         if vertical:
             key = key + (height.clamp(1, vertical) - 1) * real
-            key, order = key.sort(1, stable=True)
+            key, order = key.sort(dim=1, stable=True)
             real, node, leaf, height = (x.gather(1, order) for x in (real, node, leaf, height))
         node = node.clamp_min(0)
         shares = real / ((height + count_leaf) * size.gather(1, node)).clamp_min(1).to(wide)
         firsts = torch.arange(count * max(vertical, 1), device=nodes.device).expand(batch, -1).contiguous()
         height_offsets = torch.searchsorted(key.contiguous(), firsts) + rows * key.shape[1]
 
-        reach = max(0, min(horizontal - 1, leaves))
+        reach = max(0, min(horizontal - 1, leaves)) if count else 0
         steps = torch.arange(reach, device=nodes.device)
         starts = shares.new_zeros(batch, leaves * (reach + 1))
         offset = leaf - start.gather(1, node)
@@ -123,9 +126,11 @@ class Branches(NamedTuple):
         window = window.clamp_max(leaves - 1)
         window_heights = leaf_depths[rows[..., None], window] - depths[..., None] + 1 + count_leaf
         window_shares = inside / (window_heights * size[..., None]).clamp_min(1).to(wide)
-        # Nodes over the first leaf of i that start before it stand above i; of those that start with it, some.
-        before = starts[rows, start.clamp_max(leaves - 1)]
-        total = leaf_depths.gather(1, start.clamp_max(leaves - 1))
+        # Nodes over the first leaf of i that start before it all stand above i; those that start with it may
+        # stand below.
+        first = start.clamp_max(leaves - 1)
+        before = starts[rows, first]
+        total = leaf_depths.gather(1, first)
         if reach:
             above = depths - 1 - total + before[..., 0]
             before = torch.cat((above[..., None], before[..., 1:]), -1)
@@ -186,8 +191,8 @@ def hierarchical_accumulation(
         vertical: Table of e^v of Eq. 9 (V, D/2). Row min(x, V) - 1 is added at x.
         horizontal: Table of e^h (K, D/2), likewise. It fills the second half of the width.
         count_leaf: Whether the leaf counts in |C_ij|, as in the paper; in its released code it does not.
-        vertical_index: What x counts for e^v: "height" the nodes from the leaf up to the node, as in the paper,
-            "depth" those from the root down to it, as in the released code.
+        vertical_index: What x counts for e^v: "height" the nodes from the leaf up to the node, as in the
+            paper, "depth" those from the root down to it, as in the released code.
 
     Returns:
         N' (B, N, D) or (B, H, N, D) in the precision of `nodes`; 0 at padding.
@@ -207,35 +212,26 @@ def hierarchical_accumulation(
     if nodes.shape[2] == 0:
         return nodes if heads else nodes[:, 0]
 
-    wide, (batch, _, count, width) = _wide(nodes.device), nodes.shape
-    half = width // 2
-    values = nodes.transpose(1, 2).to(wide)  # (B, N, H, D)
+    wide, half = _wide(nodes.device), nodes.shape[3] // 2
+    values = nodes.masked_fill(~tree.nodes[:, None, :, None], 0.0).transpose(1, 2).to(wide)  # (B, N, H, D)
     if vertical is not None and vertical_index == "depth":
         at_depth = vertical.to(wide)[tree.depths.clamp(1, len(vertical)) - 1]
-        values = values + F.pad(at_depth, (0, half))[:, :, None]
-    values = values.masked_fill(~tree.nodes[..., None, None], 0.0)
+        values = values + F.pad(at_depth * tree.nodes[..., None], (0, half))[:, :, None]
     path = _sum_above(values, tree.subtree_ends)
-    above = path - values
-
-    full = leaves.transpose(1, 2).to(wide)  # (B, T, H, D)
-    rows = torch.arange(batch, device=nodes.device)[:, None]
-    full = full + F.pad(path, (0, 0, 0, 0, 0, 1))[rows, tree.leaf_parents]
+    rows = torch.arange(len(nodes), device=nodes.device)[:, None]
+    # From here on what is large is changed in place: it is most of the memory.
+    full = path[rows, tree.leaf_parents].add_(leaves.transpose(1, 2))  # (B, T, H, D)
     if horizontal is not None:
         horizontal = horizontal.to(wide)
-        near = horizontal[: tree.starts.shape[-1]]
-        full = full + F.pad(tree.starts @ near, (half, 0))[:, :, None]
+        full[..., half:] += (tree.starts @ horizontal[: tree.starts.shape[-1]])[:, :, None]
     by_leaf = weights.to(wide).mT  # (B, T, H)
-    weighted = (full * by_leaf[..., None]).flatten(2)
-    sums = tree.gather(torch.cat((weighted, by_leaf), -1))
-    sums, totals = sums.split([weighted.shape[-1], by_leaf.shape[-1]], -1)
-    result = sums.unflatten(-1, full.shape[2:]) - totals[..., None] * above
-
-    halves = [result.new_zeros(()).expand(batch, count, by_leaf.shape[-1], half) for _ in range(2)]
+    result = tree.gather((full * by_leaf[..., None]).flatten(2)).unflatten(-1, full.shape[2:])
+    result = result.addcmul(tree.gather(by_leaf)[..., None], path[:, :-1] - values, value=-1)
     if vertical is not None and vertical_index == "height":
-        halves[0] = _vertical(tree, by_leaf, vertical.to(wide))
+        result[..., :half] += _vertical(tree, by_leaf, vertical.to(wide))
     if horizontal is not None:
-        halves[1] = _horizontal(tree, by_leaf, horizontal)
-    result = (result + torch.cat(halves, -1)).to(nodes.dtype).transpose(1, 2)
+        result[..., half:] += _horizontal(tree, by_leaf, horizontal)
+    result = result.to(nodes.dtype).transpose(1, 2)
     return result if heads else result[:, 0]
 
 
@@ -246,8 +242,8 @@ def subtree_mask(tree: Mapping[str, Tensor]) -> Tensor:
         tree: `treeformers.trees.batch.batch_trees(trees)`.
 
     Returns:
-        (B, N+T, N+T) bool, queries by keys, nodes before leaves; True = may attend. Rows and columns of padding
-        are False.
+        (B, N+T, N+T) bool, queries by keys, nodes before leaves; True = may attend. Rows and columns of
+        padding are False.
     """
     _require(tree, "attention_mask", "node_mask", "spans", "subtree_ends")
     nodes, leaves = tree["node_mask"].bool(), tree["attention_mask"].bool()
@@ -301,9 +297,9 @@ class LeafWeights(nn.Linear):
 class HierarchicalAccumulation(nn.Module):
     """The module that makes node values: leaf weights and hierarchical embeddings (Eqs. 16 and 23).
 
-    As in the paper, heads share one vector u and the embeddings; with tables of 50 and 100 rows, six layers of
-    encoder and decoder and D/H = 64 that is the 63,744 additional parameters of Table 5. The released code has one
-    u and a bias for each head, `weight_per_head=True`.
+    As in the paper, heads share one vector u and the embeddings; with tables of 50 and 100 rows, six layers
+    of encoder and decoder and D/H = 64 that is the 63,744 additional parameters of Table 5. The released code
+    has one u and a bias for each head, `weight_per_head=True`.
 
     Args:
         width: D.
@@ -445,12 +441,15 @@ def _wide(device: torch.device) -> torch.dtype:
 
 
 def _sum_above(values: Tensor, subtree_ends: Tensor) -> Tensor:
-    """Sum over each node and the nodes above it (B, N, H, D): they begin before it and have not ended."""
-    batch, count = subtree_ends.shape
-    rows = torch.arange(batch, device=values.device)[:, None] * (count + 1)
-    ended = values.new_zeros(batch * (count + 1), *values.shape[2:])
-    ended = ended.index_add(0, (rows + subtree_ends).flatten(), values.flatten(0, 1))
-    return (values - ended.unflatten(0, (batch, -1))[:, :count]).cumsum(1)
+    """Sum over each node and those above it, which begin before it and have not ended; (B, N+1, H, D).
+
+    Behind the last node all have ended, and the sum is 0.
+    """
+    rows = torch.arange(len(values), device=values.device)[:, None] * (values.shape[1] + 1)
+    steps = F.pad(values, (0, 0, 0, 0, 0, 1))
+    ended = (rows + subtree_ends).flatten()
+    steps.view(-1, *values.shape[2:]).index_add_(0, ended, values.flatten(0, 1), alpha=-1)
+    return steps.cumsum(1)
 
 
 def _vertical(branches: Branches, weights: Tensor, table: Tensor) -> Tensor:
@@ -503,5 +502,5 @@ def _check_shapes(
     for name, table in (("vertical", vertical), ("horizontal", horizontal)):
         if table is not None and (table.dim() != 2 or 2 * table.shape[1] != width or not len(table)):
             raise ValueError(
-                f"the {name} table has shape {tuple(table.shape)}, expected (rows, {width / 2:g}): half the width"
+                f"the {name} table has shape {tuple(table.shape)}, expected (rows, {width / 2:g})"
             )

@@ -3,8 +3,8 @@
 The rows x of one node are the vectors of its children, for a dependency tree with the word of the node itself
 before them. Every map but the attention treats each row alone, so nodes with any number of rows are composed
 together without computing on padding: the rows of all nodes stand in one matrix, and only queries, keys and
-values are padded. Shapes: N nodes, C rows of the widest node, R rows of all nodes, H heads or branches, D width,
-F width between the two convolutions.
+values are padded. Shapes: N nodes, C rows of the widest node, R rows of all nodes, H heads or branches, D
+width, F width between the two convolutions.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from torch import Tensor, nn
 
 __all__ = [
     "BranchAttention",
+    "XavierLinear",
     "attend",
     "branch_outputs",
     "element_sum",
@@ -62,8 +63,8 @@ def branch_outputs(
 ) -> Tensor:
     """LayerNorm(B_i W_i + x) * kappa_i (Eq. 5).
 
-    The paper adds B_i itself, which has another width than B_i W_i; the input of the module is the one reading
-    with the right width that is a residual connection, and is what the released code adds.
+    The paper adds B_i itself, which has another width than B_i W_i; the input of the module is the one
+    reading with the right width that is a residual connection, and is what the released code adds.
 
     Args:
         attended: B_i of Eq. 4 (H, R, D/H).
@@ -82,7 +83,9 @@ def branch_outputs(
     return torch.addcmul((bias * scale)[:, None], normed, (gain * scale)[:, None])
 
 
-def position_wise(x: Tensor, first: Tensor, first_bias: Tensor, second: Tensor, second_bias: Tensor) -> Tensor:
+def position_wise(
+    x: Tensor, first: Tensor, first_bias: Tensor, second: Tensor, second_bias: Tensor
+) -> Tensor:
     """PCNN: two convolutions of kernel 1, which is two linear maps of each row, with ReLU between (Eq. 6).
 
     Args:
@@ -127,12 +130,34 @@ def released_branch_outputs(
     kappa: Tensor,
     dropout: float = 0.0,
 ) -> Tensor:
-    """What the released code has for Eq. 5: the branches are summed first, and kappa scales one shared tensor.
+    """What the released code has for Eq. 5: the branches are summed first, and kappa scales one shared
+    tensor.
 
     Arguments as in `branch_outputs`, but one gain and one bias (D,), and the dropout of the summed branches.
     """
     summed = F.dropout(torch.bmm(attended, weight).sum(0), dropout, dropout > 0)
     return kappa[:, None, None] * released_norm(summed + x, gain, bias)
+
+
+class XavierLinear(nn.Linear):
+    """A linear map that starts from Xavier's uniform distribution, each block of outputs by itself; bias 0.
+
+    Args:
+        width: of the input.
+        outputs: of all blocks together.
+        bias: whether there is one.
+        blocks: maps that stand one below the other in the matrix.
+    """
+
+    def __init__(self, width: int, outputs: int, bias: bool = True, blocks: int = 1) -> None:
+        self.blocks = blocks
+        super().__init__(width, outputs, bias)
+
+    def reset_parameters(self) -> None:
+        bound = (6 / (self.in_features + self.out_features // self.blocks)) ** 0.5
+        nn.init.uniform_(self.weight, -bound, bound)
+        if self.bias is not None:
+            nn.init.zeros_(self.bias)
 
 
 class BranchAttention(nn.Module):
@@ -143,14 +168,14 @@ class BranchAttention(nn.Module):
         - "multihead": H heads, concatenated and mapped once more (Vaswani et al. 2017);
         - "single": the same with one head of width D.
 
-    The paper gives no equations for the last two; like its code they have neither norm nor PCNN, and end in Eq.
-    8 like the first. In Eq. 8, W, b and tanh stand inside the sum, as printed.
+    The paper gives no equations for the last two; like its code they have neither norm nor PCNN, and end in
+    Eq. 8 like the first. In Eq. 8, W, b and tanh stand inside the sum, as printed.
 
     kappa and alpha start equal. On the simplex they are the softmax of free parameters: unlike a projection
     after each step, this holds for any optimizer, in any training loop, and loses no gradient at the border.
 
-    variant="authors" computes what the released code does: softmax over the queries; the branches summed before
-    one norm and scaled after it; a residual connection and a norm around each PCNN; kappa and alpha
+    variant="authors" computes what the released code does: softmax over the queries; the branches summed
+    before one norm and scaled after it; a residual connection and a norm around each PCNN; kappa and alpha
     unconstrained, starting at random; no W and b in Eq. 8, and tanh after the sum; "multihead" without
     the last map, "single" without any. With the last two, attention cancels out of the sum there.
 
@@ -186,7 +211,7 @@ class BranchAttention(nn.Module):
         self.simplex = simplex and not self.released
         self.dropout, self.eps = dropout, eps
         if not (self.released and composition == "single"):
-            self.query_key_value = nn.Linear(width, 3 * width, bias=False)
+            self.query_key_value = XavierLinear(width, 3 * width, bias=False, blocks=3 * branches)
         if composition == "branch":
             norms = () if self.released else (branches,)
             self.output = nn.Parameter(torch.empty(branches, width // branches, width))
@@ -203,20 +228,21 @@ class BranchAttention(nn.Module):
         elif not self.released:
             self.output = nn.Parameter(torch.empty(1, width, width))
         if not self.released:
-            self.transform = nn.Linear(width, width)
+            self.transform = XavierLinear(width, width)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Xavier's uniform distribution for each matrix by itself; biases 0, norms the identity."""
+        """Xavier's uniform distribution for each matrix by itself; biases 0, norms the identity.
+
+        The linear maps do the same by themselves.
+        """
         head = self.width // self.branches
         fans = {
-            "query_key_value.weight": self.width + head,
             "output": self.width + (head if self.composition == "branch" else self.width),
             "first": self.width + self.intermediate,
             "second": self.width + self.intermediate,
-            "transform.weight": 2 * self.width,
         }
-        for name, parameter in self.named_parameters():
+        for name, parameter in self.named_parameters(recurse=False):
             if name in fans:
                 bound = (6 / fans[name]) ** 0.5
                 nn.init.uniform_(parameter, -bound, bound)
@@ -309,15 +335,13 @@ class BranchAttention(nn.Module):
         dropout = self.dropout if self.training else 0.0
         maps = self.first, self.first_bias, self.second, self.second_bias
         if self.released:
-            scaled = released_branch_outputs(
-                context, rows, self.output, self.gain, self.bias, kappa, dropout
-            )
+            scaled = released_branch_outputs(context, rows, self.output, self.gain, self.bias, kappa, dropout)
             changed = scaled + F.dropout(position_wise(scaled, *maps), dropout, self.training)
             changed = released_norm(changed, self.branch_gain[:, None], self.branch_bias[:, None])
         else:
             scaled = branch_outputs(context, rows, self.output, self.gain, self.bias, kappa, self.eps)
             changed = F.dropout(position_wise(scaled, *maps), dropout, self.training)
-        return torch.tensordot(alpha, changed, 1)
+        return torch.tensordot(alpha.to(changed.dtype), changed, 1)
 
 
 def _random_share(parts: int) -> Tensor:

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TextIO
@@ -65,13 +65,16 @@ def parse(
     with atomic_write(out) if out else nullcontext(sys.stdout) as target:
         write = _writer(format, target)
         trees = _parse(engine, read_sentences(file, strict=False), write, target, batch_size, problems)
-        if engine.induces:
+        first = next(trees, None)
+        if first is None:
+            count = 0
+        elif engine.induces:
             from treeformers.induction import summarise_structure
 
-            structure = summarise_structure(trees)
+            structure = summarise_structure(chain([first], trees))
             count = structure.sentences
         else:
-            count = sum(1 for _ in trees)
+            count = 1 + sum(1 for _ in trees)
     if structure:
         logger.info(
             "%d sentences, %.1f spans a sentence, %.1f %% of the trees flat",
@@ -196,15 +199,21 @@ def _parse(
 def _parse_chunk(
     engine: _Engine, sentences: list[tuple[str, Sentence]], batch_size: int, problems: list[str]
 ) -> list[Tree | None]:
-    """The trees of a chunk; where that fails, of one sentence after the other, so that one alone is lost."""
+    """The trees of a chunk; where that fails, of one sentence after the other, so that one alone is lost.
+
+    Raises:
+        ValueError: what is wrong is wrong with every one of several sentences.
+    """
     try:
         return list(engine.parse([sentence for _, sentence in sentences], batch_size))
-    except (ValueError, RuntimeError, MemoryError):
+    except (ValueError, RuntimeError, MemoryError) as general:
         trees: list[Tree | None] = []
         for where, sentence in sentences:
             try:
                 trees += engine.parse([sentence], 1)
             except (ValueError, RuntimeError, MemoryError) as error:
+                if isinstance(error, ValueError) and str(error) == str(general):
+                    raise
                 problems.append(f"{where}: {str(error).removeprefix('sentence 1 ') or type(error).__name__}")
                 trees.append(None)
         return trees

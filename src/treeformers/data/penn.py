@@ -60,8 +60,10 @@ _OPENING = frozenset({"``", "`", "--", "-LRB-", "-LSB-", "-LCB-"})
 _MARKS = "".join(mark for mark in map(chr, range(0x10000)) if unicodedata.category(mark).startswith("M"))
 _W = rf"[\w{_MARKS}\U00010000-\U0001efff]"
 _END = rf"(?!{_W})"
+_CLITIC_END = rf"(?!-?{_W})"
 _BLANK = r"\s\x00-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
-_STOPS_BEFORE = rf"(?i:n['’`´]t|(?<=\d)[ap]m){_END}"
+_LAST = rf"[{_BLANK}\"'’”»`´‘]*+\Z"
+_STOPS_BEFORE = rf"(?i:n['’`´]t|(?<=\d)[ap]m){_CLITIC_END}"
 _LETTERS = rf"(?:(?!{_STOPS_BEFORE})[\xad\u200c\u200d\u2060]*+{_W})++"
 _ADDRESS = rf"(?:[^{_BLANK}<>\"“”()]|\([^{_BLANK}<>\"“”()]*+\))*"
 _MODIFIERS = "[\ufe0f\u20e3\U0001f3fb-\U0001f3ff]*+"
@@ -71,12 +73,13 @@ _PICTURE = f"[\U0001f000-\U0001faff\u2600-\u27bf\u2b00-\u2bff\u231a-\u23ff\u203c
 _SCANNER = re.compile(
     rf"""
     (?P<blank> [{_BLANK}]++ )
+  | (?P<sign> [()\[\]{{}}] | [!?]++ | ,++ )
   | (?P<whole>
         (?i: (?:https?|ftp)://(?={_W}) | www\.(?={_W})
            | (?:[\w-]{{1,63}}+\.){{1,8}}(?:com|org|net|edu|gov|io)/ )
         {_ADDRESS} (?<![.,;:!?'’*\]}}…])
       | [\w.%+-]{{1,64}}+ @ (?:[\w-]{{1,63}}+\.){{1,8}} \w{{2,63}}                      # mail
-      | [@\#] \w*? [^\W\d_] \w*+                                                        # mentions and hashtags
+      | [@\#] \w*? [^\W\d_] \w*+                                                       # mentions and hashtags
       | -[LR][RSC]B-
       | (?: [:;]['’]?[-o^]? | (?<!{_W})=-? )                                            # emoticons
         (?: (?:[()]++|(?:-[LR]RB-)++){_END} | [DPpOo/\\|*](?![\w/*]) )
@@ -86,31 +89,31 @@ _SCANNER = re.compile(
     )
   | (?P<open> ``|‘‘|[“„«‟] ) | (?P<close> [”»] ) | (?P<double> "|''|’’ )
   | (?P<clitic> (?i:
-        ['’`´](?:s|m|d|re|ve|ll|t){_END} | {_STOPS_BEFORE}
+        ['’`´](?:s|m|d|re|ve|ll|t){_CLITIC_END} | {_STOPS_BEFORE}
       | ['’‘]t(?=(?:is|was){_END}) | [dy]['’](?=(?:ye|you|all){_END}|\s)
       | ['’‘](?:\d\ds?|em|til|cause|cuz|bout|round|nuff|n['’]?){_END}
       | can(?=not{_END}) | (?:gon|wan)(?=na{_END}) | (?:got|out|lot)(?=ta{_END}) | (?:gim|lem)(?=me{_END})
       | (?:do|does|did|is|was|are|were|have|has|had|could|would|should|ca|wo|ai)(?=nt{_END})
     ) )
-  | (?P<dropped> (?i: \w{{2,}}?in | [od] | ol | lil | \d\d? )['’]{_END} )               # goin', o', 5'
+  | (?P<dropped> (?: (?i:\w{{2,}}?in|[od]|ol|lil) | \d\d? )['’](?!['’]){_CLITIC_END} )    # goin', o', 5'
   | (?P<single> ['’‘‚‛`´] )
   | (?P<word>
         (?: (?<![^{_BLANK}(\[{{$£€¥]) (?: [-+](?=\.?\d) | \.(?=[a-z]) ) | -(?={_W}) )? (?:\.(?=\d))?
         {_LETTERS}
         (?: (?: (?<=\d)[,:](?=\d) | (?:[%.+]|(?<=\d)['’])?(?:-|\\?[/&]) | [–‐‑@·] | \*++
-              | \.(?!(?<=[a-z]{{2}}\.)[A-Z]) | ['’](?!(?i:s|m|d|re|ve|ll){_END}) )
+              | \.(?!(?<=[a-z]{{2}}\.)[A-Z]) | ['’](?!(?i:s|m|d|re|ve|ll){_CLITIC_END}) )
             {_LETTERS} )*+
-        (?: [-+]/[-+] | \+{{1,2}}{_END} | -(?=[{_BLANK}.,;:?!)\"”]|\Z) )?
+        (?: [-+]/[-+] | (?:\+{{1,2}}|\#){_END} | -(?=[{_BLANK}.,;:?!)\"”]|\Z) )?
     )
-  | (?P<dots> \.{{3}}(?=\.[{_BLANK}\"'’”»]*+\Z) | \.{{2,}}+ | …++ )
+  | (?P<dots> \.{{3}}(?=\.{_LAST}) | \.{{2,}}+ | …++ )
   | (?P<dash> --++ | [—―–]++ )
-  | (?P<sign> [()\[\]{{}}] | [!?]++ | (?P<same>.)(?P=same)*+ )
+  | (?P<other> (?P<same>.)(?P=same)*+ )
     """,
     re.VERBOSE | re.DOTALL,
 )
 _CLOSES = re.compile(rf"[{_BLANK}.,;:?!)\]}}]|\Z")
 _PERIOD = re.compile(r"\.(?!\.)")
-_ENDS_TEXT = re.compile(rf"\.[{_BLANK}\"'’”»]*+\Z")
+_ENDS_TEXT = re.compile(rf"\.{_LAST}")
 _GOES_ON = re.compile(rf"\.(?:[{_BLANK}]*+[,;]|['’]s{_END})", re.IGNORECASE)
 _BEFORE_NUMBER = re.compile(rf"\.[{_BLANK}]*+[\d#]")
 
@@ -119,9 +122,9 @@ def tokenize(text: str) -> list[Word]:
     """Cut a sentence into the words of the Penn Treebank.
 
     Double quotes become "``" and "''", brackets "-LRB-" to "-RCB-", curly apostrophes, dashes and dots plain
-    ones; letters stay as typed. "don't", "cannot" and "dogs'" are two words each, "AT&T", "1,000" and "ten-
-    year-old" one. Words of the treebank joined by blanks come back as they were, but for words such as
-    "Gotta" and "CREATOR'S" that the treebank itself now splits and now does not.
+    ones; letters stay as typed. "don't", "cannot" and "dogs'" are two words each, "AT&T", "1,000" and
+    "three-legged" one. Words of the treebank joined by blanks come back as they were, but for the few that
+    it cuts here and not there, such as "Gotta".
 
     The period that ends the text is a word, as in the treebank, which then writes "Corp ." but "U.S. .": such
     an acronym keeps the period in its `text`, and the full stop has the character.

@@ -118,7 +118,10 @@ class SentenceReader:
         path = folder / VOCABULARY
         try:
             content = json.loads(path.read_text(encoding="utf-8"))
-            return cls(**{name: tuple(values) for name, values in content.items()})
+            reader = cls(**{name: tuple(values) for name, values in content.items()})
+            if reader.words[:2] != (PAD, END) or "<a>" not in reader.words:
+                raise TypeError(f"expected words that begin with {PAD} and {END}, and <a> among them")
+            return reader
         except (json.JSONDecodeError, UnicodeDecodeError, TypeError, AttributeError) as error:
             raise ValueError(f"{path}: damaged vocabulary: {error}") from None
 
@@ -185,7 +188,8 @@ class SentenceReader:
 
     @cached_property
     def _word_ids(self) -> dict[str, int]:
-        return {word: number for number, word in enumerate(self.words)}
+        # Nobody's word is the padding or the end mark.
+        return {word: number for number, word in enumerate(self.words[2:], start=2)}
 
     @cached_property
     def _letter_ids(self) -> dict[str, int]:
@@ -205,17 +209,30 @@ class PieceReader:
     Attributes:
         tokenizer: of the encoder.
         limit: pieces that it reads at once.
+
+    Raises:
+        ValueError: a tokenizer without the marks of an encoder such as BERT, or no room for a piece.
     """
 
     tokenizer: PreTrainedTokenizerBase
     limit: int = 512
+
+    def __post_init__(self) -> None:
+        if self.limit < 3:
+            raise ValueError(f"limit is {self.limit}, expected at least 3: a piece between two marks")
+        for mark in ("cls_token", "sep_token", "pad_token"):
+            if getattr(self.tokenizer, mark) is None:
+                raise ValueError(f"the tokenizer has no {mark}, expected one of an encoder such as BERT")
 
     @classmethod
     def load(cls, folder: Path) -> Self:
         """Read what `save_pretrained` wrote; an encoder's own folder does as well."""
         config = AutoConfig.from_pretrained(folder).to_dict()
         settings = config.get("pretrained") or config
-        return cls(AutoTokenizer.from_pretrained(folder), settings.get("max_position_embeddings", 512))
+        tokenizer = AutoTokenizer.from_pretrained(folder)
+        # Some encoders have more positions than they use: the RoBERTa family, two.
+        limit = min(settings.get("max_position_embeddings") or 512, tokenizer.model_max_length)
+        return cls(tokenizer, limit)
 
     def save_pretrained(self, folder: str | Path) -> None:
         """Write the tokenizer."""
@@ -231,17 +248,22 @@ class PieceReader:
 
         `piece_index` counts through the rows of `piece_ids`. A sentence longer than the encoder reads stands
         on several rows that overlap by half, and a word is taken from where it is farthest from an end. A
-        word for which the tokenizer has nothing is read as its token for unknown words.
+        word for which the tokenizer has nothing is read as its token for unknown words, and of one with more
+        pieces than the encoder reads the first ones are read.
         """
         rows: list[list[int]] = []
         places: list[list[tuple[int, int]]] = []
         for words in sentences:
+            # By the blank before it, tokenizers over bytes tell a word from the inside of one.
             cut = self.tokenizer(
-                [unescape_word(word) for word in words], add_special_tokens=False, return_attention_mask=False
+                [" " + unescape_word(word) for word in words],
+                add_special_tokens=False,
+                return_attention_mask=False,
             )["input_ids"]
-            pieces = [word or [self.tokenizer.unk_token_id] for word in cut]
+            room = self.limit - 2
+            pieces = [word[:room] or [self.tokenizer.unk_token_id] for word in cut]
             found: dict[int, tuple[int, int]] = {}
-            for start, stop, first in _windows([len(word) for word in pieces], self.limit - 2):
+            for start, stop, first in _windows([len(word) for word in pieces], room):
                 row = [self.tokenizer.cls_token_id]
                 for word in range(start, stop):
                     row += pieces[word]
@@ -261,12 +283,12 @@ class PieceReader:
 def _windows(sizes: Sequence[int], limit: int) -> Iterator[tuple[int, int, int]]:
     """Start and stop of windows over words of so many pieces, and the first word to take from each.
 
-    A word of more pieces than the limit is a window of its own, and too long for the encoder.
+    No word has more pieces than the limit.
     """
     start = first = 0
     while True:
         stop, total = start, 0
-        while stop < len(sizes) and (total + sizes[stop] <= limit or stop == start):
+        while stop < len(sizes) and total + sizes[stop] <= limit:
             total += sizes[stop]
             stop += 1
         yield start, stop, first

@@ -1,8 +1,28 @@
 """Models in the manner of transformers: importing this package makes the Auto classes know them."""
 
-from transformers import AutoConfig, AutoModel, AutoModelForMaskedLM, AutoModelForSequenceClassification
+from transformers import (
+    AutoConfig,
+    AutoModel,
+    AutoModelForMaskedLM,
+    AutoModelForSeq2SeqLM,
+    AutoModelForSequenceClassification,
+)
 
+from treeformers.models.accumulation import (
+    AccumulationConfig,
+    AccumulationForSequenceClassification,
+    AccumulationModel,
+)
+from treeformers.models.heads import (
+    PairClassifier,
+    PairClassifierConfig,
+    SentenceClassifier,
+    SentenceClassifierConfig,
+)
 from treeformers.models.parser import ParserConfig, TreeParser
+from treeformers.models.recurrent import RecurrentConfig, RecurrentModel
+from treeformers.models.translation import AccumulationForTranslation
+from treeformers.models.traversal import TraversalConfig, TraversalModel
 from treeformers.models.treebert import (
     TreeBertConfig,
     TreeBertForMaskedLM,
@@ -11,7 +31,19 @@ from treeformers.models.treebert import (
 )
 
 __all__ = [
+    "AccumulationConfig",
+    "AccumulationForSequenceClassification",
+    "AccumulationForTranslation",
+    "AccumulationModel",
+    "PairClassifier",
+    "PairClassifierConfig",
     "ParserConfig",
+    "RecurrentConfig",
+    "RecurrentModel",
+    "SentenceClassifier",
+    "SentenceClassifierConfig",
+    "TraversalConfig",
+    "TraversalModel",
     "TreeBertConfig",
     "TreeBertForMaskedLM",
     "TreeBertForSequenceClassification",
@@ -19,9 +51,21 @@ __all__ = [
     "TreeParser",
 ]
 
-AutoConfig.register(TreeBertConfig.model_type, TreeBertConfig, exist_ok=True)
-AutoModel.register(TreeBertConfig, TreeBertModel, exist_ok=True)
+for config, model in (
+    (AccumulationConfig, AccumulationModel),
+    (PairClassifierConfig, PairClassifier),
+    (ParserConfig, TreeParser),
+    (RecurrentConfig, RecurrentModel),
+    (SentenceClassifierConfig, SentenceClassifier),
+    (TraversalConfig, TraversalModel),
+    (TreeBertConfig, TreeBertModel),
+):
+    AutoConfig.register(config.model_type, config, exist_ok=True)
+    AutoModel.register(config, model, exist_ok=True)
 AutoModelForMaskedLM.register(TreeBertConfig, TreeBertForMaskedLM, exist_ok=True)
+AutoModelForSeq2SeqLM.register(AccumulationConfig, AccumulationForTranslation, exist_ok=True)
+AutoModelForSequenceClassification.register(
+    AccumulationConfig, AccumulationForSequenceClassification, exist_ok=True
+)
+AutoModelForSequenceClassification.register(SentenceClassifierConfig, SentenceClassifier, exist_ok=True)
 AutoModelForSequenceClassification.register(TreeBertConfig, TreeBertForSequenceClassification, exist_ok=True)
-AutoConfig.register(ParserConfig.model_type, ParserConfig, exist_ok=True)
-AutoModel.register(ParserConfig, TreeParser, exist_ok=True)

@@ -14,7 +14,21 @@ import torch
 from torch import Tensor
 from transformers.utils.generic import ModelOutput
 
-__all__ = ["Level", "Levels", "SentenceOutput", "pack_words"]
+__all__ = ["Level", "Levels", "SentenceOutput", "cut_words", "pack_words"]
+
+
+_KEYS = {
+    "attention_mask",
+    "child_rows",
+    "leaf_rows",
+    "levels",
+    "node_rows",
+    "parents",
+    "pieces",
+    "positions",
+    "root_rows",
+    "words",
+}
 
 
 @dataclass
@@ -24,8 +38,8 @@ class SentenceOutput(ModelOutput):
     Attributes:
         root: (B, D), the vector of the sentence.
         leaves: (B, T, D), the vectors of the words; zero on padding.
-        nodes: (B, N, D), the vectors of the nodes in the order of `tree.spans()`, or of the words of dependency
-            trees; zero on padding. None where the encoder sees no tree.
+        nodes: (B, N, D), the vectors of the nodes in the order of `tree.spans()`, or of the words of
+            dependency trees; zero on padding. None where the encoder sees no tree.
         leaf_attention: (B, T), the share of its parent's attention that each word gets, if asked for.
         node_attention: (B, N), the same for the nodes. 0 at roots, which have no parent, and on padding.
     """
@@ -132,23 +146,24 @@ class Levels:
         )
 
 
-def pack_words(words: Tensor, plan: Mapping[str, Tensor]) -> Tensor:
-    """The vectors of the words in the order of the rows: (B, T, E) to (K, E).
-
-    Args:
-        words: T may be larger than in the plan; what stands on padding is not read.
-        plan: of `level_plan`.
+def cut_words(words: Tensor, plan: Mapping[str, Tensor]) -> Tensor:
+    """The word vectors (B, T, E) without what stands beyond the longest sentence of the plan.
 
     Raises:
         ValueError: another batch, or fewer words than in the plan.
     """
-    sentences, tokens = plan["leaf_rows"].shape
+    sentences, tokens = plan["attention_mask"].shape
     if words.dim() != 3 or words.shape[0] != sentences or words.shape[1] < tokens:
         raise ValueError(
-            f"word vectors of shape {tuple(words.shape)}, but the plan is of {sentences} trees over up to "
+            f"word vectors of shape {tuple(words.shape)}, but the plan is of {sentences} sentences of up to "
             f"{tokens} words: expected ({sentences}, {tokens}, E)"
         )
-    return words[:, :tokens].flatten(0, 1).index_select(0, plan["words"])
+    return words[:, :tokens]
+
+
+def pack_words(words: Tensor, plan: Mapping[str, Tensor]) -> Tensor:
+    """The vectors of the words in the order of the rows: (B, T, E) to (K, E); see `cut_words`."""
+    return cut_words(words, plan).flatten(0, 1).index_select(0, plan["words"])
 
 
 def _take(table: Tensor, rows: Tensor) -> Tensor:

@@ -84,6 +84,17 @@ class ParserConfig(PreTrainedConfig):
     tag_weight: float | int = 0.0
     pretrained: dict[str, Any] | None = None
 
+    def validate_sizes(self) -> None:
+        if self.encoder_layers < 1:
+            raise ValueError(f"encoder_layers is {self.encoder_layers}, expected at least 1")
+        if self.char_size % 2:
+            raise ValueError(f"char_size is {self.char_size}, expected an even number: two widths of filters")
+        if self.encoder == "transformer" and 2 * self.hidden_size % self.encoder_heads:
+            raise ValueError(
+                f"encoder_heads is {self.encoder_heads}, expected a divisor of twice the hidden_size "
+                f"{self.hidden_size}"
+            )
+
     def validate_attention(self) -> None:
         if self.attention == "deterministic" and self.linearization == "top-down":
             raise ValueError(
@@ -181,9 +192,12 @@ class TreeParser(PreTrainedModel):
         self.post_init()
 
     def _init_weights(self, module: nn.Module) -> None:
-        """As the paper's toolkit: square and recurrent matrices orthogonal, others N(0, 0.01), biases 0.
+        """Recurrent matrices are orthogonal and biases 0, as in the paper's toolkit.
 
-        Embeddings start from N(0, 0.1): with 0.01, Adam needs epochs to tell the words apart.
+        Other matrices are uniform after Glorot and Bengio (2010), those of Eq. 6 as `DeterministicAttention`
+        has them, and embeddings normal with a deviation of 0.1. The toolkit draws what is not square with
+        0.01; from embeddings that small Adam needs epochs to tell the words apart. Convolutions and
+        pretrained encoders start as their own classes do.
         """
         if isinstance(module, DeterministicAttention):
             init.normal_(
@@ -347,7 +361,8 @@ class _ProbabilisticAttention(nn.Module):
         """Queries (B, K, D') to probabilities (B, K, T)."""
         assert memory.keys is not None
         scores = self.score(torch.tanh(query[:, :, None] + memory.keys[:, None]))[..., 0]
-        return scores.float().masked_fill(~memory.mask[:, None], -torch.inf).softmax(-1)
+        at_least = torch.promote_types(scores.dtype, torch.float32)
+        return scores.masked_fill(~memory.mask[:, None], -torch.inf).softmax(-1, dtype=at_least)
 
 
 class _Decoder(nn.Module):
@@ -406,20 +421,24 @@ class _Decoder(nn.Module):
 
         Only the recurrence itself goes step by step.
         """
-        steps = embedded.shape[1]
+        batch, steps = embedded.shape[:2]
 
         def spread(part: Tensor) -> Tensor:
             return part.repeat_interleave(2, dim=1)[:, 1 : steps + 1]
 
+        state = state[:, 0]
         gates, contexts = self.from_action(embedded), spread(self.from_context(context))
+        kept = self._kept(state)
         if self.second is None:
-            states = self.cell.run(gates + contexts, state[:, 0], self._kept(state[:, 0]))
+            states = self.cell.run(gates + contexts, state, kept)
         else:
+            first, second = self.cell.stepwise(batch, steps), self.second.stepwise(batch, steps)
             found = []
-            for gate, seen in zip(gates.split(1, 1), contexts.split(1, 1), strict=True):
-                state = self.second(seen, self.cell(gate, state))
+            for gate, seen in zip(gates.unbind(1), contexts.unbind(1), strict=True):
+                asking = open_gates(gate, first(state if kept is None else state * kept), state)
+                state = open_gates(seen, second(asking), asking)
                 found.append(state)
-            states = torch.cat(found, 1)
+            states = torch.stack(found, 1)
         return self._output(states, embedded, spread(self.context_out(context)))
 
     def teach_attending(self, state: Tensor, embedded: Tensor, memory: Memory) -> tuple[Tensor, Tensor]:
@@ -429,10 +448,11 @@ class _Decoder(nn.Module):
         steps = embedded.shape[:2]
         first, second = self.cell.stepwise(*steps), self.second.stepwise(*steps)
         query = StepwiseLinear(self.attention.query.weight, self.attention.query.bias, *steps)
+        kept = self._kept(state)
         values = self.from_context(memory.states)  # of a mean, the mean of the values
         states, alphas = [], []
         for gate in self.from_action(embedded).unbind(1):
-            asking = open_gates(gate, first(state), state)
+            asking = open_gates(gate, first(state if kept is None else state * kept), state)
             alpha = self.attention.weigh(query(asking)[:, None], memory)
             seen = (alpha.to(values.dtype) @ values)[:, 0]
             state = open_gates(seen, second(asking), asking)

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
 
 __all__ = ["BidirectionalGRU", "StepwiseLinear", "gru_recurrence", "gru_step", "open_gates"]
 
@@ -65,6 +66,8 @@ def gru_recurrence(
 class StepwiseLinear:
     """A linear map that is applied step by step, with one product for the gradient of its weight.
 
+    There are no second derivatives.
+
     Args:
         weight: (out, in).
         bias: (out,).
@@ -97,6 +100,7 @@ class _GradientOfWeight(torch.autograd.Function):
         return bias.new_zeros(()).expand(steps, batch, len(weight))
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, above: Tensor) -> tuple[Tensor | None, ...]:
         inputs = torch.stack(ctx.inputs).flatten(0, 1)
         above = above[: len(ctx.inputs)].flatten(0, 1)

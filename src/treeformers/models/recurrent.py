@@ -5,8 +5,6 @@ gates of all words are one product. Shapes: B sentences, T words, K words of the
 tree, n nodes of a level, R children of a level, E width of the word vectors, D width.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Literal
 
@@ -18,7 +16,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from transformers import PreTrainedConfig, PreTrainedModel
 
 from treeformers.attention.traversal import element_sum
-from treeformers.models.levels import Level, Levels, SentenceOutput, pack_words
+from treeformers.models.levels import Level, Levels, SentenceOutput, cut_words, pack_words
 from treeformers.models.traversal import sinusoids
 
 __all__ = [
@@ -94,15 +92,17 @@ class _TreeLSTM(nn.Module):
         """
         levels, packed = Levels(plan), pack_words(words, plan)
         self._check(levels)
-        # Nodes of height 0 have nothing to forget.
+        # Nodes of height 0 have nothing to forget; the word of a node that has none is 0.
         gates, forgets = self.input(packed), self.input_forget(packed[levels.leaves :])
+        absent = packed.new_zeros(1, packed.shape[1])
+        no_gate, no_forget = self.input(absent), self.input_forget(absent)
 
         def compose(level: Level, children: Tensor) -> Tensor:
             own = gates[level.rows]
             forget = forgets[level.rows.start - levels.leaves : level.rows.stop - levels.leaves]
             if not len(own):
-                own, forget = self.input.bias.expand(level.nodes, -1), self.input_forget.bias
-            return self._compose(level, children, own, forget)
+                own, forget = no_gate, no_forget
+            return self._compose(level, children, own, forget.expand(level.nodes, -1))
 
         first = _remember(gates[: levels.leaves], None)
         table = levels.climb(first, compose)
@@ -114,8 +114,8 @@ class _TreeLSTM(nn.Module):
     def _compose(self, level: Level, children: Tensor, own: Tensor, forget: Tensor) -> Tensor:
         """States [h; c] (n, 2D) from those of the children (R, 2D).
 
-        `own` (n, 3D) is what the word gives to the input gate, the output gate and the update, `forget` what it
-        gives to the forget gates: (n, D), or (D,) without words.
+        `own` (n, 3D), or (1, 3D) for all nodes, is what the words give to the input gate, the output gate and
+        the update; `forget` (n, D) is what they give to the forget gates.
         """
         raise NotImplementedError
 
@@ -136,8 +136,7 @@ class ChildSumTreeLSTM(_TreeLSTM):
     def _compose(self, level: Level, children: Tensor, own: Tensor, forget: Tensor) -> Tensor:
         hidden, memory = children.chunk(2, 1)
         gates = torch.addmm(own, element_sum(hidden, level.parents, level.nodes), self.recurrent.weight.T)
-        if forget.dim() == 2:
-            forget = forget.index_select(0, level.parents)
+        forget = forget.index_select(0, level.parents)
         kept = torch.sigmoid(torch.addmm(forget, hidden, self.recurrent_forget.weight.T)) * memory
         return _remember(gates, element_sum(kept, level.parents, level.nodes))
 
@@ -209,8 +208,9 @@ class SentenceLSTM(nn.Module):
         )
 
     def forward(self, words: Tensor, plan: Mapping[str, Tensor]) -> SentenceOutput:
-        """Encode a batch: word vectors (B, T, E), and a plan of which `attention_mask` (B, T) alone is read."""
+        """Encode word vectors (B, T, E); of the plan, `attention_mask` (B, T) alone is read."""
         lengths = plan["attention_mask"].sum(1).cpu()
+        words = cut_words(words, plan)
         packed = pack_padded_sequence(words, lengths, batch_first=True, enforce_sorted=False)
         states, (last, _) = self.lstm(packed)
         leaves, _ = pad_packed_sequence(states, batch_first=True, total_length=words.shape[1])
@@ -218,7 +218,8 @@ class SentenceLSTM(nn.Module):
 
 
 class SentenceTransformer(nn.Module):
-    """A Transformer encoder (Vaswani et al. 2017) with pre-norm blocks; the sentence is the mean of the words.
+    """A Transformer encoder (Vaswani et al. 2017) with pre-norm blocks; the sentence is the mean of the
+    words.
 
     Args:
         input_size: E.
@@ -241,10 +242,10 @@ class SentenceTransformer(nn.Module):
         )
 
     def forward(self, words: Tensor, plan: Mapping[str, Tensor]) -> SentenceOutput:
-        """Encode a batch: word vectors (B, T, E), and a plan of which `attention_mask` (B, T) alone is read."""
+        """Encode word vectors (B, T, E); of the plan, `attention_mask` (B, T) alone is read."""
         mask = plan["attention_mask"][..., None].bool()
-        states = self.project(words)
-        steps = torch.arange(words.shape[1], device=words.device)
+        states = self.project(cut_words(words, plan))
+        steps = torch.arange(states.shape[1], device=words.device)
         states = states + sinusoids(steps, states.shape[-1], states.dtype)
         states = self.layers(states, src_key_padding_mask=~mask[..., 0]).masked_fill(~mask, 0.0)
         return SentenceOutput(root=states.sum(1) / mask.sum(1), leaves=states)
@@ -289,7 +290,7 @@ class RecurrentModel(PreTrainedModel):
 
 
 def _remember(gates: Tensor, kept: Tensor | None) -> Tensor:
-    """[h; c] (n, 2D) from the gates i, o and u (n, 3D) before their activations, and what is not forgotten."""
+    """[h; c] (n, 2D) from the gates i, o, u (n, 3D) before their activations, and what is not forgotten."""
     into, out, update = gates.chunk(3, -1)
     memory = torch.sigmoid(into) * torch.tanh(update)
     if kept is not None:

@@ -2,11 +2,9 @@
 
 From the words up, the attention cell of `treeformers.attention.traversal` composes the children of every node
 (constituency, CTT), or the word of the node and its children (dependencies, DTT), into the vector of the node
-(Eqs. 1-8). Nodes of equal height are composed together, over the whole batch. Shapes: B trees, T words, N nodes
-of the largest tree, M nodes of the batch, R children of a level, E width of the word vectors, D width.
+(Eqs. 1-8). Nodes of equal height are composed together, over the whole batch. Shapes: B trees, T words, N
+nodes of the largest tree, M nodes of the batch, R children of a level, E width of the word vectors, D width.
 """
-
-from __future__ import annotations
 
 import math
 from collections.abc import Mapping
@@ -17,7 +15,7 @@ from huggingface_hub.dataclasses import strict
 from torch import Tensor, nn
 from transformers import PreTrainedConfig, PreTrainedModel
 
-from treeformers.attention.traversal import BranchAttention
+from treeformers.attention.traversal import BranchAttention, XavierLinear
 from treeformers.models.levels import Level, Levels, SentenceOutput, pack_words
 
 __all__ = ["TraversalConfig", "TraversalModel", "TraversalPreTrainedModel", "sinusoids"]
@@ -28,9 +26,10 @@ class TraversalConfig(PreTrainedConfig):
     """Configuration of `TraversalModel`; the defaults are the paper's sizes.
 
     Args:
-        tree: "constituency" (CTT: a cell sees the children) or "dependency" (DTT: the word, then the children).
-        input_size: E. Word vectors are projected where E differs from D, and taken as they are otherwise, as in
-            the paper.
+        tree: "constituency" (CTT: a cell sees the children) or "dependency" (DTT: the word, then the
+            children).
+        input_size: E. Word vectors are projected where E differs from D, and taken as they are otherwise, as
+            in the paper.
         hidden_size: D.
         num_branches: H, branches or heads of the cell; divides D.
         intermediate_size: Width between the two convolutions of a branch.
@@ -75,10 +74,8 @@ class TraversalPreTrainedModel(PreTrainedModel):
     @torch.no_grad()
     def _init_weights(self, module: nn.Module) -> None:
         super()._init_weights(module)
-        if isinstance(module, BranchAttention):
+        if isinstance(module, BranchAttention | XavierLinear):
             module.reset_parameters()
-        elif isinstance(module, TraversalModel) and module.projection is not None:
-            nn.init.xavier_uniform_(module.projection.weight)
 
 
 class TraversalModel(TraversalPreTrainedModel):
@@ -87,7 +84,7 @@ class TraversalModel(TraversalPreTrainedModel):
     def __init__(self, config: TraversalConfig) -> None:
         super().__init__(config)
         same = config.input_size == config.hidden_size
-        self.projection = None if same else nn.Linear(config.input_size, config.hidden_size)
+        self.projection = None if same else XavierLinear(config.input_size, config.hidden_size)
         self.cell = BranchAttention(
             config.hidden_size,
             config.num_branches,

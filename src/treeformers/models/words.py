@@ -31,7 +31,8 @@ def find_pretrained(name: str) -> Path:
         FileNotFoundError: neither a folder with `config.json` and safetensors nor a package with one.
     """
     folders = [Path(name)]
-    if "/" not in name and (spec := importlib.util.find_spec(name.replace("-", "_"))) is not None:
+    package = name.replace("-", "_")
+    if package.isidentifier() and (spec := importlib.util.find_spec(package)) is not None:
         folders += [path.parent for root in spec.submodule_search_locations or () for path in _configs(root)]
     for folder in folders:
         if (folder / "config.json").is_file() and any(folder.glob("*.safetensors")):

@@ -6,8 +6,10 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from treeformers.drawing.svg import count, svg_frame, text_width, xml
 from treeformers.trees.actions import (
     attended_positions_of,
     bottom_up,
@@ -16,6 +18,7 @@ from treeformers.trees.actions import (
     open_labels,
     top_down,
 )
+from treeformers.trees.formats import atomic_write
 from treeformers.trees.tree import Tree, unescape_word
 
 if TYPE_CHECKING:
@@ -31,7 +34,7 @@ ONE_WORD, MOST_STEPS = 0.9, 0.8
 SEEN = 5  # times in training, of a word that is compared
 NEAREST = 10
 QUERIES = 2  # of each kind
-KINDS = (("VB", "VBD", "VBG", "VBN", "VBP", "VBZ"), ("NN", "NNS"), ("JJ", "JJR", "JJS"))
+KINDS = (("VB", "VBD", "VBG", "VBN", "VBP", "VBZ"), ("NN", "NNS"), ("JJ",))
 PAPERS_QUERY = "listed"
 BATCH = 32
 
@@ -45,18 +48,14 @@ class Steps:
         actions: the S actions taken.
         preferred: at each step the most probable legal action after those taken before it.
         attention: (S, T), the probabilities of Eq. 5; of deterministic attention 1 at the positions of D_i.
+        errors: along a gold tree, the steps at which another action was preferred to the gold one.
     """
 
     words: tuple[str, ...]
     actions: tuple[str, ...]
     preferred: tuple[str, ...]
     attention: NDArray[np.float64]
-
-    @property
-    def errors(self) -> list[int]:
-        """The steps at which another action was preferred to the one taken."""
-        pairs = zip(self.preferred, self.actions, strict=True)
-        return [step for step, (preferred, taken) in enumerate(pairs) if preferred != taken]
+    errors: tuple[int, ...]
 
 
 def follow(parser: Parser, sentence: Tree | str | Sequence[str]) -> Steps:
@@ -98,8 +97,42 @@ def follow(parser: Parser, sentence: Tree | str | Sequence[str]) -> Steps:
         positions = _positions(model.config, names, len(words))
         # One more place in front, for a position -1, which reads nothing.
         attention = F.one_hot(positions + 1, len(words) + 2).amax(1)[:, 1:].double()
-    preferred = tuple(model.config.actions[action] for action in best.tolist())
-    return Steps((*words, END), tuple(names), preferred, attention.numpy())
+    preferred = [model.config.actions[action] for action in best.tolist()]
+    errors = [step for step, name in enumerate(preferred) if name != names[step]]
+    return Steps(
+        (*words, END), tuple(names), tuple(preferred), attention.numpy(), tuple(errors) if tags else ()
+    )
+
+
+def draw_attention(model: str | Path, sentence: Tree | str | Sequence[str], out: str | Path) -> Path:
+    """Draw what a parser looks at, step by step (Figures 1 and 3 of the paper).
+
+    A row is a step, a column a word. Cells are the probabilities of probabilistic attention, or the positions
+    D_i of deterministic attention. With a gold tree the parser takes its actions (teacher forcing), and the
+    steps at which it preferred another one are marked with that one.
+
+    Args:
+        model: folder of a trained parser.
+        sentence: a gold tree; or a string or a list of words, over which the parser takes its own actions.
+        out: the SVG file.
+
+    Returns:
+        The file written.
+
+    Raises:
+        FileNotFoundError: no such model.
+        ValueError: a sentence without words, or a tree with an action that the model does not have.
+    """
+    from treeformers.parsing import Parser
+
+    parser = Parser.from_pretrained(model)
+    steps = follow(parser, sentence)
+    kind = parser.models[0].config.attention.capitalize()
+    title = f"{kind} attention" + (f", {count(len(steps.errors), 'error')}" if steps.errors else "")
+    Path(out).parent.mkdir(parents=True, exist_ok=True)
+    with atomic_write(Path(out)) as file:
+        file.write(_steps_svg(steps, title))
+    return Path(out)
 
 
 def one_word_attention(parser: Parser, trees: Sequence[Tree], beam: int) -> dict[str, float] | None:
@@ -134,18 +167,18 @@ def one_word_attention(parser: Parser, trees: Sequence[Tree], beam: int) -> dict
         assert output.attentions is not None
         largest = output.attentions.float().amax(-1).cpu()
         for row, taken in zip(largest, actions, strict=True):
-            count = int((row[: len(taken)] > ONE_WORD).sum())
-            steps, narrow = steps + len(taken), narrow + count
-            sentences += count > MOST_STEPS * len(taken)
+            on_one = int((row[: len(taken)] > ONE_WORD).sum())
+            steps, narrow = steps + len(taken), narrow + on_one
+            sentences += on_one > MOST_STEPS * len(taken)
     return {"one_word_steps": 100 * narrow / steps, "one_word_sentences": 100 * sentences / len(trees)}
 
 
 def compare_words(parser: Parser, trees: Iterable[Tree]) -> dict[str, Any] | None:
     """Which words have embeddings close to each other, and whether they are of one part of speech.
 
-    This is Table 5. Compared are the words seen at least five times in training; the tag of a word is its most frequent one.
-    The paper shows the neighbours of one word, "listed", and says that all are verbs; the shares here say the
-    same of all words.
+    Compared are the words seen at least five times in training; the tag of a word is its most frequent one.
+    Table 5 of the paper shows the neighbours of one word, "listed", and finds that all are verbs; the shares
+    here say how it is for all words.
 
     Args:
         parser: whose first model is looked at.
@@ -167,7 +200,7 @@ def compare_words(parser: Parser, trees: Iterable[Tree]) -> dict[str, Any] | Non
     if not isinstance(reader, SentenceReader):
         return None
     tag_of = _frequent_tags(trees)
-    frequent = [number for number, count in enumerate(reader.counts) if count >= SEEN]
+    frequent = [number for number, times in enumerate(reader.counts) if times >= SEEN]
     if len(frequent) <= NEAREST:
         return None
     tags = [tag_of[reader.words[number]] for number in frequent]
@@ -177,7 +210,7 @@ def compare_words(parser: Parser, trees: Iterable[Tree]) -> dict[str, Any] | Non
     code_of[among] = torch.tensor([codes[tag] for tag in tags])
     raw = parser.models[0].encoder.words.weight.detach().float().cpu()
     vectors = {"euclidean": raw, "cosine": F.normalize(raw, dim=-1)}  # of unit vectors the order is the same
-    pairs = sum(count * (count - 1) for count in Counter(tags).values())
+    pairs = sum(words * (words - 1) for words in Counter(tags).values())
     figures: dict[str, Any] = {
         "same_tag_chance": 100 * pairs / (len(tags) * (len(tags) - 1)),
         "compared_words": len(tags),
@@ -187,12 +220,55 @@ def compare_words(parser: Parser, trees: Iterable[Tree]) -> dict[str, Any] | Non
     for name, table in vectors.items():
         same = code_of[_nearest(table, among, among)] == code_of[among][:, None]
         figures[f"same_tag_{name}"] = 100 * float(same.double().mean())
-        found = _nearest(table, torch.tensor(queries), among).tolist()
+        found = _nearest(table, torch.tensor(queries, dtype=torch.long), among).tolist()
         figures["neighbours"][name] = {
             reader.words[query]: [reader.words[number] for number in row]
             for query, row in zip(queries, found, strict=True)
         }
     return figures
+
+
+def _steps_svg(steps: Steps, title: str) -> str:
+    """The matrix of the steps, actions at its left, words above it, errors marked at both sides."""
+    wide, high, font = 22, 16, 12
+    words = [unescape_word(word) for word in steps.words]
+    labels = [f"{number}  {action}" for number, action in enumerate(steps.actions)]
+    left = max(text_width(label, font) for label in labels) + 16
+    top = 34 + max(text_width(word, font) for word in words) + 14
+    right, bottom = left + wide * len(words), top + high * len(labels)
+    parts = [f'<text class="title" x="8" y="20">{xml(title)}</text>']
+    for column, word in enumerate(words):
+        x = left + (column + 0.5) * wide + font * 0.35
+        parts.append(f'<text transform="translate({x:g} {top - 8}) rotate(-90)">{xml(word)}</text>')
+    parts.append(f'<rect class="frame" x="{left}" y="{top}" width="{right - left}" height="{bottom - top}"/>')
+    for row, column in zip(*steps.attention.nonzero(), strict=True):
+        shade = f"{steps.attention[row, column]:.2f}"
+        if shade != "0.00":
+            place = f'x="{left + wide * column}" y="{top + high * row}" width="{wide}" height="{high}"'
+            parts.append(f'<rect class="cell" {place} fill-opacity="{shade}"/>')
+    errors, beyond = set(steps.errors), 0
+    for row, label in enumerate(labels):
+        y = top + (row + 0.5) * high
+        kind = "end wrong" if row in errors else "end"
+        parts.append(f'<text class="{kind}" x="{left - 8}" y="{y + 4:g}">{xml(label)}</text>')
+        if row in errors:
+            preferred = f"instead: {steps.preferred[row]}"
+            beyond = max(beyond, text_width(preferred, font) + 8)
+            place = f'x="{left}" y="{y - high / 2:g}" width="{right - left}" height="{high}"'
+            parts.append(f'<rect class="wrong" {place}/>')
+            parts.append(f'<text class="wrong" x="{right + 8}" y="{y + 4:g}">{xml(preferred)}</text>')
+    style = (
+        ".figure .title{font-weight:600}.figure .frame{fill:var(--faint);fill-opacity:.5}"
+        f".figure text{{font-size:{font}px}}.figure rect.cell{{fill:var(--agree)}}"
+        ".figure text.wrong{fill:var(--cross)}"
+        ".figure rect.wrong{fill:none;stroke:var(--cross);stroke-width:1.4}"
+    )
+    about = (
+        f"{count(len(labels), 'step')} over {count(len(words), 'word')} with the end mark; "
+        f"{count(len(errors), 'error')}."
+    )
+    width = max(right + 8 + beyond, text_width(title, font) + 16)
+    return svg_frame(width, bottom + 10, title, about, style, parts)
 
 
 def _frequent_tags(trees: Iterable[Tree]) -> dict[str, str]:
@@ -299,10 +375,14 @@ def _number(config: ParserConfig, tree: Tree) -> list[int]:
 
 def _legal(config: ParserConfig, taken: Sequence[str], n_words: int) -> list[bool]:
     """Which of the model's actions may come after these."""
+    from treeformers.beam import MOST_OPENED
+
     if config.linearization == "bottom-up":
         kinds = legal_bottom_up(taken, n_words)
         return ["label" in kinds if name.startswith("label-") else name in kinds for name in config.actions]
     kinds = legal_top_down(taken, n_words, max_open=len(taken) + 1)
+    if len(taken) >= MOST_OPENED and all(name.startswith("(") for name in taken[-MOST_OPENED:]):
+        kinds -= {"("}  # as in the search; a gold tree may open more
     legal = {"XX"} & kinds
     if ")" in kinds:
         legal.add(f"){open_labels(taken)[-1]}")

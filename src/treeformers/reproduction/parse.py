@@ -94,7 +94,7 @@ def score_parser(parser: Parser, gold: Mapping[str, Parts], beam: int) -> dict[s
     Returns:
         `f1_validation`, `f1_test`, `recall_test`, `precision_test`, `exact_test`; `f1_both` of both parts as
         one; `f1_test_low` and `f1_test_high`, see `bootstrap_interval`; `greedy_f1_test`;
-        `sentences_per_second` over the test part; of a model that predicts tags
+        `sentences_per_second` over the test part; of a model that predicts tags and reads none
         `predicted_tags_accuracy_test`, punctuation included; top-down `malformed`, the share of the sentences
         of the test part that the model does not bracket well when left alone, and `repaired_f1_test` of these
         trees repaired; `f1_by_length` over both parts; the `signature` of the score; and, `by_treebank`, the
@@ -176,15 +176,15 @@ def _figures_of_its_own(parser: Parser, gold: Sequence[Tree], beam: int) -> dict
     """Of the tags that a model predicts, and of the brackets that it writes when left alone."""
     figures: dict[str, float] = {}
     configs = [model.config for model in parser.models]
-    if any(config.tag_size for config in configs):  # without tags it cannot read
-        return figures
-    words = [tree.words for tree in gold]
-    if any(config.tags for config in configs):
+    words, tags = [tree.words for tree in gold], [tree.tags for tree in gold]
+    if any(config.tags for config in configs) and not any(config.tag_size for config in configs):
         found = parser.parse(words, beam=1)
-        pairs = [pair for a, b in zip(gold, found, strict=True) for pair in zip(a.tags, b.tags, strict=True)]
-        figures["predicted_tags_accuracy_test"] = 100 * fmean(a == b for a, b in pairs)
+        pairs = [
+            pair for row, tree in zip(tags, found, strict=True) for pair in zip(row, tree.tags, strict=True)
+        ]
+        figures["predicted_tags_accuracy_test"] = 100 * fmean(tag == guess for tag, guess in pairs)
     if configs[0].linearization == "top-down":
-        figures["malformed"] = parser.malformed(words, beam=beam)
+        figures["malformed"] = parser.malformed(words, beam=beam, tags=tags)
         figures["repaired_f1_test"] = _score(parser, gold, beam, constrained=False)[0].f1
     return figures
 

@@ -96,10 +96,7 @@ def run_recipe(
     _, collect = task_functions(recipe)
     _check_gold(recipe)
     models, fits = [], []
-    for name in (isinstance(recipe, ParseRecipe) and recipe.ensemble) or (path.stem,):
-        trained = Recipe.load(path.with_name(f"{name}.toml"), scale, overrides)
-        if name != path.stem and isinstance(trained, ParseRecipe) and trained.ensemble:
-            raise ValueError(f"{path}: ensemble has {name!r}, which is an ensemble itself")
+    for name, trained in _trained(path, recipe, overrides).items():
         for seed in trained.train.seeds:
             folder = runs / f"{name}-{scale}" / f"seed-{seed}"
             fits.append(train_once(trained, seed, folder, progress=progress))
@@ -111,7 +108,8 @@ def summarise(seeds: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, float]]
     """Mean, maximum and standard deviation over the seeds of every figure that is a number."""
     summary = {}
     for name in seeds[0]:
-        values = [value for seed in seeds if isinstance(value := seed.get(name), float)]
+        found = [value for seed in seeds if isinstance(value := seed.get(name), float)]
+        values = [value for value in found if math.isfinite(value)]
         if len(values) == len(seeds):
             summary[name] = {"mean": fmean(values), "max": max(values), "sd": pstdev(values)}
     return summary
@@ -220,6 +218,19 @@ def train_once(
     fit["commit"] = commit()
     write_json(done, {"training": key, "fit": fit})
     return fit
+
+
+def _trained(path: Path, recipe: Recipe, overrides: Sequence[str]) -> dict[str, Recipe]:
+    """The recipes whose models are scored, by name: the recipe itself, or the parts of its ensemble."""
+    if not isinstance(recipe, ParseRecipe) or not recipe.ensemble:
+        return {path.stem: recipe}
+    members: dict[str, Recipe] = {}
+    for name in recipe.ensemble:
+        member = ParseRecipe.load(path.with_name(f"{name}.toml"), recipe.scale, overrides)
+        if member.ensemble:
+            raise ValueError(f"{path}: ensemble: {name} is an ensemble itself, expected a recipe that trains")
+        members[name] = member
+    return members
 
 
 def _check_gold(recipe: Recipe) -> None:

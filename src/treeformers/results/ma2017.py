@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Callable, Iterator, Mapping
 from statistics import fmean
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from treeformers.drawing import learning_curve_svg
-from treeformers.drawing.svg import count, svg_frame, text_width, xml
 from treeformers.results.tables import (
     Result,
     Results,
@@ -19,11 +17,6 @@ from treeformers.results.tables import (
     provenance,
     tagged,
 )
-from treeformers.trees.formats import atomic_write
-from treeformers.trees.tree import Tree, unescape_word
-
-if TYPE_CHECKING:
-    from treeformers.reproduction.inspection import Steps
 
 INTERVAL = "95 % interval, test"
 
@@ -33,6 +26,7 @@ class _Row(NamedTuple):
 
     title: str
     models: int
+    parameters: float
     figures: Mapping[str, float]
     sd: float | None
     by_length: Mapping[str, float]
@@ -60,25 +54,20 @@ def table4(results: Results) -> str:
 
 def modern(results: Results) -> str:
     """What ten years have improved: size, F1, whole sentences, tags and speed."""
-    parameters = {
-        name: result["seeds"][0]["parameters"] for name, result in tagged(results, "modern").items()
-    }
-    cells = []
-    for name, result in tagged(results, "modern").items():
-        for row in _rows({name: result}):
-            cells.append(
-                (
-                    row.title,
-                    millions(parameters[name]),
-                    str(row.models),
-                    row.figures["f1_validation"],
-                    _with_sd(row.figures["f1_test"], row.sd),
-                    _interval(row.figures),
-                    row.figures["exact_test"],
-                    row.figures.get("predicted_tags_accuracy_test"),
-                    f"{row.figures['sentences_per_second']:.0f}",
-                )
-            )
+    cells = [
+        (
+            row.title,
+            millions(row.parameters),
+            str(row.models),
+            row.figures["f1_validation"],
+            _with_sd(row.figures["f1_test"], row.sd),
+            _interval(row.figures),
+            row.figures["exact_test"],
+            row.figures.get("predicted_tags_accuracy_test"),
+            f"{row.figures['sentences_per_second']:.0f}",
+        )
+        for row in _rows(tagged(results, "modern"))
+    ]
     head = ("", "parameters of a model", "models", "validation", "test", INTERVAL)
     return markdown_table((*head, "whole sentences, %", "right tags, %", "sentences a second"), cells)
 
@@ -109,8 +98,7 @@ def lengths(results: Results) -> str:
 
 def lengths_plot(results: Results) -> dict[str, str]:
     """The plot of `lengths`: file name to SVG. A point stands at the mean length of its sentences."""
-    curves = {}
-    scale = ""
+    curves, scale = {}, ""
     for result in tagged(results, "lengths").values():
         scale = result["scale"]
         at = {name: within["mean"] for name, within in result["data"]["lengths"].items()}
@@ -118,9 +106,8 @@ def lengths_plot(results: Results) -> dict[str, str]:
         curves[row.title] = [(at[name], f1) for name, f1 in row.by_length.items()]
     if not curves:
         return {}
-    return {
-        f"lengths.{scale}.svg": learning_curve_svg(curves, "words", "F1", "F1 by length of sentence"),
-    }
+    plot = learning_curve_svg(curves, "words", "F1", "F1 by length of sentence")
+    return {f"lengths.{scale}.svg": plot}
 
 
 def attention(results: Results) -> str:
@@ -129,7 +116,7 @@ def attention(results: Results) -> str:
         (
             result["recipe"]["title"],
             str(len(result["seeds"])),
-            _exact(result["recipe"]["published"].get("one_word_sentences")),
+            _exact(result["recipe"]["published"].get("one_word_share")),
             mean(result, "one_word_sentences"),
             mean(result, "one_word_steps"),
         )
@@ -141,12 +128,11 @@ def attention(results: Results) -> str:
 
 
 def table5(results: Results) -> str:
-    """Whether near words are of one part of speech, and the words near to some, of the first seed."""
-    shown = {
-        name: result
-        for name, result in tagged(results, "5").items()
-        if mean(result, "same_tag_chance") is not None
-    }
+    """Whether near words are of one part of speech, and the words that are near to some.
+
+    The words are those of the first seed, in the rows that stand in Table 5.
+    """
+    shown = {name: row for name, row in results.items() if mean(row, "same_tag_chance") is not None}
     figures = [
         (
             result["recipe"]["title"],
@@ -158,7 +144,7 @@ def table5(results: Results) -> str:
     ]
     near = {
         (query, result["recipe"]["title"], distance): " ".join(map(_code, words))
-        for result in shown.values()
+        for result in tagged(shown, "5").values()
         for distance, rows in result["seeds"][0]["neighbours"].items()
         for query, words in rows.items()
     }
@@ -193,38 +179,6 @@ PARTS: Mapping[str, Callable[[Results], str]] = {
 FIGURES: Mapping[str, Callable[[Results], Mapping[str, str]]] = {"lengths": lengths_plot}
 
 
-def draw_attention(model: str | Path, sentence: Tree | str | Sequence[str], out: str | Path) -> Path:
-    """Draw what a parser looks at, step by step (Figures 1 and 3 of the paper).
-
-    A row is a step, a column a word. Cells are the probabilities of probabilistic attention, or the positions
-    D_i of deterministic attention. With a gold tree the parser takes its actions (teacher forcing), and the
-    steps at which it preferred another one are marked with that one.
-
-    Args:
-        model: folder of a trained parser.
-        sentence: a gold tree; or a string or a list of words, over which the parser takes its own actions.
-        out: the SVG file.
-
-    Returns:
-        The file written.
-
-    Raises:
-        FileNotFoundError: no such model.
-        ValueError: a sentence without words, or a tree with an action that the model does not have.
-    """
-    from treeformers.parsing import Parser
-    from treeformers.reproduction.inspection import follow
-
-    parser = Parser.from_pretrained(model)
-    steps = follow(parser, sentence)
-    kind = parser.models[0].config.attention.capitalize()
-    title = f"{kind} attention" + (f", {count(len(steps.errors), 'error')}" if steps.errors else "")
-    Path(out).parent.mkdir(parents=True, exist_ok=True)
-    with atomic_write(Path(out)) as file:
-        file.write(_steps_svg(steps, title))
-    return Path(out)
-
-
 def _rows(results: Results) -> Iterator[_Row]:
     """The single models, then the ensembles."""
     for result in results.values():
@@ -232,6 +186,7 @@ def _rows(results: Results) -> Iterator[_Row]:
             yield _Row(
                 result["recipe"]["title"],
                 len(result["seeds"]),
+                result["seeds"][0]["parameters"],
                 {name: figures["mean"] for name, figures in result["summary"].items()},
                 result["summary"]["f1_test"]["sd"] if len(result["seeds"]) > 1 else None,
                 mean_by_key(result, "f1_by_length"),
@@ -251,6 +206,7 @@ def _ensemble_row(result: Result, ensemble: Mapping[str, Any]) -> _Row:
     return _Row(
         f"{result['recipe']['title']}, ensemble",
         ensemble["models"],
+        result["seeds"][0]["parameters"],
         ensemble,
         None,
         ensemble["f1_by_length"],
@@ -273,47 +229,6 @@ def _exact(value: float | None) -> str | None:
 
 
 def _code(word: str) -> str:
-    return f"`{word.replace('|', chr(92) + '|')}`"
-
-
-def _steps_svg(steps: Steps, title: str) -> str:
-    """The matrix of the steps, actions at its left, words above it, errors marked at both sides."""
-    wide, high, font = 22, 16, 12
-    words = [unescape_word(word) for word in steps.words]
-    labels = [f"{number}  {action}" for number, action in enumerate(steps.actions)]
-    left = max(text_width(label, font) for label in labels) + 16
-    top = 34 + max(text_width(word, font) for word in words) + 14
-    right, bottom = left + wide * len(words), top + high * len(labels)
-    parts = [f'<text class="title" x="8" y="20">{xml(title)}</text>']
-    for column, word in enumerate(words):
-        x = left + (column + 0.5) * wide + font * 0.35
-        parts.append(f'<text transform="translate({x:g} {top - 8}) rotate(-90)">{xml(word)}</text>')
-    parts.append(f'<rect class="frame" x="{left}" y="{top}" width="{right - left}" height="{bottom - top}"/>')
-    for row, column in zip(*steps.attention.nonzero(), strict=True):
-        shade = f"{steps.attention[row, column]:.2f}"
-        if shade != "0.00":
-            place = f'x="{left + wide * column}" y="{top + high * row}" width="{wide}" height="{high}"'
-            parts.append(f'<rect class="cell" {place} fill-opacity="{shade}"/>')
-    errors, beyond = set(steps.errors), 0
-    for row, label in enumerate(labels):
-        y = top + (row + 0.5) * high
-        kind = "end wrong" if row in errors else "end"
-        parts.append(f'<text class="{kind}" x="{left - 8}" y="{y + 4:g}">{xml(label)}</text>')
-        if row in errors:
-            preferred = f"instead: {steps.preferred[row]}"
-            beyond = max(beyond, text_width(preferred, font) + 8)
-            place = f'x="{left}" y="{y - high / 2:g}" width="{right - left}" height="{high}"'
-            parts.append(f'<rect class="wrong" {place}/>')
-            parts.append(f'<text class="wrong" x="{right + 8}" y="{y + 4:g}">{xml(preferred)}</text>')
-    style = (
-        ".figure .title{font-weight:600}.figure .frame{fill:var(--faint);fill-opacity:.5}"
-        f".figure text{{font-size:{font}px}}.figure rect.cell{{fill:var(--agree)}}"
-        ".figure text.wrong{fill:var(--cross)}"
-        ".figure rect.wrong{fill:none;stroke:var(--cross);stroke-width:1.4}"
-    )
-    about = (
-        f"{count(len(labels), 'step')} over {count(len(words), 'word')} with the end mark; "
-        f"{count(len(errors), 'error')}."
-    )
-    width = max(right + 8 + beyond, text_width(title, font) + 16)
-    return svg_frame(width, bottom + 10, title, about, style, parts)
+    """A word as it stands, whatever signs it has."""
+    escaped = word.replace("|", r"\|")
+    return f"``` {escaped} ```" if "`" in word else f"`{escaped}`"

@@ -101,7 +101,8 @@ def build_parser(
     """A fresh model of the recipe's sizes, with the vocabularies of a treebank.
 
     Raises:
-        ValueError: no trees, a key that `ParserConfig` does not have, or a value it does not take.
+        ValueError: no trees or none with a label, a key that `ParserConfig` does not have, or a value it
+            does not take.
         FileNotFoundError: no such pretrained encoder.
     """
     if not trees:
@@ -120,7 +121,9 @@ def build_parser(
             raise ValueError(f"model.pretrained is {encoder!r}, expected a folder or the name of a package")
         folder = find_pretrained(encoder)
         reader = PieceReader.load(folder)
-        given["pretrained"] = AutoConfig.from_pretrained(folder).to_dict()
+        settings = AutoConfig.from_pretrained(folder).to_dict()
+        left_out = ("_name_or_path", "dtype")  # a place on this machine; here all is float32
+        given["pretrained"] = {key: value for key, value in settings.items() if key not in left_out}
     else:
         reader = SentenceReader.from_trees(
             trees, recipe.data.min_frequency, bool(given.get("char_size")), bool(given.get("tag_size"))
@@ -139,7 +142,7 @@ def build_parser(
     except Exception as error:  # huggingface_hub raises its own kinds
         raise ValueError(f"model: {' '.join(str(error).split())}") from None
     if given.get("encoder") == "pretrained":
-        model.encoder.body = AutoModel.from_pretrained(folder, use_safetensors=True)
+        model.encoder.body = AutoModel.from_pretrained(folder, use_safetensors=True, dtype=torch.float32)
     return model, reader
 
 
@@ -174,10 +177,12 @@ def read_treebank(name: str, split: str, data: Treebanks) -> list[Tree]:
 
 def _inventory(trees: Sequence[Tree], linearization: str) -> list[str]:
     """The actions of a treebank in the order that `ParserConfig` asks for."""
+    labels = sorted({span.label for tree in trees for span in tree.spans()})
+    if not labels:
+        raise ValueError("the trees have no labels: expected trees with more than a single word each")
     if linearization == "bottom-up":
         seen = {action for tree in trees for action in bottom_up(tree)}
         return ["sh", "comb", "nolabel", *sorted(seen - {"sh", "comb", "nolabel"})]
-    labels = sorted({span.label for tree in trees for span in tree.spans()})
     return ["XX", END, *(f"({label}" for label in labels), *(f"){label}" for label in labels)]
 
 
@@ -187,15 +192,27 @@ def _feature(tree: Tree, config: ParserConfig) -> dict[str, Any]:
     feature: dict[str, Any] = {"words": tree.words, "tags": tree.tags}
     if config.linearization == "bottom-up":
         actions = bottom_up(tree)
-        heads: Literal["right"] | None = None if config.heads == "none" else "right"
-        positions = attended_positions_of(actions, len(tree), heads)
-        feature["positions"] = torch.tensor(positions[:1] + positions[1::2])
+        feature["positions"] = _positions(actions, len(tree), config)
     else:
         actions = [*top_down(tree), END]
     feature["actions"] = torch.tensor([ids[action] for action in actions])
     if tags:
         feature["tag_targets"] = torch.tensor([*(tags[tag] for tag in tree.tags), IGNORED])  # the end mark
     return feature
+
+
+def _positions(actions: Sequence[str], n_words: int, config: ParserConfig) -> Tensor:
+    """The lists D_i of step 0 and of the label steps; the structure step after one sees the same stack."""
+    heads: Literal["right"] | None = None if config.heads == "none" else "right"
+    lists = attended_positions_of(actions, n_words, heads)
+    positions = torch.tensor(lists[:1] + lists[1::2])
+    if config.absent == "nothing":
+        for place in (1, 2):
+            absent = positions[:, place + 1] == 0  # what would stand on it starts where it does
+            positions[absent, place] = -1
+            if heads:
+                positions[absent, place + 3] = -1
+    return positions
 
 
 class _Collator:

@@ -1,8 +1,8 @@
 """Constituency trees to padded tensors: plan each tree once, collate the plans of a batch.
 
-A plan is a handful of numbers a node, whatever the depth. Only the (node, leaf) pairs of a batch grow with the
-depth, and they are listed when the plans are collated. Trees of any shapes go in one batch: a padded node has
-an empty span and is in no pair, so nothing computed from the tensors can mix it with a real one.
+A plan is a handful of numbers a node, whatever the depth. Only the (node, leaf) pairs of a batch grow with
+the depth, and they are listed when the plans are collated. Trees of any shapes go in one batch: a padded node
+has an empty span and is in no pair, so nothing computed from the tensors can mix it with a real one.
 """
 
 from __future__ import annotations
@@ -194,9 +194,9 @@ def join_trees(trees: Sequence[Tree], label: str = "ROOT") -> Tree:
 def split_words(tree: Tree, pieces: Sequence[Sequence[str]]) -> Tree:
     """Split words into subwords (Nguyen et al. 2020, Fig. 7).
 
-    A word of several pieces becomes a node with the word's tag over one leaf a piece, whose tag is that of the
-    word with "-BPE" behind it; all labels above stay, unary ones too. A word of one piece stays a leaf and
-    takes the piece as its word.
+    A word of several pieces becomes a node with the word's tag over one leaf a piece, whose tag is that of
+    the word with "-BPE" behind it; all labels above stay, unary ones too. A word of one piece stays a leaf
+    and takes the piece as its word.
 
     Args:
         tree: the tree.

@@ -35,8 +35,8 @@ def level_plan(
 
     Args:
         trees: one tree an example (B of them): a sentence is one tree, never a forest.
-        arity: most children of a node. The last children of a node with more are put under a hidden node, over
-            and over; hidden nodes have states, which no index below points to. Constituency trees alone.
+        arity: most children of a node. The last children of a node with more are put under a hidden node,
+            over and over; hidden nodes have states, which no index below points to. Constituency trees alone.
 
     Returns:
         - `attention_mask` (B, T): 1 at the words.
@@ -163,7 +163,7 @@ def _heights(heads: list[int]) -> list[int]:
 
 
 def _places(group: NDArray[np.int64], groups: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Place of each item within its group, where groups stand together and in order; the sizes of the groups."""
+    """Place of each item within its group, and the sizes of the groups, which stand together in order."""
     sizes = np.bincount(group, minlength=groups)
     return np.arange(len(group)) - (sizes.cumsum() - sizes)[group], sizes
 

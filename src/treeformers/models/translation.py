@@ -1,0 +1,254 @@
+"""Tree-to-sequence translation with hierarchical accumulation (Nguyen et al. 2020, Section 4.4).
+
+The encoder makes what the cross-attention of each decoder layer reads, so that the node values N' of Eq. 23
+are computed once a sentence, before beams are spread and whatever the length of the output.
+Shapes: B batch, T leaves, N nodes, S target tokens, H heads, D width, L layers, V vocabulary.
+"""
+
+from dataclasses import dataclass
+from typing import Any, cast
+
+import torch
+from torch import Tensor, nn
+from transformers import GenerationMixin
+from transformers.cache_utils import Cache, EncoderDecoderCache
+from transformers.modeling_layers import GradientCheckpointingLayer
+from transformers.utils.generic import ModelOutput, can_return_tuple
+
+from treeformers.attention.accumulation import attend
+from treeformers.models.accumulation import (
+    AccumulationConfig,
+    AccumulationModel,
+    AccumulationOutput,
+    AccumulationPreTrainedModel,
+    Sublayers,
+    embed,
+    labelled_loss,
+)
+
+__all__ = ["AccumulationForTranslation", "TranslationOutput"]
+
+
+@dataclass
+class TranslationOutput(ModelOutput):
+    """Output of `AccumulationForTranslation`.
+
+    Attributes:
+        loss: In nats a token, if labels were given.
+        logits: (B, S, V).
+        past_key_values: Keys and values of the target so far.
+        decoder_attentions: With `output_attentions`, a tensor a layer (B, H, S, S).
+        cross_attentions: Likewise (B, H, S, N+T), nodes before leaves.
+        encoder_last_hidden_state: (B, N+T, D).
+        encoder_attentions: Of the encoder, a tensor a layer (B, H, N+T, N+T).
+    """
+
+    loss: Tensor | None = None
+    logits: Tensor | None = None
+    past_key_values: Cache | None = None
+    decoder_attentions: tuple[Tensor, ...] | None = None
+    cross_attentions: tuple[Tensor, ...] | None = None
+    encoder_last_hidden_state: Tensor | None = None
+    encoder_attentions: tuple[Tensor, ...] | None = None
+
+
+class AccumulationDecoderLayer(GradientCheckpointingLayer):
+    """One block of the decoder: causal self-attention, then attention to nodes and leaves (Eqs. 21-24)."""
+
+    def __init__(self, config: AccumulationConfig, number: int) -> None:
+        super().__init__()
+        width = config.hidden_size
+        self.number = number
+        self.heads = config.num_attention_heads
+        self.dropout_p = float(config.attention_probs_dropout_prob)
+        self.query_key_value = nn.Linear(width, 3 * width)
+        self.output = nn.Linear(width, width)
+        self.cross_query = nn.Linear(width, width)
+        self.cross_output = nn.Linear(width, width)
+        self.residual = Sublayers(config, attentions=2)
+
+    def forward(
+        self,
+        hidden: Tensor,
+        keys: Tensor,
+        values: Tensor,
+        mask: Tensor | None,
+        source_mask: Tensor,
+        cache: Cache | None,
+        eager: bool,
+    ) -> tuple[Tensor, Tensor | None, Tensor | None]:
+        """Hidden states (B, S, D), and the weights of both attentions if eager."""
+        dropout_p = self.dropout_p if self.training else 0.0
+        q, k, v = self.query_key_value(hidden).unflatten(-1, (3, self.heads, -1)).permute(2, 0, 3, 1, 4)
+        if cache is not None:
+            k, v = cache.update(k, v, self.number)
+        context, weights = attend(q, k, v, mask, dropout_p, eager)
+        hidden = self.residual.add(hidden, self.output(context.transpose(1, 2).flatten(2)))
+        query = self.cross_query(hidden).unflatten(-1, (self.heads, -1)).transpose(1, 2)
+        context, cross = attend(query, keys, values, source_mask, dropout_p, eager)
+        hidden = self.residual.add(hidden, self.cross_output(context.transpose(1, 2).flatten(2)), 1)
+        return self.residual(hidden), weights, cross
+
+
+class AccumulationDecoder(nn.Module):
+    """Target embeddings and the blocks over them."""
+
+    def __init__(self, config: AccumulationConfig) -> None:
+        super().__init__()
+        vocabulary = config.target_vocab_size or config.vocab_size
+        self.embeddings = nn.Embedding(vocabulary, config.hidden_size, padding_idx=config.pad_token_id)
+        self.dropout = nn.Dropout(config.hidden_dropout_prob)
+        self.layers = nn.ModuleList(
+            AccumulationDecoderLayer(config, number) for number in range(config.decoder_layers)
+        )
+
+    def forward(
+        self,
+        input_ids: Tensor,
+        keys: Tensor,
+        values: Tensor,
+        source_mask: Tensor,
+        cache: Cache | None = None,
+        eager: bool = False,
+    ) -> tuple[Tensor, list[Tensor], list[Tensor]]:
+        """Read the target (B, S) behind what the cache holds.
+
+        Args:
+            input_ids: Target tokens (B, S).
+            keys: Of the source for each layer (B, L, H, N+T, D/H).
+            values: Likewise.
+            source_mask: True where there is something to read (B, N+T).
+            cache: Keys and values of the tokens before; it takes in those of these.
+            eager: Form the weights.
+
+        Returns:
+            States (B, S, D), and the weights of both attentions of every layer, None unless eager.
+        """
+        past = 0 if cache is None else cache.get_seq_length()
+        mask = None
+        if input_ids.shape[1] > 1:
+            steps = torch.arange(past + input_ids.shape[1], device=input_ids.device)
+            mask = steps <= steps[past:, None]
+        hidden = self.dropout(embed(self.embeddings(input_ids), past))
+        own, cross = [], []
+        for number, layer in enumerate(self.layers):
+            hidden, weights, cross_weights = layer(
+                hidden, keys[:, number], values[:, number], mask, source_mask[:, None, None], cache, eager
+            )
+            own.append(weights)
+            cross.append(cross_weights)
+        return hidden, own, cross
+
+
+class AccumulationForTranslation(AccumulationPreTrainedModel, GenerationMixin):
+    """Encoder, decoder and `generate()`, with beam search and length penalty as transformers has them.
+
+    `length_penalty` is the power of the length by which a hypothesis is divided, as in the paper's toolkit.
+    """
+
+    accepts_loss_kwargs = True
+
+    def __init__(self, config: AccumulationConfig) -> None:
+        config.is_encoder_decoder = True
+        if config.decoder_start_token_id is None:
+            config.decoder_start_token_id = config.bos_token_id
+        super().__init__(config)
+        shared = config.target_vocab_size is None
+        # All point at one owner: transformers does not follow chains.
+        owner = "encoder.embeddings.weight" if shared else "decoder.embeddings.weight"
+        self._tied_weights_keys = {"lm_head.weight": owner}
+        if shared:
+            self._tied_weights_keys["decoder.embeddings.weight"] = owner
+        self.encoder = AccumulationModel(config, readers=config.decoder_layers)
+        self.decoder = AccumulationDecoder(config)
+        self.lm_head = nn.Linear(
+            config.hidden_size, config.target_vocab_size or config.vocab_size, bias=False
+        )
+        self.post_init()
+
+    def get_encoder(self, modality: str | None = None) -> AccumulationModel:
+        """The module that `generate()` runs once a sentence."""
+        return self.encoder
+
+    def get_output_embeddings(self) -> nn.Linear:
+        return self.lm_head
+
+    def set_output_embeddings(self, new_embeddings: nn.Linear) -> None:
+        self.lm_head = new_embeddings
+
+    def prepare_decoder_input_ids_from_labels(self, labels: Tensor) -> Tensor:
+        """Labels (B, S) moved one to the right, behind the start token; padding for -100."""
+        start = labels.new_full((len(labels), 1), cast(int, self.config.decoder_start_token_id))
+        ids = torch.cat((start, labels[:, :-1]), 1)
+        return ids.masked_fill(ids == -100, self.config.pad_token_id or 0)
+
+    @can_return_tuple
+    def forward(
+        self,
+        input_ids: Tensor | None = None,
+        attention_mask: Tensor | None = None,
+        decoder_input_ids: Tensor | None = None,
+        labels: Tensor | None = None,
+        encoder_outputs: AccumulationOutput | None = None,
+        past_key_values: Cache | None = None,
+        use_cache: bool | None = None,
+        num_items_in_batch: Tensor | int | None = None,
+        output_attentions: bool | None = None,
+        output_hidden_states: bool | None = None,
+        **kwargs: Any,
+    ) -> TranslationOutput:
+        """Score the next target token at every position.
+
+        Args:
+            input_ids: Source tokens (B, T); not needed with `encoder_outputs`.
+            attention_mask: 1 at leaves (B, T).
+            decoder_input_ids: Target tokens (B, S) behind the start token; by default made of `labels`.
+            labels: Target tokens (B, S), -100 where none is to be predicted.
+            encoder_outputs: What the encoder gave for these sources.
+            past_key_values: Keys and values of the target tokens before `decoder_input_ids`.
+            use_cache: Ignored: a cache is used if one is given.
+            num_items_in_batch: Divisor of the summed loss, where a batch comes in parts; by default the
+                number of labels.
+            output_attentions: Also return the attention weights (computed eagerly).
+            output_hidden_states: Of the encoder.
+            **kwargs: The other arguments of `AccumulationModel.forward`: the trees.
+
+        Raises:
+            ValueError: neither `decoder_input_ids` nor `labels`.
+        """
+        if encoder_outputs is None:
+            encoder_outputs = self.encoder(
+                input_ids,
+                attention_mask,
+                output_attentions=output_attentions,
+                output_hidden_states=output_hidden_states,
+                return_dict=True,
+                **kwargs,
+            )
+        if decoder_input_ids is None:
+            if labels is None:
+                raise ValueError("expected decoder_input_ids or labels, got neither")
+            decoder_input_ids = self.prepare_decoder_input_ids_from_labels(labels)
+        if output_attentions is None:
+            output_attentions = bool(self.config.output_attentions)
+        eager = output_attentions or self.config._attn_implementation == "eager"
+        keys, values = encoder_outputs.memory_keys, encoder_outputs.memory_values
+        states, source_mask = encoder_outputs.last_hidden_state, encoder_outputs.memory_mask
+        assert keys is not None and values is not None and states is not None and source_mask is not None
+
+        cache = past_key_values
+        if isinstance(cache, EncoderDecoderCache):
+            cache = cache.self_attention_cache
+        hidden, own, cross = self.decoder(decoder_input_ids, keys, values, source_mask, cache, eager)
+        logits = self.lm_head(hidden)
+        pairs = [] if labels is None else [(logits, labels)]
+        smoothing = float(self.config.label_smoothing) if self.training else 0.0
+        return TranslationOutput(
+            loss=labelled_loss(pairs, smoothing, num_items_in_batch),
+            logits=logits,
+            past_key_values=past_key_values,
+            decoder_attentions=tuple(own) if output_attentions else None,
+            cross_attentions=tuple(cross) if output_attentions else None,
+            encoder_last_hidden_state=states,
+            encoder_attentions=encoder_outputs.attentions,
+        )

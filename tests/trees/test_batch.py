@@ -1,0 +1,137 @@
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor
+
+from tree_strategies import all_trees, right_branching, trees
+from treeformers.trees.batch import batch_trees, collate_plans, join_trees, plan_tree, split_words
+from treeformers.trees.tree import Tree
+
+torch.set_num_threads(1)
+FOX = Tree.from_brackets("(S (NP (D a) (N fox)) (VP (V naps)))")
+
+
+def literal(tree: Tree) -> dict[str, list[object]]:
+    """What the batch must hold of one tree, by walking it with the path from the root in hand."""
+    spans = tree.spans()
+    values: dict[str, list[object]] = {
+        name: [] for name in ("parents", "depths", "heights", "subtree_ends", "leaf_parents")
+    }
+    stack: list[tuple[Tree, list[int]]] = [(tree, [])]
+    number = 0
+    while stack:
+        node, path = stack.pop()
+        if node.children:
+            values["parents"].append(path[-1] if path else -1)
+            values["depths"].append(len(path) + 1)
+            values["heights"].append(node.height)
+            values["subtree_ends"].append(number + sum(1 for below in node.nodes() if below.children))
+            path, number = [*path, number], number + 1
+            stack.extend((child, path) for child in reversed(node.children))
+        else:
+            values["leaf_parents"].append(path[-1] if path else -1)
+    values["spans"] = [[span.start, span.end] for span in spans]
+    pairs = [(i, j) for i, span in enumerate(spans) for j in range(span.start, span.end)]
+    values["pair_nodes"], values["pair_leaves"] = [i for i, _ in pairs], [j for _, j in pairs]
+    values["node_mask"], values["attention_mask"] = [1] * len(spans), [1] * len(tree)
+    return values
+
+
+def check(batch: dict[str, Tensor], sentences: list[Tree]) -> None:
+    padding = {"parents": -1, "leaf_parents": -1, "pair_nodes": -1, "pair_leaves": -1}
+    for row, tree in enumerate(sentences):
+        for name, values in literal(tree).items():
+            real, rest = batch[name][row, : len(values)], batch[name][row, len(values) :]
+            assert real.tolist() == values, name
+            assert (rest == padding.get(name, 0)).all(), name
+    for name, values in batch.items():
+        assert values.dtype == torch.int64 and len(values) == len(sentences), name
+
+
+def test_all_small_trees_in_one_batch() -> None:
+    sentences = [tree for n_words in (1, 2, 3) for tree in all_trees(n_words)]
+    batch = batch_trees(sentences)
+    check(batch, sentences)
+    assert batch["spans"].shape == (len(sentences), max(len(tree.spans()) for tree in sentences), 2)
+
+
+@given(st.lists(trees(), min_size=1, max_size=4))
+@settings(max_examples=50, deadline=None)
+def test_random_trees(sentences: list[Tree]) -> None:
+    check(batch_trees(sentences), sentences)
+
+
+def test_a_batch_of_single_leaves_has_no_nodes() -> None:
+    batch = batch_trees([Tree("T", word="w")] * 2)
+    assert batch["spans"].shape == (2, 0, 2) and batch["pair_nodes"].shape == (2, 0)
+    assert batch["leaf_parents"].tolist() == [[-1], [-1]]
+
+
+def test_a_deep_tree() -> None:
+    batch = batch_trees([right_branching(3000), FOX])
+    assert batch["depths"][0, -1] == 2999 and batch["heights"][0, 0] == 2999
+    assert (batch["pair_nodes"][1] >= 0).sum() == 6
+
+
+def test_plans_are_made_once() -> None:
+    plans = [plan_tree(FOX), plan_tree(right_branching(4))]
+    for name, values in collate_plans(plans).items():
+        assert torch.equal(values, batch_trees([FOX, right_branching(4)])[name])
+
+
+def test_labels_and_tags() -> None:
+    labels, tags, unseen = {"S": 3, "NP": 1}, {"N": 5, "D": 0}, Counter[str]()
+    other = Tree.from_brackets("(NP (N rain))")
+    batch = batch_trees([FOX, other], labels, tags, unknown=9, unseen=unseen)
+    assert batch["node_labels"].tolist() == [[3, 1, 9], [1, -100, -100]]
+    assert batch["leaf_labels"].tolist() == [[0, 5, 9], [5, -100, -100]]
+    assert unseen == {"VP": 1, "V": 1}
+    assert not {"node_labels", "leaf_labels"} & set(batch_trees([FOX]))
+    with pytest.raises(ValueError, match=r"label 'VP' has no id and no id for unknown ones.*known: NP, S"):
+        batch_trees([FOX], labels)
+    with pytest.raises(ValueError, match="tag 'V' has no id"):
+        batch_trees([FOX], tags=tags)
+
+
+def test_bad_batches() -> None:
+    with pytest.raises(ValueError, match="expected at least one tree, got none"):
+        batch_trees([])
+    with pytest.raises(ValueError, match=r"plan 2 of the batch holds .*node_labels"):
+        collate_plans([plan_tree(FOX), plan_tree(FOX, {"S": 0}, unknown=1)])
+
+
+def test_sentences_join_under_a_root() -> None:
+    leaf = Tree("T", word="w")
+    assert str(join_trees([FOX, leaf], "DOC")) == f"(DOC {FOX} (T w))"
+    assert join_trees([FOX]) == Tree("ROOT", (FOX,))
+    with pytest.raises(ValueError, match="at least one tree"):
+        join_trees([])
+
+
+def test_subwords_make_a_subtree_and_labels_stay() -> None:
+    tree = Tree.from_brackets("(S (NP (N robins)) (VP (V sing) (ADV loudly)))")
+    split = split_words(tree, [["rob@@", "ins"], ["sing"], ["lou@@", "d@@", "ly"]])
+    verb = "(VP (V sing) (ADV (ADV-BPE lou@@) (ADV-BPE d@@) (ADV-BPE ly)))"
+    assert str(split) == f"(S (NP (N (N-BPE rob@@) (N-BPE ins))) {verb})"
+    assert split_words(tree, [[word] for word in tree.words]) == tree
+    assert str(split_words(Tree("T", word="ab"), [["a", "b"]])) == "(T (T-BPE a) (T-BPE b))"
+    with pytest.raises(ValueError, match="expected the pieces of 3 words, got those of 2"):
+        split_words(tree, [["a"], ["b"]])
+    with pytest.raises(ValueError, match="the word 'sing' has no pieces"):
+        split_words(tree, [["a"], [], ["b"]])
+
+
+@given(trees(), st.data())
+@settings(max_examples=30, deadline=None)
+def test_subwords_in_order(tree: Tree, data: st.DataObject) -> None:
+    words = len(tree)
+    pieces = data.draw(st.lists(st.lists(st.sampled_from("abc"), min_size=1), min_size=words, max_size=words))
+    split = split_words(tree, pieces)
+    assert list(split.words) == [piece for parts in pieces for piece in parts]
+    added = sum(len(parts) > 1 for parts in pieces)
+    assert len(split.spans()) == len(tree.spans()) + added
