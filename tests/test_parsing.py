@@ -141,10 +141,9 @@ class TestWords:
         trees = with_characters.parse(sentences, beam=2)
         assert [list(tree.words) for tree in trees] == sentences
 
-    @pytest.mark.parametrize("model", [{}, {"char_size": 8, "heads": "right"}], ids=["bound", "characters"])
-    def test_a_thousand(self, model: dict[str, Any]) -> None:
+    def test_a_thousand(self, with_characters: Parser) -> None:
         words = [f"w{n}" if n % 3 else "dog" for n in range(1000)]
-        assert parser(**model).parse([words, ["dog"]], beam=2)[0].words == tuple(words)
+        assert with_characters.parse([words, ["dog"]], beam=2)[0].words == tuple(words)
 
     def test_a_string_is_cut_as_the_treebank_cuts_it(self, bound: Parser) -> None:
         text = "Ann\tdidn't see (25) cats."

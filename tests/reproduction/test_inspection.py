@@ -64,6 +64,14 @@ class TestFollow:
                 assert set(row.nonzero()[0]) == set(read)
             assert set(steps.attention.flat) <= {0.0, 1.0}
 
+    def test_what_reads_nothing_is_not_drawn(self) -> None:
+        steps = follow(parser_of(absent="nothing", heads="right"), TREES[3])  # "the ferry"
+        read = [list(row.nonzero()[0]) for row in steps.attention]
+        assert read == [
+            [0, 2],
+            *[[0, 1, 2]] * 5,
+        ]  # 0 and the end mark always, and then the next word or a head
+
     @pytest.mark.parametrize("linearization", ["bottom-up", "top-down"])
     def test_probabilities_are_those_of_a_walk_step_by_step(self, linearization: str) -> None:
         parser = probabilistic(linearization, 4.0)
@@ -80,17 +88,25 @@ class TestFollow:
                 assert torch.allclose(torch.from_numpy(row), alpha[0, 0].double(), atol=1e-6)
                 last = torch.tensor([[list(model.config.actions).index(action)]])
 
-    def test_preferred_is_the_best_legal_action(self) -> None:
-        parser = parser_of()
+    @pytest.mark.parametrize(("absent", "place"), [("first", 0), ("nothing", -1)])
+    def test_preferred_is_the_best_legal_action(self, absent: str, place: int) -> None:
+        parser = parser_of(absent=absent)
         (model,), (reader,) = parser.models, parser.readers
         tree = TREES[2]
         steps = follow(parser, tree)
         with torch.no_grad():
             memory = model.read(**reader.batch([tree.words]))
             state, last = model.start(memory), torch.tensor([[len(model.config.actions)]])
-            positions = attended_positions_of(steps.actions, len(tree))
+            starts: list[int] = []
+            following = 0
             for step, action in enumerate(steps.actions):
-                seen = model.look(memory, torch.tensor(positions[step])[None, None])
+                second, top = [place, place, *starts][-2:]
+                seen = model.look(memory, torch.tensor([[[0, second, top, following, len(tree)]]]))
+                if action == "sh":
+                    starts.append(following)
+                    following += 1
+                elif action == "comb":
+                    starts.pop()
                 logits, state = model.step(memory, state, last, seen)
                 kinds = legal_bottom_up(steps.actions[:step], len(tree))
                 legal = {
@@ -106,8 +122,13 @@ class TestFollow:
 
     @pytest.mark.parametrize(
         "parser",
-        [parser_of(), probabilistic("bottom-up"), probabilistic("top-down")],
-        ids=["deterministic", "bottom-up", "top-down"],
+        [
+            parser_of(),
+            parser_of(absent="nothing", heads="right"),
+            probabilistic("bottom-up"),
+            probabilistic("top-down"),
+        ],
+        ids=["deterministic", "nothing", "bottom-up", "top-down"],
     )
     def test_a_greedy_parser_prefers_what_it_does(self, parser: Parser) -> None:
         words = ["the", "ferry", "of", "Rome", "sleeps"]

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -44,6 +43,7 @@ TOP_DOWN = {"linearization": "top-down", **PROBABILISTIC}
 SIZES = {"embedding_size": 32, "hidden_size": 24, "dropout": 0.1}
 TRAIN = {"tokens_per_batch": 200, "learning_rate": 1e-2, "warmup_steps": 10, "clip": 1.0, "evaluations": 4}
 GRAMMAR = Treebanks(train=("grammar",), sentences=150, scored_sentences=30)
+FEW = Treebanks(train=("grammar",), sentences=60, scored_sentences=5)
 
 
 def recipe(data: Treebanks = GRAMMAR, epochs: int = 2, train: Any = (), **model: Any) -> ParseRecipe:
@@ -86,34 +86,34 @@ class TestLearning:
         assert json.loads((tmp_path / "run.json").read_text())["seed"] == 2
 
     def test_top_down(self, tmp_path: Path) -> None:
-        fit = train_parser(
-            recipe(epochs=8, train={"learning_rate": 2e-2}, **TOP_DOWN), tmp_path, progress=False
-        )
+        fast = {"learning_rate": 2e-2, "tokens_per_batch": 100}
+        data = Treebanks(train=("grammar",), sentences=80, scored_sentences=30)
+        fit = train_parser(recipe(data, 6, fast, **TOP_DOWN), tmp_path, progress=False)
         scores = [entry["eval_f1"] for entry in fit.history if "eval_f1" in entry]
         losses = [entry["loss"] for entry in fit.history if "loss" in entry]
         assert losses[-1] < losses[0] / 2
-        assert fit.best == max(scores) > 28
-        parser = Parser.from_pretrained(tmp_path, device="cpu")
-        gold = read_treebank("grammar", "test", GRAMMAR)
-        assert parser.malformed([tree.words for tree in gold]) < 60  # before training it is 100
-        assert [tree.words for tree in parser.parse([tree.words for tree in gold])] == [
-            tree.words for tree in gold
-        ]
+        gold = read_treebank("grammar", "validation", GRAMMAR)
+        assert fit.best == max(scores) > f1(gold, [flat(tree) for tree in gold])
+        found = Parser.from_pretrained(tmp_path, device="cpu").parse([tree.words for tree in gold])
+        assert [tree.words for tree in found] == [tree.words for tree in gold]
 
     def test_characters_and_tags(self, tmp_path: Path) -> None:
-        """All channels, and the head that predicts tags."""
+        """With a channel for characters, and the head that predicts tags."""
         settings = {"char_size": 8, "tag_weight": 0.5, "heads": "right", "absent": "nothing"}
-        train_parser(recipe(epochs=4, **settings), tmp_path, progress=False)
+        train_parser(recipe(epochs=8, train={"learning_rate": 2e-2}, **settings), tmp_path, progress=False)
         parser = Parser.from_pretrained(tmp_path, device="cpu")
         gold = read_treebank("grammar", "validation", GRAMMAR)
         found = parser.parse([tree.words for tree in gold])
-        right = sum((Counter(zip(tree.words, tree.tags, strict=True)) for tree in gold), Counter())
-        tagged = sum((Counter(zip(tree.words, tree.tags, strict=True)) for tree in found), Counter())
-        assert (right & tagged).total() > 0.8 * right.total()
-        assert parser.models[0].config.char_vocab_size == len(parser.readers[0].chars) > 20
+        pairs = [pair for a, b in zip(gold, found, strict=True) for pair in zip(a.tags, b.tags, strict=True)]
+        assert sum(right == guess for right, guess in pairs) > 0.7 * len(pairs)
+        config = parser.models[0].config
+        letters = {
+            letter for tree in read_treebank("grammar", "train", GRAMMAR) for letter in "".join(tree.words)
+        }
+        assert config.char_vocab_size == len(letters) + 2
 
     def test_tags_that_are_read(self, tmp_path: Path) -> None:
-        train_parser(recipe(epochs=1, tag_size=8), tmp_path, progress=False)
+        train_parser(recipe(FEW, 1, tag_size=8), tmp_path, progress=False)
         parser = Parser.from_pretrained(tmp_path, device="cpu")
         tree = read_treebank("grammar", "test", GRAMMAR)[0]
         assert parser.parse([tree.words], tags=[tree.tags])[0].tags == tree.tags
@@ -122,9 +122,8 @@ class TestLearning:
     def test_a_resumed_run_equals_one_never_stopped(
         self, changes: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        asked = recipe(
-            epochs=3, train={**changes, "evaluations": 5}, dropout=0.3, state_dropout=0.2, char_size=8
-        )
+        changes = {**changes, "evaluations": 5, "tokens_per_batch": 100}
+        asked = recipe(FEW, 3, changes, dropout=0.3, state_dropout=0.2, char_size=8)
         whole = train_parser(asked, tmp_path / "whole", seed=3, progress=False)
         step = Trainer.training_step
 
@@ -154,7 +153,7 @@ class TestLearning:
 
     def test_a_seed_gives_the_same_model_and_another_one_another(self, tmp_path: Path) -> None:
         for name, seed in (("a", 1), ("b", 1), ("c", 2)):
-            train_parser(recipe(train={"max_steps": 2}), tmp_path / name, seed, progress=False)
+            train_parser(recipe(FEW, train={"max_steps": 2}), tmp_path / name, seed, progress=False)
         a, b, c = (weights(tmp_path / name) for name in "abc")
         assert all(torch.equal(a[name], b[name]) for name in a)
         assert not torch.equal(a["encoder.words.weight"], c["encoder.words.weight"])
@@ -217,7 +216,7 @@ class TestTreebanks:
             train=("grammar", name),
             validation=(name, "grammar"),
             sentences=40,
-            scored_sentences=10,
+            scored_sentences=5,
             max_length=10,
         )
         fit = train_parser(recipe(data, train={"evaluations": 2}), tmp_path / "model", progress=False)
@@ -338,7 +337,7 @@ class TestBuilding:
         model, _ = build_parser(recipe(tag_weight=1.0), self.TREES, 1)
         feature = _feature(self.TREES[0], model.config)
         assert [model.config.actions[n] for n in feature["actions"]] == bottom_up(self.TREES[0])
-        assert [model.config.tags[n] for n in feature["tag_targets"]] == ["DT", "NN", "VBD", "RB"]
+        assert [model.config.tags[n] for n in feature["tag_targets"][:4]] == ["DT", "NN", "VBD", "RB"]
         lists = attended_positions_of(bottom_up(self.TREES[0]), 4)
         for step, places in enumerate(lists):  # each is that of the step before, or the next one
             assert tuple(feature["positions"][(step + 1) // 2].tolist()) == places
@@ -394,7 +393,7 @@ class TestPretrained:
         self, tiny_bert: Path, tmp_path: Path
     ) -> None:
         settings = {"encoder": "pretrained", "pretrained": str(tiny_bert), "tag_weight": 0.1}
-        asked = recipe(train={"max_steps": 3, "encoder_learning_rate": 1e-3}, **settings)
+        asked = recipe(train={"max_steps": 6, "evaluations": 1, "encoder_learning_rate": 1e-3}, **settings)
         trees = read_treebank("grammar", "train", GRAMMAR)
         model, reader = build_parser(asked, trees, 1)
         assert isinstance(reader, PieceReader) and reader.limit <= 24
@@ -410,6 +409,7 @@ class TestPretrained:
         shutil.rmtree(tiny_bert)
         parser = Parser.from_pretrained(tmp_path / "model", device="cpu")
         trained = parser.models[0].encoder.body.state_dict()
+        assert {part.dtype for part in parser.models[0].parameters()} == {torch.float32}
         name = "encoder.layer.0.attention.self.query.weight"
         assert not torch.equal(trained[name], given[name])
         sentences = [tree.words for tree in trees[:5]] + [["\N{DOG FACE}"], ["boy"] * 100]

@@ -95,7 +95,7 @@ def follow(parser: Parser, sentence: Tree | str | Sequence[str]) -> Steps:
         attention = output.attentions[0].double().cpu()
     else:
         positions = _positions(model.config, names, len(words))
-        # One more place in front, for a position -1, which reads nothing.
+        # One more place in front, for the position -1.
         attention = F.one_hot(positions + 1, len(words) + 2).amax(1)[:, 1:].double()
     preferred = [model.config.actions[action] for action in best.tolist()]
     errors = [step for step, name in enumerate(preferred) if name != names[step]]
@@ -340,9 +340,11 @@ def _teach(
     import torch
     from torch.nn.utils.rnn import pad_sequence
 
+    from treeformers.data.sentences import IGNORED
+
     model = parser.models[0]
     batch = parser.readers[0].batch(words, tags)
-    batch["actions"] = pad_sequence([torch.tensor(row) for row in actions], True, -100)
+    batch["actions"] = pad_sequence([torch.tensor(row) for row in actions], True, IGNORED)
     if model.config.attention == "deterministic":
         rows = []
         for taken, sentence in zip(actions, words, strict=True):
@@ -355,11 +357,18 @@ def _teach(
 
 
 def _positions(config: ParserConfig, actions: Sequence[str], n_words: int) -> Tensor:
-    """The lists D_i (S, M)."""
+    """The lists D_i (S, M); -1 reads nothing."""
     import torch
 
     heads = None if config.heads == "none" else config.heads
-    return torch.tensor(attended_positions_of(actions, n_words, heads))
+    positions = torch.tensor(attended_positions_of(actions, n_words, heads))
+    if config.absent == "nothing":
+        for place in (1, 2):
+            absent = positions[:, place + 1] == 0  # what would stand on it starts where it does
+            positions[absent, place] = -1
+            if heads:
+                positions[absent, place + 3] = -1
+    return positions
 
 
 def _number(config: ParserConfig, tree: Tree) -> list[int]:
