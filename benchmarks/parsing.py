@@ -1,9 +1,9 @@
-"""How fast parsers parse: greedy and with a beam, batched and one by one, and how much memory long sentences take.
+"""How fast parsers parse, greedy and with a beam, batched and one by one, and in how much memory.
 
     python benchmarks/parsing.py DETERMINISTIC PROBABILISTIC --data wsj-sample --out results.json
 
-The two model folders hold parsers of the same sizes. All ways are timed in turn, several times, so that other work
-on the machine hits all alike.
+The two model folders hold parsers of the same sizes. All ways are timed in turn, several times, so that other
+work on the machine hits all alike.
 """
 
 from __future__ import annotations

@@ -169,6 +169,12 @@ def chain(number: int) -> Tree:
     return Tree.from_brackets(f"(S (NP (NN n{number})) (VP (VBD slept)))")
 
 
+def test_an_ensemble_trains_nothing(tmp_path: Path) -> None:
+    parts = ParseRecipe(title="both", ensemble=("one", "other"))
+    with pytest.raises(ValueError, match="both: an ensemble of one, other trains nothing itself"):
+        train_parser(parts, tmp_path)
+
+
 class TestTreebanks:
     def test_of_a_file_every_tenth_tree_is_held_out(self, tmp_path: Path) -> None:
         trees = [chain(number) for number in range(25)]

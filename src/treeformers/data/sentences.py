@@ -24,10 +24,7 @@ from transformers import AutoConfig, AutoTokenizer, PreTrainedTokenizerBase
 from treeformers.trees.formats import atomic_write
 from treeformers.trees.tree import Tree, unescape_word
 
-__all__ = ["END", "IGNORED", "VOCABULARY", "PieceReader", "SentenceReader", "word_class"]
-
-IGNORED = -100
-"""Target without loss, as in torch."""
+__all__ = ["END", "VOCABULARY", "PieceReader", "SentenceReader", "word_class"]
 
 VOCABULARY = "vocabulary.json"
 PAD, END = "[PAD]", "</s>"

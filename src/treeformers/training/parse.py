@@ -60,6 +60,10 @@ def train_parser(
         ValueError: a folder that holds the run of another recipe, or a treebank without trees.
         OSError: a treebank that cannot be read or a folder that cannot be written.
     """
+    if recipe.ensemble:
+        raise ValueError(
+            f"{recipe.title}: an ensemble of {', '.join(recipe.ensemble)} trains nothing itself: train those"
+        )
     seed = recipe.train.seeds[0] if seed is None else seed
     run = Run(Path(out), recipe, seed, resume)
     trees = [tree for name in recipe.data.train for tree in read_treebank(name, "train", recipe.data)]
