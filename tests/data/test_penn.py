@@ -246,8 +246,10 @@ def test_time_is_linear(unit: str) -> None:
         tokenize(text)
         return time.process_time() - start
 
+    # The best of three: now and then the garbage collector takes its time.
+    short, long = (min(seconds(length) for _ in range(3)) for length in (4_000, 32_000))
     # 8 times the text: 8 times the seconds, or 64 times if they were quadratic.
-    assert seconds(32_000) < 24 * seconds(4_000) + 0.05
+    assert long < 24 * short + 0.05
 
 
 @pytest.mark.parametrize(

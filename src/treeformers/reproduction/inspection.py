@@ -340,7 +340,7 @@ def _teach(
     import torch
     from torch.nn.utils.rnn import pad_sequence
 
-    from treeformers.data.sentences import IGNORED
+    from treeformers.models.parser import IGNORED
 
     model = parser.models[0]
     batch = parser.readers[0].batch(words, tags)
