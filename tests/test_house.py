@@ -21,13 +21,35 @@ LEVELS = [
     {"attention"},
     {"models"},
     {"data", "metrics", "recipes"},
-    {"training", "optimizer", "induction", "inducer", "beam", "parsing"},
+    {
+        "training",
+        "optimizer",
+        "induction",
+        "inducer",
+        "beam",
+        "parsing",
+        "frozen",
+        "tree_sources",
+        "encoding",
+        "classification",
+        "translation",
+    },
     {"results", "reproduction", "drawing"},
     {"demo"},
     {"cli"},
 ]
 LEVEL = {room: level for level, rooms in enumerate(LEVELS) for room in rooms}
-HEAVY = {"torch", "transformers", "tokenizers", "accelerate", "nltk", "matplotlib", "sklearn", "conllu"}
+HEAVY = {
+    "torch",
+    "transformers",
+    "tokenizers",
+    "accelerate",
+    "nltk",
+    "matplotlib",
+    "scipy",
+    "sacrebleu",
+    "conllu",
+}
 LIGHT = {"trees", "metrics", "recipes", "drawing", "cli", "reproduction", "results"}
 LIGHT_MODULES = {"data.grammar", "data.corpora"}
 
@@ -121,10 +143,13 @@ def test_starts_in_half_a_second(arguments: list[str]) -> None:
 
 def test_public_names() -> None:
     assert treeformers.__all__ == [
+        "Classifier",
         "DependencyTree",
         "Inducer",
         "Parser",
+        "Similarity",
         "Span",
+        "Translator",
         "Tree",
         "TreeBertConfig",
         "TreeBertForMaskedLM",

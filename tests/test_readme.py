@@ -30,7 +30,16 @@ def test_snippets_run_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     samples = list(default_grammar().sample(60, seed=1, max_length=20))
     (tmp_path / "my.txt").write_text("".join(" ".join(s.words) + "\n" for s in samples), encoding="utf-8")
     (tmp_path / "gold.txt").write_text("".join(f"{s.tree}\n" for s in samples), encoding="utf-8")
+    texts = [" ".join(sample.words) for sample in samples]
+    for name, columns in {
+        "reviews": {"label": ["good", "bad"] * 30, "text": texts},
+        "pairs": {"first": texts, "second": texts[::-1], "score": ["1", "2.5", "5"] * 20},
+        "en-de": {"en": texts, "de": [text.upper() for text in texts]},
+    }.items():
+        rows = ["\t".join(columns), *map("\t".join, zip(*columns.values(), strict=True)), ""]
+        (tmp_path / f"{name}.tsv").write_text("\n".join(rows), encoding="utf-8")
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     languages = []
     for block in BLOCK.finditer(text):

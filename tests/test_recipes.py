@@ -7,8 +7,27 @@ from typing import get_args
 import pytest
 
 from conftest import ROOT
+from treeformers.classification import predict
+from treeformers.encoding import AnyTree
 from treeformers.models.treebert import TreeBertConfig
-from treeformers.recipes import SCALES, Beam, InduceRecipe, ParseRecipe, Readout, Recipe, Scale, Treebanks
+from treeformers.recipes import (
+    SCALES,
+    Beam,
+    ClassifyRecipe,
+    Examples,
+    InduceRecipe,
+    ParallelText,
+    ParseRecipe,
+    Readout,
+    Recipe,
+    Scale,
+    SimilarityRecipe,
+    TranslateRecipe,
+    Treebanks,
+)
+from treeformers.training.examples import build_encoder
+from treeformers.trees.dependency import DependencyTree
+from treeformers.trees.tree import Tree
 
 SHIPPED = sorted([*ROOT.glob("experiments/*/*.toml"), *ROOT.glob("examples/*.toml")])
 
@@ -44,6 +63,21 @@ def write(folder: Path, text: str, name: str = "row.toml") -> Path:
     return path
 
 
+def check_encoder(recipe: ClassifyRecipe | SimilarityRecipe) -> None:
+    """That the recipe makes a model over trees of its kind."""
+    words = ["owls", "hunt", "mice"]
+    tree: AnyTree = Tree.from_spans(words, [(1, 3)])
+    if recipe.data.structure == "dependencies":
+        tree = DependencyTree(words, [2, 0, 2])
+    classes = [] if recipe.model.get("task") == "relatedness" else ["a", "b"]
+    alone = dataclasses.replace(
+        recipe, data=dataclasses.replace(recipe.data, vectors="")
+    )  # no package is needed
+    model, reader = build_encoder(alone, [tree], classes, 1)
+    trees = [tree] * (1 + isinstance(recipe, SimilarityRecipe))
+    assert predict(model.eval(), reader.encode(trees), reader).isfinite().all()
+
+
 @pytest.mark.parametrize("scale", SCALES)
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: f"{path.parent.name}/{path.stem}")
 def test_shipped_recipes_load_and_configure_a_model(path: Path, scale: Scale) -> None:
@@ -53,6 +87,11 @@ def test_shipped_recipes_load_and_configure_a_model(path: Path, scale: Scale) ->
     assert recipe.train.seeds
     if isinstance(recipe, ParseRecipe):
         assert (recipe.data.train == ("grammar",)) is (scale == "smoke")
+        return
+    if isinstance(recipe, ClassifyRecipe | SimilarityRecipe | TranslateRecipe):
+        assert (recipe.data.corpus == "grammar") is (scale == "smoke")
+        if not isinstance(recipe, TranslateRecipe):
+            check_encoder(recipe)
         return
     assert isinstance(recipe, InduceRecipe)
     names = {field.name for field in dataclasses.fields(TreeBertConfig)}
@@ -67,7 +106,12 @@ def test_shipped_recipes_load_and_configure_a_model(path: Path, scale: Scale) ->
 
 
 def test_titles_are_unique() -> None:
-    titles = [Recipe.load(path).title for path in SHIPPED]
+    """Of a paper; a model keeps its title in all tasks."""
+    titles = []
+    for path in SHIPPED:
+        recipe = Recipe.load(path)
+        task = (recipe.task, getattr(recipe.data, "corpus", ""), recipe.model.get("task"))
+        titles.append((path.parent.name, task, recipe.title))
     assert len(set(titles)) == len(titles) > 10
 
 
@@ -137,6 +181,40 @@ def test_a_dict_gives_the_recipe_back(tmp_path: Path, scale: Scale) -> None:
             "unknown key 'data.max_lenght', the nearest is 'data.max_length'",
         ),
         ("task = 'parse'\n[readout]\nlayer = 0\n", 2, "unknown key 'readout', the nearest is 'data'"),
+        ("task = 'classify'\n[beam]\nsize = 2\n", 2, "unknown key 'beam', the nearest is 'published'"),
+        (
+            "task = 'classify'\n[data]\ncorpus = 'a'\nvector = 'b'\n",
+            4,
+            "unknown key 'data.vector', the nearest is 'data.vectors'",
+        ),
+        (
+            "task = 'similarity'\n[data]\nstructure = 'dependency'\n",
+            3,
+            "data.structure is 'dependency', expected one of 'constituency', 'dependencies'",
+        ),
+        ("task = 'classify'\n[data]\nphrases = 1\n", 3, "data.phrases is 1, expected bool"),
+        ("task = 'classify'\n[data]\nclasses = ['a']\n", 3, "data.classes is ['a'], expected a table"),
+        ("task = 'classify'\n[data.classes]\nlow = 0\n", 2, "data.classes.low is 0, expected str"),
+        ("task = 'classify'\n\n[data.coarse]\n0 = true\n", 3, "data.coarse.0 is True, expected str"),
+        ("[published]\nf1 = 'high'\n", 1, "published.f1 is 'high', expected float"),
+        ("task = 'similarity'\n[data]\nmax_length = -1\n", 3, "data.max_length is -1, expected at least 0"),
+        ("task = 'similarity'\n[data]\nsentences = -1\n", 3, "data.sentences is -1, expected at least 0"),
+        (
+            "task = 'translate'\n[data]\nvocab_size = 299\n",
+            3,
+            "data.vocab_size is 299, expected at least 300",
+        ),
+        ("task = 'translate'\n[data]\nmax_length = 0\n", 3, "data.max_length is 0, expected at least 1"),
+        (
+            "task = 'translate'\n[data]\nlanguage = 'de'\n",
+            3,
+            "unknown key 'data.language', the nearest is 'data.target'",
+        ),
+        (
+            "task = 'translate'\n[beam]\nlength_penalty = 'no'\n",
+            3,
+            "beam.length_penalty is 'no', expected float",
+        ),
     ],
 )
 def test_errors_name_file_and_line(tmp_path: Path, text: str, line: int, message: str) -> None:
@@ -181,6 +259,33 @@ sentences = 20
 """
 
 
+CLASSIFY = """\
+task = "classify"
+title = "a classifier"
+
+[data]
+structure = "dependencies"
+vectors = "glove.txt"
+phrases = true
+
+[data.classes]
+0 = "bad"
+1 = "bad"
+4 = "good"
+
+[data.coarse]
+bad = "low"
+
+[model]
+encoder = "traversal"
+tree = "dependency"
+
+[smoke.data]
+corpus = "grammar"
+trees = "right"
+"""
+
+
 class TestTasks:
     def test_a_file_gives_the_recipe_of_its_task(self, tmp_path: Path) -> None:
         induce, parse = write(tmp_path, TEXT, "induce.toml"), write(tmp_path, PARSE, "parse.toml")
@@ -208,7 +313,55 @@ class TestTasks:
         write(tmp_path, PARSE, "base.toml")
         assert ParseRecipe.load(write(tmp_path, 'base = "base.toml"\n')).beam.size == 4
 
-    @pytest.mark.parametrize("recipe", [InduceRecipe(), ParseRecipe()], ids=["induce", "parse"])
+    @pytest.mark.parametrize(
+        ("task", "kind"),
+        [("classify", ClassifyRecipe), ("similarity", SimilarityRecipe), ("translate", TranslateRecipe)],
+    )
+    def test_of_one_line_all_is_default(self, task: str, kind: type[Recipe], tmp_path: Path) -> None:
+        recipe = Recipe.load(write(tmp_path, f'task = "{task}"'))
+        assert type(recipe) is kind and recipe == kind(data=kind().data) == kind.from_dict({"task": task})  # type: ignore[call-arg]
+        assert Recipe.from_dict(recipe.to_dict()) == recipe
+        with pytest.raises(ValueError, match=f"a recipe of the task '{task}', expected 'parse'"):
+            ParseRecipe.from_dict(recipe.to_dict())
+
+    def test_what_trees_are_encoded_for(self, tmp_path: Path) -> None:
+        recipe = Recipe.load(write(tmp_path, CLASSIFY), "smoke", ["data.vectors=", "data.coarse.1=low"])
+        assert recipe == ClassifyRecipe(
+            title="a classifier",
+            data=Examples(
+                corpus="grammar",
+                structure="dependencies",
+                trees="right",
+                phrases=True,
+                classes={"0": "bad", "1": "bad", "4": "good"},
+                coarse={"bad": "low", "1": "low"},
+            ),
+            model={"encoder": "traversal", "tree": "dependency"},
+            scale="smoke",
+        )
+        assert Recipe.from_dict(recipe.to_dict()) == recipe
+
+    def test_what_is_translated(self, tmp_path: Path) -> None:
+        text = 'task = "translate"\n[data]\nsource = "de"\ntarget = "en"\ntrees = "left"\n'
+        recipe = TranslateRecipe.load(write(tmp_path, text))
+        assert recipe.data == ParallelText(source="de", target="en", trees="left")
+
+    def test_a_section_leaves_the_defaults_of_its_task(self, tmp_path: Path) -> None:
+        pairs = SimilarityRecipe.load(write(tmp_path, 'task = "similarity"\n[data]\nlowercase = false\n'))
+        assert pairs.data == Examples(corpus="sick", lowercase=False)
+        assert SimilarityRecipe().data == Examples(corpus="sick") != ClassifyRecipe().data
+        translation = TranslateRecipe.load(
+            write(tmp_path, 'task = "translate"'), overrides=["beam.length_penalty=2"]
+        )
+        assert translation.beam == Beam(size=5, length_penalty=2.0)
+        parser = ParseRecipe.load(write(tmp_path, 'task = "parse"\n[beam]\nlength_penalty = 2\n'))
+        assert parser.beam == Beam(size=10, length_penalty=2.0)
+
+    @pytest.mark.parametrize(
+        "recipe",
+        [InduceRecipe(), ParseRecipe(), ClassifyRecipe(), SimilarityRecipe(), TranslateRecipe()],
+        ids=lambda recipe: recipe.task,
+    )
     def test_the_order_of_the_sections_is_that_of_the_results(self, recipe: Recipe) -> None:
         names = [*recipe.to_dict()]
         assert names[:7] == ["task", "title", "tables", "published", "data", "model", "train"]

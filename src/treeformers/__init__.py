@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from treeformers.classification import Classifier, Similarity
     from treeformers.inducer import Inducer
     from treeformers.models.treebert import (
         TreeBertConfig,
@@ -16,15 +17,19 @@ if TYPE_CHECKING:
         TreeBertModel,
     )
     from treeformers.parsing import Parser
+    from treeformers.translation import Translator
     from treeformers.trees.tree import DependencyTree, Span, Tree
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "Classifier",
     "DependencyTree",
     "Inducer",
     "Parser",
+    "Similarity",
     "Span",
+    "Translator",
     "Tree",
     "TreeBertConfig",
     "TreeBertForMaskedLM",
@@ -33,10 +38,13 @@ __all__ = [
 ]
 
 _HOME = {
+    "Classifier": "treeformers.classification",
     "DependencyTree": "treeformers.trees.tree",
     "Inducer": "treeformers.inducer",
     "Parser": "treeformers.parsing",
+    "Similarity": "treeformers.classification",
     "Span": "treeformers.trees.tree",
+    "Translator": "treeformers.translation",
     "Tree": "treeformers.trees.tree",
     "TreeBertConfig": "treeformers.models.treebert",
     "TreeBertForMaskedLM": "treeformers.models.treebert",

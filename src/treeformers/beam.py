@@ -19,6 +19,8 @@ __all__ = ["Hypotheses", "search"]
 
 MOST_OPENED = 8
 """Brackets opened in a row, top-down; the most in a treebank are six."""
+MANY = 4
+"""Hypotheses of a sentence from which on it pays to compute what each of its words adds in advance."""
 LONGEST_FREE = 12
 """Tokens a word after which an unconstrained top-down search ends."""
 
@@ -68,7 +70,7 @@ def search(
     order = lengths.argsort(descending=True, stable=True)  # so that the finished ones drop off the end
     if not torch.equal(order, torch.arange(len(order), device=order.device)):
         memories = [memory.select(order) for memory in memories]
-    runs = [_Run(model, memory) for model, memory in zip(models, memories, strict=True)]
+    runs = [_Run(model, memory, size) for model, memory in zip(models, memories, strict=True)]
     state = _first_state(lengths[order], config, constrained)
     scores = torch.zeros(len(order), 1, device=order.device)
     stay = len(config.actions)
@@ -125,8 +127,9 @@ def _follow(
 class _Run:
     """One of the models in the middle of a search."""
 
-    def __init__(self, model: TreeParser, memory: Memory) -> None:
-        self.model, self.memory = model, memory
+    def __init__(self, model: TreeParser, memory: Memory, size: int) -> None:
+        self.model, self.known = model, model.known()
+        self.memory = model.look_ahead(memory) if size >= MANY else memory
         self.hidden = model.start(memory)
         self.seen: Tensor | None = None
 
@@ -134,11 +137,11 @@ class _Run:
         """Log-probabilities (B, K, A') of the actions from `first` on, after the last actions (B, K)."""
         if state.moved and self.model.config.attention == "deterministic":
             self.seen = self.model.look(self.memory, state.positions(self.model.config))
-        logits, self.hidden = self.model.step(self.memory, self.hidden, action, self.seen)
+        among = slice(first, first + legal.shape[-1])
+        logits, self.hidden = self.model.step(self.memory, self.hidden, action, self.seen, self.known, among)
         if legal.shape[-1] > logits.shape[-1]:
             logits = F.pad(logits, (0, 1))  # to stay, all that a finished hypothesis can do
-        logits = logits[..., first : first + legal.shape[-1]].float()
-        return logits.masked_fill(~legal, -torch.inf).log_softmax(-1)
+        return logits.float().masked_fill(~legal, -torch.inf).log_softmax(-1)
 
     def follow(self, parent: Tensor, state: _State) -> None:
         """Go on with the chosen hypotheses (B, K)."""

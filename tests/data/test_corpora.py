@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from treeformers.data import corpora
 from treeformers.data.corpora import CORPORA, clean_tree, fetch, load, verify
+from treeformers.data.examples import Labelled
 from treeformers.trees.formats import write_trees
 from treeformers.trees.tree import DependencyTree, Tree
 
@@ -150,6 +151,15 @@ def test_a_dependency_file(tmp_path):
     assert load(path) == {"train": [tree, tree]}
 
 
+def test_tables(tmp_path):
+    (tmp_path / "train.tsv").write_text("label\ttext\n1\tgood fun\n")
+    (tmp_path / "dev.TSV.gz").write_bytes(gzip.compress(b"label\ttext\n0\t( (S (NP-SBJ (NN a))) )\n"))
+    tree = Tree.from_brackets("(S (NP (NN a)))")
+    assert load(tmp_path) == {"train": [Labelled("good fun", "1")], "validation": [Labelled(tree, "0")]}
+    raw = load(tmp_path / "dev.TSV.gz", clean=False)["train"]
+    assert str(raw[0].text) == "( (S (NP-SBJ (NN a))))"
+
+
 def test_a_folder_with_splits(tmp_path):
     write_trees([CLEAN], tmp_path / "my-train.tree")
     write_trees([CLEAN] * 2, tmp_path / "my-dev.tree.gz")
@@ -171,6 +181,8 @@ def test_a_folder_with_splits(tmp_path):
         ("a.mrg", b"two words\n", r"a\.mrg:1: "),
         ("a.conllu", b"\n", r"a\.conllu: nothing in it, expected dependencies"),
         ("a.txt", b"fine\n\xff\xfe\x00\n", r"a\.txt:2: not UTF-8 text: byte 0xff"),
+        ("a.tsv", b"", r"a\.tsv:1: expected the columns label and text"),
+        ("a.tsv", b"label\ttext\ngood\n", r"a\.tsv:2: expected 2 columns"),
         ("a.txt.gz", b"not gzip", r"a\.txt\.gz: damaged gzip file"),
         ("a.txt.gz", gzip.compress(b"word " * 999, mtime=0)[:20], r"a\.txt\.gz: damaged gzip file"),
     ],
@@ -209,8 +221,11 @@ def test_corpora_that_are_not_there(name, monkeypatch, tmp_path):
 
 
 def test_trees_of_a_kind_that_a_corpus_lacks(tmp_path):
-    with pytest.raises(ValueError, match="wsj-text has no dependencies: expected text"):
-        load("wsj-text", root=tmp_path, trees="dependencies")
+    for name, expected in (("wsj-text", "text"), ("imdb", "labelled"), ("msrp", "pairs")):
+        with pytest.raises(ValueError, match=f"{name} has no dependencies: expected {expected}"):
+            load(name, root=tmp_path, trees="dependencies")
+    with pytest.raises(ValueError, match="sick has no pairs: expected constituency or dependencies"):
+        load("sick", root=tmp_path, trees="pairs")
 
 
 def test_a_tree_that_holds_only_traces_is_left_out(tmp_path, caplog):
@@ -270,6 +285,25 @@ def test_fetch(home, tmp_path):
     fetch("wsj-text", tmp_path / "data")  # what is there and right is not fetched again
 
 
+def test_fetch_keeps_what_is_gzipped_so(tmp_path, monkeypatch):
+    (tmp_path / "home.en.gz").write_bytes(gzip.compress(b"some text\n"))
+    corpus = replace(
+        CORPORA["multi30k"],
+        checksums={"raw/a.en": hashlib.sha256(b"some text\n").hexdigest()},
+        urls={"raw/a.en": (tmp_path / "home.en.gz").as_uri()},
+    )
+    monkeypatch.setattr(corpora, "CORPORA", {"multi30k": corpus})
+    folder = fetch("multi30k", tmp_path / "data")
+    assert [path.name for path in (folder / "raw").iterdir()] == ["a.en.gz"]
+    verify("multi30k", root=tmp_path / "data")
+    (tmp_path / "home.en.gz").write_bytes(gzip.compress(b"other text\n"))
+    fetch("multi30k", tmp_path / "data")  # what is there and right is not fetched again
+    (folder / "raw" / "a.en.gz").unlink()
+    with pytest.raises(ValueError, match=r"home\.en\.gz: not the file expected: SHA-256"):
+        fetch("multi30k", tmp_path / "data")
+    assert list((folder / "raw").iterdir()) == []
+
+
 def test_fetch_of_something_else_leaves_nothing(home, tmp_path):
     home.write_text("other text\n")
     with pytest.raises(ValueError, match=r"home\.txt: not the file expected: SHA-256") as error:
@@ -304,14 +338,14 @@ def test_the_table_is_complete():
     for name, corpus in CORPORA.items():
         assert corpus.name == name
         assert all((corpus.folder, corpus.what, corpus.terms, corpus.urls or corpus.home)), name
-        files = {file for kind in corpus.files.values() for file in kind}
+        files = {file for kind in corpus.files for part in corpus.files_of(kind) for file in part}
         assert files == set(corpus.checksums), name
         assert set(corpus.urls) in (set(), files), name
         assert name == "wsj" or corpus.kind in corpus.files
 
 
 @needs_corpora
-@pytest.mark.parametrize("name", [name for name in CORPORA if name not in ("wsj", "craft", "genia", "gum")])
+@pytest.mark.parametrize("name", ["wsj-sample", "wsj-text", "ewt", "wikitext-2"])
 def test_splits_and_checksums_of_real_corpora(name):
     verify(name)
     for kind in CORPORA[name].files:

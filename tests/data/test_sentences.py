@@ -249,6 +249,9 @@ def test_pieces() -> None:
         ["[CLS]", "[UNK]", "a", "[UNK]", "e", "##t", "[SEP]", "[PAD]", "[PAD]"],
     ]
     assert batch["piece_index"].tolist() == [[4, 7, 8, 0, 0], [10, 11, 12, 14, 15]]
+    rows, places = reader.cut([["owls", "see"], ["\u200b"]])
+    assert [[PIECES[piece] for piece in row] for row in rows] == [pieces[0], ["[CLS]", "[UNK]", "[SEP]"]]
+    assert places == [[(0, 1, 5), (0, 5, 8), (0, 8, 9)], [(1, 1, 2), (1, 2, 3)]]
 
 
 words_of_letters = st.lists(

@@ -14,7 +14,7 @@ from transformers import BertConfig, BertModel
 
 from tiny_encoders import tiny_bert
 from treeformers.data.sentences import PieceReader
-from treeformers.models.words import LockedDropout, WordEncoder, find_pretrained
+from treeformers.models.words import LockedDropout, WordEncoder, find_pretrained, sinusoids
 
 torch.set_num_threads(1)
 
@@ -169,6 +169,17 @@ def test_inference_agrees_with_training(kind: str) -> None:
     trained = encoder.train()(LENGTHS, **inputs())[REAL]
     with torch.inference_mode():
         torch.testing.assert_close(encoder.eval()(LENGTHS, **inputs())[REAL], trained.detach())
+
+
+@pytest.mark.parametrize("width", [1, 6, 7])
+def test_sinusoids(width: int) -> None:
+    steps = torch.tensor([0, 1, 5, 1000, 5])
+    found = sinusoids(steps, width, torch.float64)
+    assert found.dtype == torch.float64 and found.shape == (5, width)
+    for row, step in zip(found.tolist(), steps.tolist(), strict=True):
+        for place, value in enumerate(row):
+            angle = step / 10000 ** ((place - place % 2) / width)
+            assert value == pytest.approx(math.cos(angle) if place % 2 else math.sin(angle), abs=1e-4)
 
 
 def test_locked_dropout() -> None:

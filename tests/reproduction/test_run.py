@@ -14,7 +14,9 @@ from treeformers import results
 from treeformers.recipes import InduceRecipe, ParseRecipe, Recipe
 from treeformers.reproduction import run
 from treeformers.reproduction.run import (
+    RowsFailed,
     environment,
+    origin,
     reproduce,
     run_recipe,
     summarise,
@@ -71,7 +73,8 @@ def test_a_trained_seed_is_not_trained_again(
         raise AssertionError("trained again")
 
     monkeypatch.setattr("treeformers.training.train_inducer", fail)
-    (path,) = reproduce(folder, "tree-l10-wsj-all", "smoke", experiment.parent / "runs", progress=False)
+    row, runs = "tree-l10-wsj-all", experiment.parent / "runs"
+    (path,) = reproduce(folder, row, "smoke", runs, progress=False, again=True)
     before = json.loads((experiment / "results" / path.name).read_text())
     after = json.loads(path.read_text())
     for seed in (*before["seeds"], *after["seeds"]):
@@ -79,7 +82,7 @@ def test_a_trained_seed_is_not_trained_again(
     assert after["seeds"] == before["seeds"]
     assert after["averaged"] == before["averaged"]
     with pytest.raises(AssertionError, match="trained again"):
-        reproduce(folder, "tree-l10-wsj-all", "smoke", experiment.parent / "runs", ["train.clip=0.5"])
+        reproduce(folder, row, "smoke", runs, ["train.clip=0.5"])
 
 
 def test_the_rendered_readme_is_stable(experiment: Path) -> None:
@@ -104,7 +107,7 @@ def test_unknown_rows_and_missing_corpora(
         reproduce(tmp_path)
     monkeypatch.delenv("TREEFORMERS_DATA", raising=False)
     with pytest.raises(FileNotFoundError, match="TREEFORMERS_DATA is not set"):
-        reproduce(ROOT / "experiments" / "wang2019", "tree-l10-wsj-all", "small", tmp_path)
+        reproduce(ROOT / "experiments" / "wang2019", "tree-l10-wsj-all", "small", tmp_path, again=True)
     assert not list(tmp_path.iterdir())  # nothing was trained
     folder = tmp_path / "mixed"
     folder.mkdir()
@@ -119,6 +122,73 @@ def test_unknown_rows_and_missing_corpora(
         written = reproduce(folder, None, "smoke", tmp_path / "runs", progress=False)
     assert [path.name for path in written] == ["here.smoke.json"]
     assert "there.toml is left out: craft: TREEFORMERS_DATA is not set" in caplog.text
+
+
+class TestReproduce:
+    @pytest.fixture
+    def folder(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+        """Recipes a, b and c, which take no time; what runs is in the log `ran`, beside the folder."""
+        folder = tmp_path / "paper"
+        folder.mkdir()
+        for name in "abc":
+            (folder / f"{name}.toml").write_text(f'title = "{name}"\n[data]\ngold = ""\n')
+
+        def collect(recipe: Recipe, models: list[Path], fits: list[object]) -> dict[str, object]:
+            with (tmp_path / "ran").open("a") as log:
+                log.write(recipe.title)
+            return {**origin(recipe), "seeds": [], "figure": 0.123456}
+
+        monkeypatch.setattr(run, "task_functions", lambda recipe: (None, collect))
+        monkeypatch.setattr(run, "train_once", lambda *_, **__: {})
+        return folder
+
+    def test_what_is_up_to_date_is_not_run_again(
+        self, folder: Path, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        written = reproduce(folder)
+        assert [path.name for path in written] == ["a.small.json", "b.small.json", "c.small.json"]
+        before = [path.read_bytes() for path in written]
+        (folder / "b.toml").write_text('title = "B"\n[train]\nepochs = 3\n')
+        with caplog.at_level(logging.INFO):
+            assert reproduce(folder) == written
+        assert f"{folder}/a.toml is up to date: results/a.small.json" in caplog.text
+        assert f"{folder}/b.toml at scale small, changed: train.epochs" in caplog.text
+        assert (folder.parent / "ran").read_text() == "abcB"
+        assert [written[n].read_bytes() == before[n] for n in range(3)] == [True, False, True]
+        reproduce(folder, "a", again=True)
+        reproduce(folder, "a", overrides=["train.epochs=2"])
+        reproduce(folder, "a", overrides=["train.epochs=2"])
+        reproduce(folder, "a", overrides=["data.root=elsewhere", "train.epochs=2"])
+        assert (folder.parent / "ran").read_text() == "abcBaa"
+
+    def test_titles_tables_and_published_figures_follow_the_recipe(self, folder: Path) -> None:
+        (path,) = reproduce(folder, "a", overrides=["train.learning_rate=1.5e-5"])
+        old = json.loads(path.read_text())
+        assert old["recipe"]["train"]["learning_rate"] == 1.5e-5  # not rounded as figures are
+        (folder / "a.toml").write_text('title = "new"\ntables = ["4"]\n[published]\nf1 = 90.123456\n')
+        reproduce(folder, "a", overrides=["train.learning_rate=1.5e-5"])
+        shown = {"title": "new", "tables": ["4"], "published": {"f1": 90.123456}}
+        assert json.loads(path.read_text()) == {**old, "recipe": {**old["recipe"], **shown}}
+        assert (folder.parent / "ran").read_text() == "a"
+
+    def test_a_row_that_fails_does_not_end_the_others(
+        self, folder: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        (folder / "a.toml").write_text("[train]\nepoch = 3\n")
+        with pytest.raises(RowsFailed, match=r"paper: 1 of 3 rows failed: a$") as failed:
+            reproduce(folder)
+        assert [path.name for path in failed.value.written] == ["b.small.json", "c.small.json"]
+        assert "a.toml failed: ValueError: " in caplog.text and "Traceback" not in caplog.text
+        with pytest.raises(ValueError, match=r"a\.toml:2: unknown key 'train\.epoch'"):
+            reproduce(folder, "a")
+
+        def fail(*_: object, **__: object) -> None:
+            raise RuntimeError("out of\nmemory")
+
+        monkeypatch.setattr(run, "train_once", fail)
+        with pytest.raises(RowsFailed, match="3 of 3 rows failed: a, b, c"):
+            reproduce(folder, overrides=["train.clip=0.5"])
+        assert "c.toml failed: RuntimeError: out of memory" in caplog.text
 
 
 def test_a_summary_holds_what_all_seeds_have() -> None:

@@ -21,8 +21,8 @@ from treeformers.recipes import ParseRecipe, Recipe, Train, Treebanks
 from treeformers.training.parse import (
     _Collator,
     _feature,
-    _positions,
     build_parser,
+    position_lists,
     read_treebank,
     train_parser,
 )
@@ -329,7 +329,7 @@ class TestBuilding:
             names = [model.config.actions[number] for number in numbers[0]]
             features.append({"words": words[row], "tags": tags[row], "actions": torch.tensor(numbers[0])})
             if model.config.attention == "deterministic":
-                features[-1]["positions"] = _positions(names, len(words[row]), model.config)
+                features[-1]["positions"] = position_lists(names, len(words[row]), model.config)
         logits = model(**collator(features)).logits
         for row, numbers in enumerate(found.actions):
             score = 0.0

@@ -49,12 +49,12 @@ def gather_context(aligned: Tensor, positions: Tensor) -> Tensor:
     Negative positions add nothing.
     """
     batch, length, slots, width = aligned.shape
-    # One more row, of zeros, for the positions that read nothing.
-    table = F.pad(aligned.reshape(-1, width), (0, 0, 0, 1))
-    row = torch.arange(batch, device=positions.device)[:, None, None] * length + positions
+    row = torch.arange(batch, device=positions.device)[:, None, None] * length + positions.clamp(min=0)
     row = row * slots + torch.arange(slots, device=positions.device)
-    row = torch.where(positions < 0, len(table) - 1, row)
-    bags = F.embedding_bag(row.flatten(0, -2), table, mode="sum")
+    counts = (positions >= 0).to(aligned.dtype).flatten(0, -2)
+    bags = F.embedding_bag(
+        row.flatten(0, -2), aligned.reshape(-1, width), mode="sum", per_sample_weights=counts
+    )
     return bags.unflatten(0, positions.shape[:-1])
 
 

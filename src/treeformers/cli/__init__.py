@@ -6,6 +6,7 @@ import typer
 
 from treeformers.cli.console import Commands
 from treeformers.cli.corpora import get_corpus, list_corpora, make_corpus
+from treeformers.cli.encoding import classify, similarity, translate
 from treeformers.cli.parsing import evaluate, parse
 from treeformers.cli.training import demo, env, reproduce, train
 from treeformers.cli.trees import draw, score
@@ -28,6 +29,9 @@ for command, example in (
     (train, "train recipe.toml data.text=news.txt train.epochs=3 --out runs/news"),
     (parse, "parse runs/news sentences.txt > trees.txt"),
     (evaluate, "evaluate runs/news --data wsj-sample --split test"),
+    (classify, "classify runs/sst trees.txt"),
+    (similarity, "similarity runs/sick pairs.tsv --trees runs/parser"),
+    (translate, "translate runs/en-de sentences.txt --trees runs/parser"),
     (score, "score gold.txt trees.txt --unlabeled"),
     (draw, "draw trees.txt --out trees.html"),
     (reproduce, "reproduce wang2019/tree-l10-wsj-all --scale small"),

@@ -17,7 +17,7 @@ def list_corpora() -> None:
 
     from treeformers.data.corpora import CORPORA
 
-    table = Table("name", "contents", "sentences", "terms", "to get", show_lines=True)
+    table = Table("name", "contents", "examples", "terms", "to get", show_lines=True)
     for corpus in CORPORA.values():
         sizes = " + ".join(f"{size:,}" for size in corpus.sizes)
         table.add_row(corpus.name, corpus.what, sizes, corpus.terms, "download" if corpus.urls else "by hand")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from treeformers.cli.console import Overrides, ScaleOption, is_main_process, print_scores, stdout
-from treeformers.recipes import Recipe
+from treeformers.recipes import Recipe, Scale
 from treeformers.trees.tree import Tree
 
 SHOWN = 3  # trees that the demo prints
@@ -63,11 +64,17 @@ def train(
 
 def reproduce(
     paper: Annotated[
-        str, typer.Argument(metavar="PAPER[/ROW]", help="An experiment folder, or one recipe in it.")
-    ],
+        str | None,
+        typer.Argument(
+            metavar="PAPER[/ROW]", help="An experiment folder, or one recipe in it; none to list them."
+        ),
+    ] = None,
     overrides: Overrides = None,
     *,
     scale: ScaleOption = "small",
+    again: Annotated[
+        bool, typer.Option("--again", help="Run rows that are up to date, too; trained seeds are kept.")
+    ] = False,
     experiments: Annotated[Path, typer.Option(help="Folder that holds the experiment folders.")] = Path(
         "experiments"
     ),
@@ -75,19 +82,51 @@ def reproduce(
 ) -> None:
     """Run a paper's recipes and render its tables beside ours.
 
-    The results are JSON files in the experiment folder, the tables stand in its README.md. A seed that was
-    trained already is not trained again.
+    The results are JSON files in the experiment folder, the tables stand in its README.md. A row whose
+    results were made from the same recipe is not run again, and a trained seed is not trained again. Without
+    a paper, all rows are listed, and which of them are done.
     """
-    from treeformers import results
+    from treeformers.reproduction import RowsFailed
     from treeformers.reproduction import reproduce as run
 
+    if not paper:
+        _list_rows(experiments, scale)
+        return
     name, _, row = paper.partition("/")
     experiment = experiments / name
-    for path in run(experiment, row or None, scale, runs, overrides or (), progress=is_main_process()):
+    try:
+        written = run(experiment, row or None, scale, runs, overrides or (), is_main_process(), again)
+    except RowsFailed as failed:
+        _render(experiment, failed.written)
+        raise
+    _render(experiment, written)
+
+
+def _render(experiment: Path, written: Sequence[Path]) -> None:
+    """Render the tables, and print the files written."""
+    from treeformers import results
+
+    for path in written:
         typer.echo(path)
     readme = experiment / "README.md"
     results.render(readme)
     typer.echo(readme)
+
+
+def _list_rows(experiments: Path, scale: Scale) -> None:
+    from rich.markup import escape
+    from rich.table import Table
+
+    from treeformers.reproduction import list_rows
+
+    table = Table("row", f"at scale {scale}", "date", "commit", "changed since", box=None, pad_edge=False)
+    for row in list_rows(experiments, scale):
+        result = row.result or {}
+        name = f"{row.path.parent.name}/{row.path.stem}"
+        table.add_row(
+            name, row.state, result.get("date"), result.get("commit"), escape(", ".join(row.changed))
+        )
+    stdout().print(table)
 
 
 def env() -> None:

@@ -22,6 +22,8 @@ from pathlib import Path
 from typing import IO, Any, TypeAlias, cast
 
 from treeformers.data.catalogue import CORPORA, Corpus, Kind
+from treeformers.data.tables import read_table
+from treeformers.data.tasks import READERS, load_task
 from treeformers.trees.formats import read_dependencies, read_trees
 from treeformers.trees.tree import Tree, strip_functions
 
@@ -55,19 +57,22 @@ def load(
 
     A file gives {"train": ...} alone. A folder is searched for one file a split, named with the word
     train, valid, validation, dev or test. What a file holds is told by its name (.conllu, .conllx, .conll,
-    .dp: dependencies; .json, .jsonl, .mrg, .ptb, .tree, .trees, .brackets: constituency trees), or else,
-    .txt too, by whether its first line opens a tree. All may be gzipped.
+    .dp: dependencies; .json, .jsonl, .mrg, .ptb, .tree, .trees, .brackets: constituency trees; .tsv: a table
+    as of `treeformers.data.tables`), or else, .txt too, by whether its first line opens a tree. All may be
+    gzipped.
 
     Args:
         name: a key of `CORPORA`, or a path.
         root: the folder of the corpora; $TREEFORMERS_DATA by default. For "wsj" the treebank itself: any
             folder above its files wsj_0001.mrg to wsj_2499.mrg, in whatever layout and case.
         clean: `clean_tree` on constituency trees; False gives them as they stand.
-        trees: "dependencies" for the dependency trees of wsj-sample, craft or gum.
+        trees: "dependencies" for the dependency trees of wsj-sample, craft, gum, sst-5, sst-2 or sick.
 
     Returns:
         By split ("train", "validation", "test"; "wsj" also has "all") a list of `Tree`, of
-        `DependencyTree`, or of lines of text without blank ones.
+        `DependencyTree`, of lines of text without blank ones, or of the examples of a task: `Labelled` for
+        imdb, agreement-linzen, agreement-ud and the dependency trees of sst-5 and sst-2, `Pair` for sick and
+        msrp, dictionaries from language to sentence for multi30k and tatoeba-de-en.
 
     Raises:
         FileNotFoundError: the corpus or path is not there.
@@ -128,12 +133,13 @@ def fetch(name: str, destination: StrPath) -> Path:
         place = Path(destination) / corpus.folder
         raise ValueError(f"{name} cannot be downloaded as it is: {corpus.home} (place: {place})")
     folder = Path(destination) / corpus.folder
-    folder.mkdir(parents=True, exist_ok=True)
     for file, url in corpus.urls.items():
+        path = folder / (f"{file}.gz" if url.endswith(".gz") else file)
+        path.parent.mkdir(parents=True, exist_ok=True)
         try:
-            _check(folder / file, corpus.checksums[file])
+            _check(path, corpus.checksums[file])
         except (FileNotFoundError, ValueError):
-            _download(url, folder / file, corpus.checksums[file])
+            _download(url, path, corpus.checksums[file])
     return folder
 
 
@@ -148,10 +154,16 @@ def _load_corpus(
             f"{corpus.name} has no {kind}: expected {' or '.join(corpus.files or [corpus.kind])}"
         )
     folder = _folder(corpus, root)
+    parts = [[_existing(corpus, folder, file) for file in files] for files in corpus.files_of(kind)]
     if corpus.name == "wsj-sample":
-        return _load_sample(_existing(corpus, folder, corpus.files[kind][0]), kind, clean)
-    paths = [_existing(corpus, folder, file) for file in corpus.files[kind]]
-    return {split: _read(path, kind, clean) for split, path in zip(_SPLITS, paths, strict=True)}
+        return _load_sample(parts[0][0], kind, clean)
+    if corpus.name not in READERS:
+        return {split: _read(path, kind, clean) for split, (path,) in zip(_SPLITS, parts, strict=True)}
+    examples = dict(zip(_SPLITS, load_task(corpus.name, parts), strict=True))
+    for split, part in examples.items():
+        if not part:
+            raise ValueError(f"{folder}: nothing in the {split} part of {corpus.name}")
+    return examples
 
 
 def _corpus(name: str) -> Corpus:
@@ -191,7 +203,7 @@ def _existing(corpus: Corpus, folder: Path, file: str) -> Path:
 
 def _load_path(path: Path, clean: bool) -> dict[str, list[Any]]:
     if path.is_file():
-        return {"train": _read(path, _kind(path), clean)}
+        return {"train": _read_any(path, clean)}
     if not path.is_dir():
         raise FileNotFoundError(f"{path}: neither a file, a folder nor a corpus ({', '.join(CORPORA)})")
     found: dict[str, Path] = {}
@@ -204,7 +216,7 @@ def _load_path(path: Path, clean: bool) -> dict[str, list[Any]]:
                 found[split] = file
     if not found:
         raise ValueError(f"{path}: no file named with train, valid, validation, dev or test")
-    return {split: _read(found[split], _kind(found[split]), clean) for split in _SPLITS if split in found}
+    return {split: _read_any(found[split], clean) for split in _SPLITS if split in found}
 
 
 def _load_wsj(folder: Path, clean: bool) -> dict[str, list[Any]]:
@@ -253,6 +265,12 @@ def _load_sample(archive: Path, kind: Kind, clean: bool) -> dict[str, list[Any]]
     return corpus
 
 
+def _read_any(path: Path, clean: bool) -> list[Any]:
+    if _suffix(path) == ".tsv":
+        return read_table(path, clean_tree if clean else None)
+    return _read(path, _kind(path), clean)
+
+
 def _read(path: Path, kind: Kind, clean: bool) -> list[Any]:
     examples: list[Any]
     if kind == "text":
@@ -281,12 +299,16 @@ def _trees(trees: Iterable[Any], where: str, clean: bool) -> list[Any]:
 
 
 def _kind(path: Path) -> Kind:
-    kind = _SUFFIXES.get(Path(path.name.lower().removesuffix(".gz")).suffix)
+    kind = _SUFFIXES.get(_suffix(path))
     if kind is not None:
         return kind
     lines = (line.strip() for line in islice(_lines(path), 1000))
     first = next((line for line in lines if line and not line.startswith("#")), "")
     return "constituency" if _OPENS_TREE.match(first) else "text"
+
+
+def _suffix(path: Path) -> str:
+    return Path(path.name.lower().removesuffix(".gz")).suffix
 
 
 def _lines(path: Path) -> Iterator[str]:
@@ -334,7 +356,7 @@ def _download(url: str, path: Path, expected: str) -> None:
     from http.client import HTTPException
     from urllib.request import urlopen
 
-    partial = path.with_name(f".{path.name}.partial")
+    partial = path.with_name(f".partial.{path.name}")  # .gz stays at the end
     try:
         with urlopen(url, timeout=60) as source, open(partial, "wb") as target:
             shutil.copyfileobj(source, target)

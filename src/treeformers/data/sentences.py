@@ -11,7 +11,7 @@ import random
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, Self
@@ -89,18 +89,29 @@ class SentenceReader:
             chars: with a character channel.
             tags: with a channel for tags that the user gives.
         """
-        seen: Counter[str] = Counter()
-        seen_tags: Counter[str] = Counter()
-        for tree in trees:
-            seen.update(map(unescape_word, tree.words))
-            seen_tags.update(tree.tags)
+        kept = list(trees)
+        reader = cls.from_words((map(unescape_word, tree.words) for tree in kept), min_frequency)
+        letters = sorted({letter for tree in kept for word in tree.words for letter in unescape_word(word)})
+        seen_tags = sorted({tag for tree in kept for tag in tree.tags})
+        return replace(
+            reader,
+            chars=(PAD, "[UNK]", *letters) if chars else (),
+            tags=(PAD, "[UNK]", *seen_tags) if tags else (),
+        )
+
+    @classmethod
+    def from_words(cls, sentences: Iterable[Iterable[str]], min_frequency: int = 1) -> Self:
+        """Collect the words of sentences.
+
+        Args:
+            sentences: their words.
+            min_frequency: rarer words are left to their class.
+        """
+        seen = Counter(word for words in sentences for word in words)
         kept = sorted(word for word, count in seen.items() if count >= min_frequency)
         classes = sorted({word_class(word) for word in seen} | {"<a>"})
-        letters = sorted({letter for word in seen for letter in word})
         return cls(
             words=(PAD, END, *classes, *kept),
-            chars=(PAD, "[UNK]", *letters) if chars else (),
-            tags=(PAD, "[UNK]", *sorted(seen_tags)) if tags else (),
             counts=(*[0] * (2 + len(classes)), *(seen[word] for word in kept)),
         )
 
@@ -157,7 +168,7 @@ class SentenceReader:
             `lengths` (B,) counting the end mark, `word_ids` (B, T), and by the channels `char_ids` (U, C),
             `char_index` (B, T) and `tag_ids` (B, T).
         """
-        ids = [[*(self._read(word, chance) for word in words), 1] for words in sentences]
+        ids = [[*self.ids(words, chance), 1] for words in sentences]
         batch = {"lengths": torch.tensor([len(row) for row in ids]), "word_ids": _padded(ids)}
         if self.chars:
             different = dict.fromkeys(word for words in sentences for word in words)
@@ -170,6 +181,10 @@ class SentenceReader:
             known = self._tag_ids
             batch["tag_ids"] = _padded([[*(known.get(tag, 1) for tag in row), 1] for row in tags])
         return batch
+
+    def ids(self, words: Sequence[str], chance: random.Random | None = None) -> list[int]:
+        """The numbers that words are read as; see `batch`."""
+        return [self._read(word, chance) for word in words]
 
     def _read(self, word: str, chance: random.Random | None) -> int:
         number = self.word_id(word)
@@ -224,9 +239,9 @@ class PieceReader:
     @classmethod
     def load(cls, folder: Path) -> Self:
         """Read what `save_pretrained` wrote; an encoder's own folder does as well."""
-        config = AutoConfig.from_pretrained(folder).to_dict()
+        config = AutoConfig.from_pretrained(folder, trust_remote_code=False).to_dict()
         settings = config.get("pretrained") or config
-        tokenizer = AutoTokenizer.from_pretrained(folder)
+        tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
         # Some encoders have more positions than they use: the RoBERTa family, two.
         limit = min(settings.get("max_position_embeddings") or 512, tokenizer.model_max_length)
         return cls(tokenizer, limit)
@@ -248,8 +263,26 @@ class PieceReader:
         word for which the tokenizer has nothing is read as its token for unknown words, and of one with more
         pieces than the encoder reads the first ones are read.
         """
+        rows, places = self.cut(sentences)
+        piece_ids = _padded(rows, self.tokenizer.pad_token_id)
+        index = [[row * piece_ids.shape[1] + stop - 1 for row, _, stop in place] for place in places]
+        return {
+            "lengths": torch.tensor([len(place) for place in places]),
+            "piece_ids": piece_ids,
+            "piece_index": _padded(index),
+        }
+
+    def cut(
+        self, sentences: Sequence[Sequence[str]]
+    ) -> tuple[list[list[int]], list[list[tuple[int, int, int]]]]:
+        """Sentences to rows of pieces, and by sentence the place of every word and of the end mark.
+
+        Returns:
+            The rows, marks included, and of each word its row, its first piece there and the one behind its
+            last. Of long sentences and odd words see `batch`.
+        """
         rows: list[list[int]] = []
-        places: list[list[tuple[int, int]]] = []
+        places: list[list[tuple[int, int, int]]] = []
         for words in sentences:
             # By the blank before it, tokenizers over bytes tell a word from the inside of one.
             cut = self.tokenizer(
@@ -259,22 +292,17 @@ class PieceReader:
             )["input_ids"]
             room = self.limit - 2
             pieces = [word[:room] or [self.tokenizer.unk_token_id] for word in cut]
-            found: dict[int, tuple[int, int]] = {}
+            found: dict[int, tuple[int, int, int]] = {}
             for start, stop, first in _windows([len(word) for word in pieces], room):
                 row = [self.tokenizer.cls_token_id]
                 for word in range(start, stop):
                     row += pieces[word]
                     if word >= first:
-                        found[word] = (len(rows), len(row) - 1)
+                        found[word] = (len(rows), len(row) - len(pieces[word]), len(row))
                 rows.append([*row, self.tokenizer.sep_token_id])
-            places.append([*(found[word] for word in range(len(words))), (len(rows) - 1, len(rows[-1]) - 1)])
-        piece_ids = _padded(rows, self.tokenizer.pad_token_id)
-        index = [[row * piece_ids.shape[1] + column for row, column in place] for place in places]
-        return {
-            "lengths": torch.tensor([len(place) for place in places]),
-            "piece_ids": piece_ids,
-            "piece_index": _padded(index),
-        }
+            end = len(rows[-1])
+            places.append([*(found[word] for word in range(len(words))), (len(rows) - 1, end - 1, end)])
+        return rows, places
 
 
 def _windows(sizes: Sequence[int], limit: int) -> Iterator[tuple[int, int, int]]:

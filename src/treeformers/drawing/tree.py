@@ -13,7 +13,12 @@ _NO_LABEL = frozenset({"", "X"})
 _CONTROLS = {code: "\N{REPLACEMENT CHARACTER}" for code in (*range(32), *range(127, 160))}
 
 
-def tree_svg(tree: Tree, gold: Tree | None = None, title: str | None = None) -> str:
+def tree_svg(
+    tree: Tree,
+    gold: Tree | None = None,
+    title: str | None = None,
+    shares: Sequence[float] | None = None,
+) -> str:
     """Draw a constituency tree, with the words on one line and every node as low as it can stand.
 
     Args:
@@ -22,12 +27,14 @@ def tree_svg(tree: Tree, gold: Tree | None = None, title: str | None = None) -> 
             and coloured (class "agree"), constituents that cross one of its spans dashed (class
             "cross"); the rest, neither in gold nor against it, keep the plain line (class "extra").
         title: the accessible title; the sentence if absent.
+        shares: of attention, one a node in pre-order, leaves too: the darker a node, the larger its share of
+            the largest.
 
     Returns:
         One `<svg>` element.
 
     Raises:
-        ValueError: `gold` has another number of words.
+        ValueError: `gold` has another number of words, or there are not as many shares as nodes.
     """
     tagged, labelled = _has_labels(tree)
     step, label_gap = (46, 17) if labelled else (24, 0)
@@ -47,9 +54,16 @@ def tree_svg(tree: Tree, gold: Tree | None = None, title: str | None = None) -> 
 
     kinds = iter(_compare(tree, gold)) if gold else None
     counts = {"agree": 0, "cross": 0, "extra": 0}
+    if shares is not None and len(shares) != len(placed):
+        raise ValueError(f"{len(shares)} shares, expected one for each of the {len(placed)} nodes")
+    most = max(shares or (0.0,)) or 1.0
+    shades: list[str] = []
     branches: list[str] = []
     texts: list[str] = []
-    for place in placed:
+    for number, place in enumerate(placed):
+        if shares is not None:
+            leaf = place.node.word is not None
+            shades.append(_shade(place, baseline if leaf else top(place) + 12, shares[number] / most))
         x, y, label = place.center + 8, top(place), _shown(place.node.label)
         if place.node.word is not None:
             texts.append(f'<text class="word middle" x="{x}" y="{baseline}">{xml(_word(place.node))}</text>')
@@ -77,9 +91,9 @@ def tree_svg(tree: Tree, gold: Tree | None = None, title: str | None = None) -> 
         ".figure .label{font-size:12px;font-weight:600}"
         ".figure path.agree{stroke:var(--agree);stroke-width:2.2}.figure text.agree{fill:var(--agree)}"
         ".figure path.cross{stroke:var(--cross);stroke-dasharray:4 4}.figure text.cross{fill:var(--cross)}"
-        ".figure text.extra{fill:var(--muted)}"
+        ".figure text.extra{fill:var(--muted)}.figure .shade{fill:var(--c3)}"
     )
-    return svg_frame(width, baseline + 10, title or sentence, about, style, [*branches, *texts])
+    return svg_frame(width, baseline + 10, title or sentence, about, style, [*shades, *branches, *texts])
 
 
 def tree_text(tree: Tree, width: int = 100) -> str:
@@ -170,6 +184,16 @@ def _place(tree: Tree, size: Callable[[Tree], int]) -> list[_Place]:
         _Place(node, lefts[i] + centers[i], heights[i], widths[i], children[i])
         for i, node in enumerate(nodes)
     ]
+
+
+def _shade(place: _Place, baseline: int, share: float) -> str:
+    """A box behind the text of a node, as strong as its share."""
+    text = _shown(place.node.label) if place.node.word is None else _word(place.node)
+    width = max(16, text_width(text, 12 if place.node.word is None else 16) + 8)
+    return (
+        f'<rect class="shade" x="{place.center + 8 - width / 2:g}" y="{baseline - 15}" width="{width}" '
+        f'height="20" rx="4" fill-opacity="{max(0.0, share) * 0.75:.3f}"/>'
+    )
 
 
 def _compare(tree: Tree, gold: Tree) -> list[str]:

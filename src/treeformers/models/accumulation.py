@@ -28,6 +28,8 @@ from treeformers.attention.accumulation import (
     LeafWeights,
     subtree_mask,
 )
+from treeformers.models.levels import span_means
+from treeformers.models.words import sinusoids
 
 
 @strict
@@ -445,10 +447,7 @@ def embed(embedded: Tensor, past: int = 0) -> Tensor:
     """Token embeddings (B, T, D) times sqrt(D) plus the sinusoids of the steps from `past` on."""
     tokens, width = embedded.shape[1:]
     steps = torch.arange(past, past + tokens, device=embedded.device)
-    frequencies = torch.exp(torch.arange(0, width, 2, device=embedded.device) * (-math.log(10000.0) / width))
-    angles = steps[:, None] * frequencies
-    positions = torch.stack((angles.sin(), angles.cos()), dim=-1).flatten(1)
-    return embedded * math.sqrt(width) + positions.to(embedded.dtype)
+    return embedded * math.sqrt(width) + sinusoids(steps, width, embedded.dtype)
 
 
 def labelled_loss(
@@ -491,11 +490,6 @@ def _of_tree(hidden: Tensor, branches: Branches) -> tuple[Tensor, Tensor]:
 def _pooled(hidden: Tensor, tree: Mapping[str, Tensor]) -> tuple[Tensor | None, Tensor]:
     """Means over the leaves of each node and over all."""
     mask = tree["attention_mask"].to(hidden.dtype)[..., None]
-    sums = F.pad((hidden * mask).cumsum(1), (0, 0, 1, 0))
-    root = sums[:, -1] / mask.sum(1).clamp_min(1)
-    if "spans" not in tree:
-        return None, root
-    rows = torch.arange(len(hidden), device=hidden.device)[:, None]
-    start, end = tree["spans"].unbind(-1)
-    size = (end - start).clamp_min(1)[..., None]
-    return (sums[rows, end] - sums[rows, start]) / size, root
+    leaves = hidden * mask
+    root = leaves.sum(1) / mask.sum(1).clamp_min(1)
+    return span_means(leaves, tree["spans"]) if "spans" in tree else None, root

@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 from transformers.utils.generic import ModelOutput
 
-__all__ = ["Level", "Levels", "SentenceOutput", "cut_words", "pack_words"]
+__all__ = ["Level", "Levels", "SentenceOutput", "cut_words", "pack_words", "span_means"]
 
 
 _KEYS = {
@@ -164,6 +165,16 @@ def cut_words(words: Tensor, plan: Mapping[str, Tensor]) -> Tensor:
 def pack_words(words: Tensor, plan: Mapping[str, Tensor]) -> Tensor:
     """The vectors of the words in the order of the rows: (B, T, E) to (K, E); see `cut_words`."""
     return cut_words(words, plan).flatten(0, 1).index_select(0, plan["words"])
+
+
+def span_means(states: Tensor, spans: Tensor) -> Tensor:
+    """Means of the states of words (B, T, D) over half-open spans (B, N, 2): (B, N, D); 0 of empty ones."""
+    # In float64, as small numbers are made of differences of large ones.
+    sums = F.pad(states.cumsum(1, dtype=torch.float64), (0, 0, 1, 0))
+    start, end = spans.unbind(-1)
+    rows = torch.arange(len(states), device=states.device)[:, None]
+    means = (sums[rows, end] - sums[rows, start]) / (end - start).clamp_min(1)[..., None]
+    return means.to(states.dtype)
 
 
 def _take(table: Tensor, rows: Tensor) -> Tensor:

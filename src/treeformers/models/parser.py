@@ -122,6 +122,7 @@ class Memory(NamedTuple):
         keys: (B, T, D'), of probabilistic attention.
         mask: (B, T), true on words and end mark.
         tag_logits: (B, T, number of tags).
+        seen: (B, T, M, 3H + E), of `TreeParser.look_ahead`.
     """
 
     states: Tensor
@@ -129,6 +130,7 @@ class Memory(NamedTuple):
     keys: Tensor | None
     mask: Tensor
     tag_logits: Tensor | None
+    seen: Tensor | None = None
 
     def select(self, sentences: Tensor) -> "Memory":
         """The memory of some of the sentences, by index."""
@@ -258,11 +260,27 @@ class TreeParser(PreTrainedModel):
         Returns:
             (B, K, 3H + E), the part of the context in the gates and in the output layer.
         """
+        if memory.seen is not None:
+            return gather_context(memory.seen, positions)
         assert memory.values is not None
         return self.decoder.seen(gather_context(memory.values, positions))
 
+    def look_ahead(self, memory: Memory) -> Memory:
+        """The same sentences with the terms of `look` computed for every word: cheaper where many look."""
+        return memory if memory.values is None else memory._replace(seen=self.decoder.seen(memory.values))
+
+    def known(self) -> Tensor:
+        """What every last action adds to the decoder (A+1, 3H + E), for `step`."""
+        return self.decoder.known(self.decoder.actions.weight)
+
     def step(
-        self, memory: Memory, state: Tensor, action: Tensor, seen: Tensor | None = None
+        self,
+        memory: Memory,
+        state: Tensor,
+        action: Tensor,
+        seen: Tensor | None = None,
+        known: Tensor | None = None,
+        among: slice = slice(None),
     ) -> tuple[Tensor, Tensor]:
         """One action further, for all hypotheses of all sentences.
 
@@ -271,17 +289,19 @@ class TreeParser(PreTrainedModel):
             state: (B, K, H).
             action: (B, K), the last action of each hypothesis; A before the first one.
             seen: (B, K, 3H + E), what `look` gave; with probabilistic attention None.
+            known: what `known` gave, once for all steps.
+            among: the actions in question.
 
         Returns:
-            Logits (B, K, A) and the next state (B, K, H).
+            Logits of these actions (B, K, A') and the next state (B, K, H).
         """
-        embedded = self.decoder.actions(action)
+        last = F.embedding(action, self.known() if known is None else known)
         if seen is None:
-            state, context, _ = self.decoder.attend(state, embedded, memory)
+            state, context, _ = self.decoder.attend(state, last, memory)
             seen = self.decoder.seen(context)
         else:
-            state = self.decoder.advance(state, embedded, seen)
-        return self.decoder.predict(state, embedded, seen), state
+            state = self.decoder.advance(state, last, seen)
+        return self.decoder.predict(state, last, seen, among), state
 
     def forward(
         self,
@@ -394,23 +414,30 @@ class _Decoder(nn.Module):
         """The part of a context in the gates and in the output layer: (..., C) to (..., 3H + E)."""
         return torch.cat((self.from_context(context), self.context_out(context)), -1)
 
-    def advance(self, state: Tensor, embedded: Tensor, seen: Tensor) -> Tensor:
-        """The next state, given what was seen."""
-        gates = seen[..., : self.from_context.out_features]
-        if self.second is not None:
-            return self.second(gates, self.cell(self.from_action(embedded), state))
-        return self.cell(self.from_action(embedded) + gates, state)
+    def known(self, embedded: Tensor) -> Tensor:
+        """The part of an action in the gates and in the output layer: (..., E) to (..., 3H + E)."""
+        return torch.cat((self.from_action(embedded), self.action_out(embedded)), -1)
 
-    def attend(self, state: Tensor, embedded: Tensor, memory: Memory) -> tuple[Tensor, Tensor, Tensor]:
+    def advance(self, state: Tensor, known: Tensor, seen: Tensor) -> Tensor:
+        """The next state, given the last action and what was seen."""
+        width = self.from_context.out_features
+        gates, last = seen[..., :width], known[..., :width]
+        if self.second is not None:
+            return self.second(gates, self.cell(last, state))
+        return self.cell(last + gates, state)
+
+    def attend(self, state: Tensor, known: Tensor, memory: Memory) -> tuple[Tensor, Tensor, Tensor]:
         """The next state, the context that attention found on the way, and its probabilities."""
         assert self.second is not None
-        asking = self.cell(self.from_action(embedded), state)
+        asking = self.cell(known[..., : self.from_action.out_features], state)
         context, alpha = self.attention(asking, memory)
         return self.second(self.from_context(context), asking), context, alpha
 
-    def predict(self, state: Tensor, embedded: Tensor, seen: Tensor) -> Tensor:
-        """Logits of the next action."""
-        return self._output(state, embedded, seen[..., self.from_context.out_features :])
+    def predict(self, state: Tensor, known: Tensor, seen: Tensor, among: slice) -> Tensor:
+        """Logits of the next action, of the actions in question."""
+        width = self.from_context.out_features
+        total = self.state_out(state) + known[..., width:] + seen[..., width:]
+        return F.linear(torch.tanh(total), self.output.weight[among], self.output.bias[among])
 
     def _output(self, state: Tensor, embedded: Tensor, context: Tensor) -> Tensor:
         total = self.state_out(state) + self.action_out(embedded) + context

@@ -16,8 +16,8 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from transformers import PreTrainedConfig, PreTrainedModel
 
 from treeformers.attention.traversal import element_sum
-from treeformers.models.levels import Level, Levels, SentenceOutput, cut_words, pack_words
-from treeformers.models.traversal import sinusoids
+from treeformers.models.levels import Level, Levels, SentenceOutput, cut_words, pack_words, span_means
+from treeformers.models.words import sinusoids
 
 __all__ = [
     "ChildSumTreeLSTM",
@@ -242,13 +242,18 @@ class SentenceTransformer(nn.Module):
         )
 
     def forward(self, words: Tensor, plan: Mapping[str, Tensor]) -> SentenceOutput:
-        """Encode word vectors (B, T, E); of the plan, `attention_mask` (B, T) alone is read."""
+        """Encode word vectors (B, T, E).
+
+        Of the plan `attention_mask` (B, T) is read, and `spans` (B, N, 2) of `batch_trees` if they are there:
+        the vector of a node is the mean of its words, as that of the sentence.
+        """
         mask = plan["attention_mask"][..., None].bool()
         states = self.project(cut_words(words, plan))
         steps = torch.arange(states.shape[1], device=words.device)
         states = states + sinusoids(steps, states.shape[-1], states.dtype)
         states = self.layers(states, src_key_padding_mask=~mask[..., 0]).masked_fill(~mask, 0.0)
-        return SentenceOutput(root=states.sum(1) / mask.sum(1), leaves=states)
+        nodes = span_means(states, plan["spans"]) if "spans" in plan else None
+        return SentenceOutput(root=states.sum(1) / mask.sum(1), leaves=states, nodes=nodes)
 
 
 class RecurrentModel(PreTrainedModel):

@@ -6,7 +6,6 @@ From the words up, the attention cell of `treeformers.attention.traversal` compo
 nodes of the largest tree, M nodes of the batch, R children of a level, E width of the word vectors, D width.
 """
 
-import math
 from collections.abc import Mapping
 from typing import Literal
 
@@ -17,8 +16,9 @@ from transformers import PreTrainedConfig, PreTrainedModel
 
 from treeformers.attention.traversal import BranchAttention, XavierLinear
 from treeformers.models.levels import Level, Levels, SentenceOutput, pack_words
+from treeformers.models.words import sinusoids
 
-__all__ = ["TraversalConfig", "TraversalModel", "TraversalPreTrainedModel", "sinusoids"]
+__all__ = ["TraversalConfig", "TraversalModel", "TraversalPreTrainedModel"]
 
 
 @strict
@@ -158,13 +158,6 @@ class TraversalModel(TraversalPreTrainedModel):
             if attention:
                 received = received.index_copy(0, plan["child_rows"], torch.cat(attention).to(table.dtype))
         return levels.output(table[:, :width], received)
-
-
-def sinusoids(steps: Tensor, width: int, dtype: torch.dtype = torch.float32) -> Tensor:
-    """Sines and cosines of each step, interleaved (Vaswani et al. 2017): (R,) to (R, D)."""
-    rates = torch.exp(torch.arange(0, width, 2, device=steps.device) * (-math.log(10000.0) / width))
-    angles = steps[:, None] * rates
-    return torch.stack((angles.sin(), angles.cos()), dim=-1).flatten(1)[:, :width].to(dtype)
 
 
 def _received(weights: Tensor, parents: Tensor, positions: Tensor) -> Tensor:

@@ -26,6 +26,7 @@ from treeformers.attention.constituent import (
     constituent_prior,
     constituent_weights,
 )
+from treeformers.models.words import sinusoids
 
 
 @strict
@@ -291,7 +292,7 @@ class TreeBertModel(TreeBertPreTrainedModel):
         tokens, width = embedded.shape[1:]
         steps = torch.arange(tokens, device=embedded.device)
         if self.positions is None:
-            return embedded * math.sqrt(width) + _sinusoids(steps, width).to(embedded.dtype)
+            return embedded * math.sqrt(width) + sinusoids(steps, width, embedded.dtype)
         if tokens > self.positions.num_embeddings:
             raise ValueError(
                 f"{tokens} tokens given, but max_position_embeddings is {self.positions.num_embeddings}"
@@ -461,13 +462,6 @@ class TreeBertForSequenceClassification(TreeBertPreTrainedModel):
         logits = self.classifier(self.dropout(outputs.last_hidden_state[:, 0]))
         loss = None if labels is None else self.loss_function(labels, logits, self.config)
         return _predictions(loss, logits, outputs)
-
-
-def _sinusoids(steps: Tensor, width: int) -> Tensor:
-    """sin and cos of each step at geometric wavelengths from 2 pi to 20,000 pi, interleaved (T, D)."""
-    frequencies = torch.exp(torch.arange(0, width, 2, device=steps.device) * (-math.log(10000.0) / width))
-    angles = steps[:, None] * frequencies
-    return torch.stack((angles.sin(), angles.cos()), dim=-1).flatten(1)[:, :width]
 
 
 def _probabilities(log_links: Tensor) -> Tensor:

@@ -1,7 +1,7 @@
 """From words to contextual vectors: embeddings, a character channel, and the encoders of the parser.
 
 Shapes: B batch, T words of a sentence with the end mark behind the last one, U different words in a batch, P
-pieces of a sentence, D width of the encoder.
+pieces of a sentence, D width of the encoder, R steps.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from transformers import AutoConfig, AutoModel
 
 from treeformers.models.recurrence import BidirectionalGRU
 
-__all__ = ["LockedDropout", "WordEncoder", "find_pretrained"]
+__all__ = ["LockedDropout", "WordEncoder", "find_pretrained", "sinusoids"]
 
 
 def find_pretrained(name: str) -> Path:
@@ -164,8 +164,9 @@ class WordEncoder(nn.Module):
             for layer in self.body:
                 states = self.dropout(layer(states, lengths))
             return states
-        states = self.project(states) + _sinusoids(states.shape[1], self.width, states)
-        beyond = torch.arange(states.shape[1], device=lengths.device) >= lengths[:, None]
+        steps = torch.arange(states.shape[1], device=states.device)
+        states = self.project(states) + sinusoids(steps, self.width, states.dtype)
+        beyond = steps >= lengths[:, None]
         return self.dropout(self.body(states, src_key_padding_mask=beyond))
 
 
@@ -190,8 +191,8 @@ class _Characters(nn.Module):
         return torch.tanh(torch.cat(maxima, -1))
 
 
-def _sinusoids(length: int, width: int, like: Tensor) -> Tensor:
-    """Positions of Vaswani et al. (2017): (T, D)."""
-    position = torch.arange(length, device=like.device, dtype=torch.float32)[:, None]
-    angle = position * torch.exp(torch.arange(0, width, 2, device=like.device) * (-math.log(10000.0) / width))
-    return torch.stack((angle.sin(), angle.cos()), -1).flatten(1).to(like.dtype)
+def sinusoids(steps: Tensor, width: int, dtype: torch.dtype = torch.float32) -> Tensor:
+    """Sines and cosines of each step, interleaved (Vaswani et al. 2017): (R,) to (R, D)."""
+    rates = torch.exp(torch.arange(0, width, 2, device=steps.device) * (-math.log(10000.0) / width))
+    angles = steps[:, None] * rates
+    return torch.stack((angles.sin(), angles.cos()), dim=-1).flatten(1)[:, :width].to(dtype)

@@ -2,6 +2,7 @@
 
 from treeformers.reproduction.induce import score_baselines, score_trees
 from treeformers.reproduction.run import (
+    RowsFailed,
     commit,
     environment,
     reproduce,
@@ -10,10 +11,15 @@ from treeformers.reproduction.run import (
     train_once,
     write_json,
 )
+from treeformers.reproduction.status import Row, list_rows, read_row
 
 __all__ = [
+    "Row",
+    "RowsFailed",
     "commit",
     "environment",
+    "list_rows",
+    "read_row",
     "reproduce",
     "run_recipe",
     "score_baselines",

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from treeformers.drawing.svg import count, svg_frame, text_width, xml
 from treeformers.trees.actions import (
-    attended_positions_of,
     bottom_up,
     legal_bottom_up,
     legal_top_down,
@@ -74,6 +73,7 @@ def follow(parser: Parser, sentence: Tree | str | Sequence[str]) -> Steps:
 
     from treeformers.data.penn import tokenize
     from treeformers.data.sentences import END
+    from treeformers.training.parse import position_lists
 
     model = parser.models[0]
     tags: Sequence[Sequence[str]] | None = None
@@ -94,7 +94,7 @@ def follow(parser: Parser, sentence: Tree | str | Sequence[str]) -> Steps:
     if output.attentions is not None:
         attention = output.attentions[0].double().cpu()
     else:
-        positions = _positions(model.config, names, len(words))
+        positions = position_lists(names, len(words), model.config)[(torch.arange(len(names)) + 1) // 2]
         # One more place in front, for the position -1.
         attention = F.one_hot(positions + 1, len(words) + 2).amax(1)[:, 1:].double()
     preferred = [model.config.actions[action] for action in best.tolist()]
@@ -341,6 +341,7 @@ def _teach(
     from torch.nn.utils.rnn import pad_sequence
 
     from treeformers.models.parser import IGNORED
+    from treeformers.training.parse import position_lists
 
     model = parser.models[0]
     batch = parser.readers[0].batch(words, tags)
@@ -349,26 +350,10 @@ def _teach(
         rows = []
         for taken, sentence in zip(actions, words, strict=True):
             names = [model.config.actions[action] for action in taken]
-            positions = _positions(model.config, names, len(sentence))
-            rows.append(torch.cat((positions[:1], positions[1::2])))
+            rows.append(position_lists(names, len(sentence), model.config))
         batch["positions"] = pad_sequence(rows, True)
     inputs = {name: part.to(model.device) for name, part in batch.items()}
     return model(**inputs, output_attentions=True)
-
-
-def _positions(config: ParserConfig, actions: Sequence[str], n_words: int) -> Tensor:
-    """The lists D_i (S, M); -1 reads nothing."""
-    import torch
-
-    heads = None if config.heads == "none" else config.heads
-    positions = torch.tensor(attended_positions_of(actions, n_words, heads))
-    if config.absent == "nothing":
-        for place in (1, 2):
-            absent = positions[:, place + 1] == 0  # what would stand on it starts where it does
-            positions[absent, place] = -1
-            if heads:
-                positions[absent, place + 3] = -1
-    return positions
 
 
 def _number(config: ParserConfig, tree: Tree) -> list[int]:

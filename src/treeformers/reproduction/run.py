@@ -20,12 +20,38 @@ from statistics import fmean, pstdev
 from typing import Any
 
 from treeformers import __version__
-from treeformers.recipes import InduceRecipe, ParseRecipe, Recipe, Scale
+from treeformers.recipes import (
+    ClassifyRecipe,
+    InduceRecipe,
+    ParseRecipe,
+    Recipe,
+    Scale,
+    SimilarityRecipe,
+    TranslateRecipe,
+)
+from treeformers.reproduction.status import members, read_row
 
 logger = logging.getLogger(__name__)
 
 Train = Callable[..., Any]
 Collect = Callable[[Any, Sequence[Path], Sequence[Mapping[str, Any]]], dict[str, Any]]
+
+_RECIPES = ("recipe", "members", "training")
+"""Keys that hold recipes, whose numbers are not rounded: a small rate would be lost."""
+
+
+class RowsFailed(ValueError):
+    """Rows of an experiment ended with an error; the others are done.
+
+    Attributes:
+        rows: those that failed.
+        written: the results files of the others.
+    """
+
+    def __init__(self, message: str, rows: Sequence[str], written: Sequence[Path]) -> None:
+        super().__init__(message)
+        self.rows = tuple(rows)
+        self.written = tuple(written)
 
 
 def task_functions(recipe: Recipe) -> tuple[Train, Collect]:
@@ -45,6 +71,16 @@ def task_functions(recipe: Recipe) -> tuple[Train, Collect]:
             from treeformers.training.parse import train_parser
 
             return train_parser, parse.collect
+        case ClassifyRecipe() | SimilarityRecipe():
+            from treeformers.reproduction import classify
+            from treeformers.training.classify import train_classifier
+
+            return train_classifier, classify.collect
+        case TranslateRecipe():
+            from treeformers.reproduction import translate
+            from treeformers.training.translate import train_translator
+
+            return train_translator, translate.collect
         case _:
             raise ValueError(f"nothing trains the task {recipe.task!r}")
 
@@ -95,13 +131,17 @@ def run_recipe(
     recipe = Recipe.load(path, scale, overrides)
     _, collect = task_functions(recipe)
     _check_gold(recipe)
+    parts = members(path, recipe, overrides)
     models, fits = [], []
-    for name, trained in _trained(path, recipe, overrides).items():
+    for name, trained in (parts or {path.stem: recipe}).items():
         for seed in trained.train.seeds:
             folder = runs / f"{name}-{scale}" / f"seed-{seed}"
             fits.append(train_once(trained, seed, folder, progress=progress))
             models.append(folder)
-    return collect(recipe, models, fits)
+    result = collect(recipe, models, fits)
+    if parts:
+        result["members"] = {name: part.to_dict() for name, part in parts.items()}
+    return result
 
 
 def summarise(seeds: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, float]]:
@@ -122,10 +162,13 @@ def reproduce(
     runs: Path = Path("runs"),
     overrides: Sequence[str] = (),
     progress: bool = True,
+    again: bool = False,
 ) -> list[Path]:
-    """Run the recipes of an experiment folder, and write their results.
+    """Run the recipes of an experiment folder that have no results yet, and write them.
 
-    Of all recipes, those whose corpora are not there are left out with a warning.
+    A row whose results were made from the same recipe is left as it is, see `read_row`; only its title,
+    tables and published figures are brought up to date. Of several rows, those whose corpora are not there
+    are left out with a warning, and one that fails does not end the others.
 
     Args:
         experiment: folder of a paper, such as `experiments/wang2019`.
@@ -134,31 +177,38 @@ def reproduce(
         runs: folder for the models.
         overrides: changes to every recipe.
         progress: show progress bars.
+        again: run rows that are up to date, too; trained seeds are not trained again.
 
     Returns:
-        The results files.
+        The results files, with those that were up to date.
 
     Raises:
         FileNotFoundError: no such experiment or row, or no corpus for any of its recipes.
+        RowsFailed: of several rows, some failed.
     """
     recipes = sorted(experiment.glob(f"{row or '*'}.toml"))
     if not recipes:
         known = ", ".join(sorted(path.stem for path in experiment.glob("*.toml"))) or "none"
         raise FileNotFoundError(f"{experiment / (row or '*')}.toml: no such recipe; there are: {known}")
     written: list[Path] = []
+    failed: list[str] = []
     for path in recipes:
-        logger.info("%s at scale %s", path, scale)
         try:
-            result = run_recipe(path, scale, runs / experiment.name, overrides, progress)
+            written.append(_run_row(path, scale, runs / experiment.name, overrides, progress, again))
         except FileNotFoundError as error:
-            if len(recipes) == 1 or (path == recipes[-1] and not written):
+            if len(recipes) == 1 or (path == recipes[-1] and not written and not failed):
                 raise
             logger.warning("%s is left out: %s", path, error)
-            continue
-        target = experiment / "results" / f"{path.stem}.{scale}.json"
-        target.parent.mkdir(exist_ok=True)
-        write_json(target, result)
-        written.append(target)
+        except Exception as error:
+            if len(recipes) == 1:
+                raise
+            failed.append(path.stem)
+            logger.error("%s failed: %s: %s", path, type(error).__name__, " ".join(str(error).split()))
+            logger.debug("where %s failed", path, exc_info=True)
+    if failed:
+        raise RowsFailed(
+            f"{experiment}: {len(failed)} of {len(recipes)} rows failed: {', '.join(failed)}", failed, written
+        )
     return written
 
 
@@ -177,7 +227,10 @@ def commit() -> str:
 
 
 def write_json(path: Path, content: Any) -> None:
-    """Write JSON in one step: a file that stood there stays whole until the new one is."""
+    """Write JSON in one step: a file that stood there stays whole until the new one is.
+
+    Numbers keep four decimal places, those of recipes all.
+    """
     from treeformers.trees.formats import atomic_write
 
     with atomic_write(path) as file:
@@ -220,17 +273,23 @@ def train_once(
     return fit
 
 
-def _trained(path: Path, recipe: Recipe, overrides: Sequence[str]) -> dict[str, Recipe]:
-    """The recipes whose models are scored, by name: the recipe itself, or the parts of its ensemble."""
-    if not isinstance(recipe, ParseRecipe) or not recipe.ensemble:
-        return {path.stem: recipe}
-    members: dict[str, Recipe] = {}
-    for name in recipe.ensemble:
-        member = ParseRecipe.load(path.with_name(f"{name}.toml"), recipe.scale, overrides)
-        if member.ensemble:
-            raise ValueError(f"{path}: ensemble: {name} is an ensemble itself, expected a recipe that trains")
-        members[name] = member
-    return members
+def _run_row(
+    path: Path, scale: Scale, runs: Path, overrides: Sequence[str], progress: bool, again: bool
+) -> Path:
+    """Bring the results file of a recipe up to date."""
+    row = read_row(path, scale, overrides)
+    if row.state == "done" and not again:
+        logger.info("%s is up to date: %s", path, row.target.relative_to(path.parent))
+        retitled = row.retitled()
+        if retitled != row.result:
+            write_json(row.target, retitled)
+        return row.target
+    why = "".join(f", changed: {key}" for key in row.changed)
+    logger.info("%s at scale %s%s", path, scale, why)
+    result = run_recipe(path, scale, runs, overrides, progress)
+    row.target.parent.mkdir(exist_ok=True)
+    write_json(row.target, result)
+    return row.target
 
 
 def _check_gold(recipe: Recipe) -> None:
@@ -243,6 +302,14 @@ def _check_gold(recipe: Recipe) -> None:
         from treeformers.reproduction import parse
 
         parse.read_gold(recipe.data)
+    if isinstance(recipe, ClassifyRecipe | SimilarityRecipe):
+        from treeformers.reproduction import classify
+
+        classify.read_gold(recipe.data, isinstance(recipe, SimilarityRecipe))
+    if isinstance(recipe, TranslateRecipe):
+        from treeformers.training.translate import read_pairs
+
+        read_pairs(recipe.data, "test")
 
 
 def _training(recipe: Recipe) -> dict[str, Any]:
@@ -271,7 +338,7 @@ def _rounded(content: Any) -> Any:
     if isinstance(content, float):
         return round(content, 4) if math.isfinite(content) else None
     if isinstance(content, Mapping):
-        return {key: _rounded(value) for key, value in content.items()}
+        return {key: value if key in _RECIPES else _rounded(value) for key, value in content.items()}
     if isinstance(content, list | tuple):
         return [_rounded(value) for value in content]
     return content

@@ -17,7 +17,9 @@ from pathlib import Path
 from treeformers.results.tables import Results, provenance
 from treeformers.trees.formats import atomic_write
 
-PAPERS = {"wang2019": "treeformers.results.wang2019", "ma2017": "treeformers.results.ma2017"}
+PAPERS = {
+    paper: f"treeformers.results.{paper}" for paper in ("wang2019", "ma2017", "nguyen2020", "ahmed2019")
+}
 """Experiment folders and the modules of their tables.
 
 Such a module has `PARTS`, name to function from results to Markdown, and may have `FIGURES`, name of a part

@@ -27,8 +27,9 @@ def provenance(results: Results) -> str:
         for name, row in results.items()
     ]
     head = ("recipe", "seeds", "steps", "minutes a seed", "device", "torch", "commit", "date")
-    signatures = {seed.get("signature") for row in results.values() for seed in row["seeds"]}
-    lines = [f"Signature of the F1: `{signature}`" for signature in sorted(filter(None, signatures))]
+    seeds = [seed for row in results.values() for seed in row["seeds"] if seed.get("signature")]
+    signatures = {("BLEU" if "bleu" in seed else "F1", seed["signature"]) for seed in seeds}
+    lines = [f"Signature of the {figure}: `{signature}`" for figure, signature in sorted(signatures)]
     return "\n\n".join([markdown_table(head, cells), *lines])
 
 
@@ -41,6 +42,41 @@ def mean(result: Result, name: str) -> float | None:
     """Mean over the seeds of a figure; None if not all have it."""
     value: float | None = result["summary"].get(name, {}).get("mean")
     return value
+
+
+def rounded(result: Result, name: str, places: int = 1) -> str | None:
+    """Mean over the seeds of a figure, with so many decimal places; None if not all have it."""
+    value = mean(result, name)
+    return None if value is None else f"{value:.{places}f}"
+
+
+def with_sd(result: Result, name: str, places: int = 1) -> str | None:
+    """Mean over the seeds, ± their standard deviation where there are several; None if not all have it."""
+    value = rounded(result, name, places)
+    if value is None or len(result["seeds"]) == 1:
+        return value
+    return f"{value} ± {result['summary'][name]['sd']:.{places}f}"
+
+
+def welch(result: Result, other: Result, name: str) -> str | None:
+    """The two-sided p-value of Welch's t-test over the seeds of two results.
+
+    None without two seeds of each, and where neither result varies: there is nothing to test by.
+    """
+    first, second = ([seed.get(name) for seed in of["seeds"]] for of in (result, other))
+    if min(len(first), len(second)) < 2 or None in (*first, *second):
+        return None
+    if len(set(first)) == len(set(second)) == 1:
+        return None
+    from scipy.stats import ttest_ind
+
+    p = float(ttest_ind(first, second, equal_var=False).pvalue)
+    return "< 0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def value_or_none(published: float | None) -> str | None:
+    """A figure as the paper prints it."""
+    return None if published is None else f"{published:g}"
 
 
 def mean_by_key(result: Result, name: str) -> dict[str, float]:

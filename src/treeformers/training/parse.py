@@ -196,7 +196,7 @@ def _feature(tree: Tree, config: ParserConfig) -> dict[str, Any]:
     feature: dict[str, Any] = {"words": tree.words, "tags": tree.tags}
     if config.linearization == "bottom-up":
         actions = bottom_up(tree)
-        feature["positions"] = _positions(actions, len(tree), config)
+        feature["positions"] = position_lists(actions, len(tree), config)
     else:
         actions = [*top_down(tree), END]
     feature["actions"] = torch.tensor([ids[action] for action in actions])
@@ -205,8 +205,13 @@ def _feature(tree: Tree, config: ParserConfig) -> dict[str, Any]:
     return feature
 
 
-def _positions(actions: Sequence[str], n_words: int, config: ParserConfig) -> Tensor:
-    """The lists D_i of step 0 and of the label steps; the structure step after one sees the same stack."""
+def position_lists(actions: Sequence[str], n_words: int, config: ParserConfig) -> Tensor:
+    """The lists D_i that the model is taught with (Ma et al. 2017, Section 3.3).
+
+    Returns:
+        (S/2 + 1, M), those of step 0 and of the label steps: the structure step after one sees the same
+        stack, so that step i reads row (i + 1) // 2. A position of -1 reads nothing.
+    """
     heads: Literal["right"] | None = None if config.heads == "none" else "right"
     lists = attended_positions_of(actions, n_words, heads)
     positions = torch.tensor(lists[:1] + lists[1::2])

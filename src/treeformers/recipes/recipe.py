@@ -17,153 +17,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Self, Union, get_args, get_origin, get_type_hints
 
+from treeformers.recipes.sections import Beam, Data, Examples, ParallelText, Readout, Train, Treebanks
+
 SCALES = ("smoke", "small", "paper")
 Scale = Literal["smoke", "small", "paper"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Data:
-    """What is read to induce trees.
-
-    Attributes:
-        text: raw text to train on: "grammar" (sampled from the embedded grammar), the name of a
-            corpus, or a file. Of a treebank only the words are used.
-        splits: the parts of it that train.
-        gold: treebank to score against: a name, a file, or "grammar". Empty: nothing is scored.
-        gold_splits: the parts of it that are scored.
-        root: folder of the corpora; the environment variable TREEFORMERS_DATA by default.
-        sentences: how many sentences "grammar" samples, and the most that are read of other
-            texts; 0 for all.
-        gold_sentences: the most gold trees that are scored; 0 for all.
-        normalize: lower case, numbers to N and no punctuation, as in the corpus wsj-text.
-        tokenizer: whole words, or the WordPiece units of the paper.
-        vocab_size: most entries of the vocabulary.
-        min_frequency: rarer words are unknown.
-        end_token: a last token [SEP], so that the last word has two neighbours.
-        max_length: longest sentence trained on, in tokens; longer ones are cut.
-        held_out: sentences of the training text kept back for the validation loss.
-        mask_probability: share of tokens to predict.
-    """
-
-    text: str = "wsj-text"
-    splits: tuple[str, ...] = ("train", "validation", "test")
-    gold: str = ""
-    gold_splits: tuple[str, ...] = ("train", "validation", "test")
-    root: str = ""
-    sentences: int = 0
-    gold_sentences: int = 0
-    normalize: bool = False
-    tokenizer: Literal["word", "wordpiece"] = "word"
-    vocab_size: int = 16000
-    min_frequency: int = 2
-    end_token: bool = True
-    max_length: int = 128
-    held_out: int = 1000
-    mask_probability: float = 0.15
-
-
-@dataclass(frozen=True, kw_only=True)
-class Treebanks:
-    """What is read to train a parser.
-
-    Each treebank is the name of a corpus, a file, or "grammar" (sampled from the embedded grammar).
-
-    Attributes:
-        train: treebanks whose training parts train, together.
-        validation: those whose validation parts choose the weights; empty for those that train.
-        test: those whose test parts are scored, each apart; empty for those that train.
-        root: folder of the corpora; the environment variable TREEFORMERS_DATA by default.
-        sentences: the most training sentences of a treebank; 0 for all.
-        scored_sentences: the most trees of a validation or test part; 0 for all.
-        min_frequency: rarer words are unknown.
-        max_length: longest sentence trained on, in words; longer ones are left out, and counted; 0
-            for no limit.
-    """
-
-    train: tuple[str, ...] = ("wsj-sample",)
-    validation: tuple[str, ...] = ()
-    test: tuple[str, ...] = ()
-    root: str = ""
-    sentences: int = 0
-    scored_sentences: int = 0
-    min_frequency: int = 1
-    max_length: int = 0
-
-
-@dataclass(frozen=True, kw_only=True)
-class Train:
-    """How a model is trained.
-
-    Attributes:
-        epochs: passes over the data.
-        max_steps: ends training earlier; 0 for no limit.
-        tokens_per_batch: budget of a batch, padding included.
-        learning_rate: of Adam, at its peak.
-        matrix_learning_rate: of Muon (Jordan 2024) for the weight matrices of the layers, at its
-            peak; 0 leaves them to Adam, as in the paper.
-        encoder_learning_rate: of Adam for the weights of a pretrained encoder, at its peak; 0 for the rates
-            of the others.
-        beta2: of Adam.
-        warmup_steps: linear rise of both rates before their linear fall to 0.
-        constant: no fall, as in the released code.
-        clip: largest norm of the gradient.
-        weight_decay: decoupled (Loshchilov and Hutter 2019), of matrices that are no embeddings.
-        average: decay of the moving average of the weights, which is validated and saved in their
-            place; 0 for none.
-        bf16: bfloat16 where the device computes in it.
-        evaluations: how often the model is validated.
-        patience: evaluations without a better result before training ends; 0 for no early end.
-        seeds: one model each.
-    """
-
-    epochs: int = 10
-    max_steps: int = 0
-    tokens_per_batch: int = 2048
-    learning_rate: float = 1e-4
-    matrix_learning_rate: float = 0.0
-    encoder_learning_rate: float = 0.0
-    beta2: float = 0.98
-    warmup_steps: int = 200
-    constant: bool = False
-    clip: float = 1.5
-    weight_decay: float = 0.0
-    average: float = 0.0
-    bf16: bool = True
-    evaluations: int = 10
-    patience: int = 0
-    seeds: tuple[int, ...] = (1,)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Readout:
-    """How trees are read from links; the arguments of the functions of `treeformers.induction`.
-
-    Attributes:
-        method: "blocks" is `best_tree`, "layers" is `build_tree`, "layer" is `split_greedily`.
-        layer: of "blocks" and "layer"; negative ones count from the top.
-        right_bias: of "blocks".
-        min_layer: of "layers".
-        threshold: of "layers".
-        algorithm: of "layers".
-    """
-
-    method: Literal["blocks", "layers", "layer"] = "blocks"
-    layer: int = -1
-    right_bias: float = 0.0
-    min_layer: int = 2
-    threshold: float = 0.8
-    algorithm: Literal["paper", "released"] = "paper"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Beam:
-    """How a parser searches.
-
-    Attributes:
-        size: hypotheses kept at every step; 1 is greedy.
-    """
-
-    size: int = 10
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -263,7 +120,55 @@ class ParseRecipe(Recipe):
     ensemble: tuple[str, ...] = ()
 
 
-_TASKS: dict[str, type[Recipe]] = {"induce": InduceRecipe, "parse": ParseRecipe}
+@dataclass(frozen=True, kw_only=True)
+class ClassifyRecipe(Recipe):
+    """A classifier of sentences over one of the encoders.
+
+    Attributes:
+        data: what is read.
+        model: `encoder`, one of "accumulation", "traversal" and "recurrent", and fields of its configuration.
+    """
+
+    task: Literal["classify"] = "classify"
+    data: Examples = field(default_factory=Examples)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SimilarityRecipe(Recipe):
+    """A model that compares the two sentences of a pair: by classes where they have labels, or by scores.
+
+    Attributes:
+        data: what is read.
+        model: `encoder`, one of "traversal" and "recurrent", fields of its configuration and of
+            `PairClassifierConfig`, of which `task` says whether classes or scores are learned.
+    """
+
+    task: Literal["similarity"] = "similarity"
+    data: Examples = field(default_factory=lambda: Examples(corpus="sick"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class TranslateRecipe(Recipe):
+    """A translation model that sees the trees of the source.
+
+    Attributes:
+        data: what is read.
+        model: fields of `AccumulationConfig`; `tree = false` is the plain Transformer.
+        beam: how it searches.
+    """
+
+    task: Literal["translate"] = "translate"
+    data: ParallelText = field(default_factory=ParallelText)
+    beam: Beam = field(default_factory=lambda: Beam(size=5))
+
+
+_TASKS: dict[str, type[Recipe]] = {
+    "induce": InduceRecipe,
+    "parse": ParseRecipe,
+    "classify": ClassifyRecipe,
+    "similarity": SimilarityRecipe,
+    "translate": TranslateRecipe,
+}
 
 
 @dataclass(frozen=True)
@@ -332,8 +237,12 @@ def _build_recipe(asked: type[Recipe], table: Mapping[str, Any], where: _Where) 
     return _build(_TASKS[task], table, where)
 
 
-def _build(cls: type[Any], table: Mapping[str, Any], where: _Where, section: str = "") -> Any:
+def _build(
+    cls: type[Any], table: Mapping[str, Any], where: _Where, section: str = "", defaults: Any = None
+) -> Any:
+    """An instance of a table; what the table leaves out is as in `defaults`, or as in the class."""
     hints = get_type_hints(cls)
+    factories: dict[str, Any] = {field.name: field.default_factory for field in dataclasses.fields(cls)}
     values = {}
     for key, value in table.items():
         if key not in hints:
@@ -344,11 +253,11 @@ def _build(cls: type[Any], table: Mapping[str, Any], where: _Where, section: str
         if dataclasses.is_dataclass(hints[key]):
             if not isinstance(value, Mapping):
                 raise ValueError(f"{where(key)}: {section + key} is {value!r}, expected a table")
-            values[key] = _build(hints[key], value, where, f"{section}{key}.")
+            values[key] = _build(hints[key], value, where, f"{section}{key}.", factories[key]())
         else:
             values[key] = _typed(hints[key], value, f"{where(key)}: {section + key}")
             _check_bounds(cls, key, values[key], f"{where(key)}: {section + key}")
-    return cls(**values)
+    return cls(**values) if defaults is None else dataclasses.replace(defaults, **values)
 
 
 def _check_bounds(cls: type[Any], key: str, value: Any, what: str) -> None:
@@ -372,6 +281,14 @@ _LEAST = {
     (Treebanks, "scored_sentences"): 0,
     (Treebanks, "min_frequency"): 0,
     (Treebanks, "max_length"): 0,
+    (Examples, "sentences"): 0,
+    (Examples, "scored_sentences"): 0,
+    (Examples, "max_length"): 0,
+    (Examples, "min_frequency"): 0,
+    (ParallelText, "sentences"): 0,
+    (ParallelText, "scored_sentences"): 0,
+    (ParallelText, "vocab_size"): 300,  # bytes, and some pairs of them
+    (ParallelText, "max_length"): 1,
     (Train, "epochs"): 1,
     (Train, "max_steps"): 0,
     (Train, "tokens_per_batch"): 1,
@@ -401,7 +318,8 @@ def _typed(hint: Any, value: Any, what: str) -> Any:
     if origin is dict:
         if not isinstance(value, Mapping):
             raise ValueError(f"{what} is {value!r}, expected a table")
-        return dict(value)
+        of = arguments[1]
+        return {key: item if of is Any else _typed(of, item, f"{what}.{key}") for key, item in value.items()}
     if hint is float and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
     if not isinstance(value, hint) or (hint is not bool and isinstance(value, bool)):

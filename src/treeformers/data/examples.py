@@ -1,0 +1,45 @@
+"""Examples of the tasks of tree encoders: a text with its class, and two texts with what joins them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from treeformers.trees.dependency import DependencyTree
+from treeformers.trees.tree import Tree
+
+__all__ = ["Labelled", "Pair", "Text"]
+
+Text: TypeAlias = Tree | DependencyTree | str
+
+
+@dataclass(frozen=True, slots=True)
+class Labelled:
+    """A text and its class.
+
+    Attributes:
+        text: a tree or a string.
+        label: the class.
+        group: the subset that it is reported with, such as the number of attractors; "" for none.
+    """
+
+    text: Text
+    label: str
+    group: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two texts and how they relate.
+
+    Attributes:
+        first: a tree or a string.
+        second: one of the same kind.
+        label: the class of the pair; "" where there is none.
+        score: how alike they are, from 1 to 5; None where it is not known.
+    """
+
+    first: Text
+    second: Text
+    label: str = ""
+    score: float | None = None

@@ -1,0 +1,178 @@
+"""Trees to the batches of the tree encoders: words to ids or to frozen vectors, trees to plans.
+
+Shapes: B sentences, T words, N nodes, E width of the word vectors.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, Self, TypeAlias
+
+import torch
+from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
+
+from treeformers.data.sentences import SentenceReader
+from treeformers.frozen import FrozenEncoder
+from treeformers.trees.batch import collate_plans, plan_tree
+from treeformers.trees.dependency import DependencyTree
+from treeformers.trees.formats import atomic_write
+from treeformers.trees.levels import level_plan
+from treeformers.trees.tree import Tree, unescape_word
+
+__all__ = ["AnyTree", "Encoded", "TreeReader"]
+
+AnyTree: TypeAlias = Tree | DependencyTree
+READER = "reader.json"
+
+
+class Encoded(NamedTuple):
+    """A tree that is ready to be put into a batch.
+
+    Attributes:
+        tree: the tree.
+        words: its words as the model reads them.
+        plan: of `treeformers.trees.batch.plan_tree`, where the encoder reads that.
+        vectors: (T, E), where they are frozen.
+    """
+
+    tree: AnyTree
+    words: tuple[str, ...]
+    plan: Mapping[str, Any]
+    vectors: Tensor | None
+
+
+@dataclass(frozen=True)
+class TreeReader:
+    """Trees to the inputs of an encoder, as it was trained.
+
+    Attributes:
+        plan: what the encoder is told of the trees: "branches" for `treeformers.models.accumulation`,
+            "levels" for encoders that go bottom-up, "words" for those that see words and, of constituency
+            trees, the spans.
+        structure: the kind of tree that it reads.
+        lowercase: whether words are read in lower case.
+        arity: most children of a node, of the N-ary Tree-LSTM.
+        labels: labels of nodes, where the encoder reads them; the first stands for unknown ones.
+        vectors: folder or package of the frozen encoder that gives word vectors, if one does.
+        words: the vocabulary where word vectors were trained.
+    """
+
+    plan: Literal["branches", "levels", "words"]
+    structure: Literal["constituency", "dependencies"] = "constituency"
+    lowercase: bool = True
+    arity: int | None = None
+    labels: tuple[str, ...] = ()
+    vectors: str = ""
+    words: SentenceReader | None = None
+
+    @classmethod
+    def load(cls, folder: Path) -> Self:
+        """Read what `save_pretrained` wrote.
+
+        Raises:
+            FileNotFoundError: no such file.
+            ValueError: a damaged file.
+        """
+        path = folder / READER
+        if not path.is_file():
+            raise FileNotFoundError(f"{path}: no such file, expected the folder of a trained encoder")
+        try:
+            content = dict(json.loads(path.read_text(encoding="utf-8")))
+            content["labels"] = tuple(content["labels"])
+            reader = cls(**content)
+        except (ValueError, TypeError, KeyError) as error:
+            raise ValueError(f"{path}: damaged: {error}") from None
+        return reader if reader.vectors else replace(reader, words=SentenceReader.load(folder))
+
+    def save_pretrained(self, folder: str | Path) -> None:
+        """Write `reader.json`, and the vocabulary if there is one."""
+        content = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "words"}
+        with atomic_write(Path(folder) / READER) as file:
+            json.dump(content, file)
+        if self.words is not None:
+            self.words.save_pretrained(folder)
+
+    def encode(self, trees: Sequence[AnyTree]) -> list[Encoded]:
+        """Make trees ready, once for all batches that they will be in.
+
+        Raises:
+            ValueError: a tree of the other kind.
+        """
+        expected = Tree if self.structure == "constituency" else DependencyTree
+        for number, tree in enumerate(trees, start=1):
+            if not isinstance(tree, expected):
+                raise ValueError(f"tree {number} is a {type(tree).__name__}, expected a {expected.__name__}")
+        words = [tuple(_form(word, self.lowercase) for word in tree.words) for tree in trees]
+        vectors: Sequence[Tensor | None] = [None] * len(trees)
+        if self.vectors and trees:
+            vectors = _frozen_vectors(self.vectors, tuple(tree.words for tree in trees))
+        plans = [self._plan(tree) for tree in trees]
+        return [Encoded(*of) for of in zip(trees, words, plans, vectors, strict=True)]
+
+    def collate(self, encoded: Sequence[Encoded], chance: random.Random | None = None) -> dict[str, Tensor]:
+        """A batch: `input_ids` (B, T) or `inputs_embeds` (B, T, E), and what `plan` says.
+
+        Args:
+            encoded: the trees.
+            chance: in training, decides which rare words are read as unknown.
+        """
+        trees: list[Any] = [one.tree for one in encoded]
+        if self.plan == "branches":
+            batch = collate_plans([one.plan for one in encoded])
+            if self.labels:
+                batch["node_ids"] = batch.pop("node_labels").clamp_min(0)
+        elif self.plan == "levels":
+            batch = level_plan(trees, self.arity)
+        else:
+            lengths = torch.tensor([len(tree) for tree in trees])
+            batch = {"attention_mask": (torch.arange(int(lengths.max())) < lengths[:, None]).long()}
+            if self.structure == "constituency":
+                batch["spans"] = collate_plans([one.plan for one in encoded])["spans"]
+        if self.vectors:
+            rows = [one.vectors.float() for one in encoded if one.vectors is not None]
+            batch["inputs_embeds"] = pad_sequence(rows, batch_first=True)
+        else:
+            assert self.words is not None
+            ids = [torch.tensor(self.words.ids(one.words, chance)) for one in encoded]
+            batch["input_ids"] = pad_sequence(ids, batch_first=True)
+        return batch
+
+    def _plan(self, tree: AnyTree) -> Mapping[str, Any]:
+        if self.plan == "levels" or not isinstance(tree, Tree):
+            return {}
+        ids = {label: number for number, label in enumerate(self.labels)}
+        return plan_tree(tree, ids, unknown=0) if ids else plan_tree(tree)
+
+
+@lru_cache(maxsize=1)
+def _frozen_encoder(name: str) -> FrozenEncoder:
+    return FrozenEncoder.load(name)
+
+
+@lru_cache(maxsize=3)  # the parts of a corpus, which every seed reads anew
+def _frozen_vectors(name: str, sentences: tuple[tuple[str, ...], ...]) -> list[Tensor]:
+    return [found.half() for found in _frozen_encoder(name).encode(sentences)]
+
+
+def vocabulary(trees: Sequence[AnyTree], lowercase: bool, min_frequency: int = 1) -> SentenceReader:
+    """The words of trees, with classes for unknown ones.
+
+    Args:
+        trees: what is trained on.
+        lowercase: as of `TreeReader`.
+        min_frequency: rarer words are left to their class.
+    """
+    return SentenceReader.from_words(
+        ([_form(word, lowercase) for word in tree.words] for tree in trees), min_frequency
+    )
+
+
+def _form(word: str, lowercase: bool) -> str:
+    word = unescape_word(word)
+    return word.lower() if lowercase else word

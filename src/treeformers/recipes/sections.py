@@ -1,0 +1,227 @@
+"""The sections of a recipe: what is read, how it is trained, how trees are read out or searched for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+__all__ = ["Beam", "Data", "Examples", "ParallelText", "Readout", "Train", "Treebanks"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Data:
+    """What is read to induce trees.
+
+    Attributes:
+        text: raw text to train on: "grammar" (sampled from the embedded grammar), the name of a
+            corpus, or a file. Of a treebank only the words are used.
+        splits: the parts of it that train.
+        gold: treebank to score against: a name, a file, or "grammar". Empty: nothing is scored.
+        gold_splits: the parts of it that are scored.
+        root: folder of the corpora; the environment variable TREEFORMERS_DATA by default.
+        sentences: how many sentences "grammar" samples, and the most that are read of other
+            texts; 0 for all.
+        gold_sentences: the most gold trees that are scored; 0 for all.
+        normalize: lower case, numbers to N and no punctuation, as in the corpus wsj-text.
+        tokenizer: whole words, or the WordPiece units of the paper.
+        vocab_size: most entries of the vocabulary.
+        min_frequency: rarer words are unknown.
+        end_token: a last token [SEP], so that the last word has two neighbours.
+        max_length: longest sentence trained on, in tokens; longer ones are cut.
+        held_out: sentences of the training text kept back for the validation loss.
+        mask_probability: share of tokens to predict.
+    """
+
+    text: str = "wsj-text"
+    splits: tuple[str, ...] = ("train", "validation", "test")
+    gold: str = ""
+    gold_splits: tuple[str, ...] = ("train", "validation", "test")
+    root: str = ""
+    sentences: int = 0
+    gold_sentences: int = 0
+    normalize: bool = False
+    tokenizer: Literal["word", "wordpiece"] = "word"
+    vocab_size: int = 16000
+    min_frequency: int = 2
+    end_token: bool = True
+    max_length: int = 128
+    held_out: int = 1000
+    mask_probability: float = 0.15
+
+
+@dataclass(frozen=True, kw_only=True)
+class Treebanks:
+    """What is read to train a parser.
+
+    Each treebank is the name of a corpus, a file, or "grammar" (sampled from the embedded grammar).
+
+    Attributes:
+        train: treebanks whose training parts train, together.
+        validation: those whose validation parts choose the weights; empty for those that train.
+        test: those whose test parts are scored, each apart; empty for those that train.
+        root: folder of the corpora; the environment variable TREEFORMERS_DATA by default.
+        sentences: the most training sentences of a treebank; 0 for all.
+        scored_sentences: the most trees of a validation or test part; 0 for all.
+        min_frequency: rarer words are unknown.
+        max_length: longest sentence trained on, in words; longer ones are left out, and counted; 0
+            for no limit.
+    """
+
+    train: tuple[str, ...] = ("wsj-sample",)
+    validation: tuple[str, ...] = ()
+    test: tuple[str, ...] = ()
+    root: str = ""
+    sentences: int = 0
+    scored_sentences: int = 0
+    min_frequency: int = 1
+    max_length: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Examples:
+    """What is read to classify sentences, or to compare the two of a pair.
+
+    Attributes:
+        corpus: the name of a corpus, a file or folder, or "grammar" (sampled from the embedded grammar).
+        structure: what of a sentence the encoder sees, where the corpus has both: its constituency tree or
+            its dependency tree.
+        trees: where the trees come from: "given" by the corpus; "right", "left", "balanced" or "random"
+            branching; a file of brackets, a tree for each text of the corpus, of the training part first,
+            then of validation and test; or the folder of a parser or inducer.
+        root: folder of the corpora; the environment variable TREEFORMERS_DATA by default.
+        sentences: the most training examples; 0 for all.
+        scored_sentences: the most validation or test examples; 0 for all.
+        max_length: longest example trained on, in words; longer ones are left out, and counted; 0 for no
+            limit.
+        lowercase: read words in lower case.
+        min_frequency: rarer words are unknown.
+        vectors: where word vectors come from: "" trains them, a file has one a word (GloVe, word2vec), and
+            the folder or package of a pretrained encoder gives frozen ones in context.
+        phrases: labels of nodes and words train too, where the trees have them.
+        classes: label to class, where labels are merged or left out; those not named are left out. Empty:
+            every label is a class.
+        coarse: class to coarse class, by which the same model is scored a second time; those not named are
+            left out there.
+    """
+
+    corpus: str = "sst-5"
+    structure: Literal["constituency", "dependencies"] = "constituency"
+    trees: str = "given"
+    root: str = ""
+    sentences: int = 0
+    scored_sentences: int = 0
+    max_length: int = 0
+    lowercase: bool = True
+    min_frequency: int = 1
+    vectors: str = ""
+    phrases: bool = False
+    classes: dict[str, str] = field(default_factory=dict)
+    coarse: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ParallelText:
+    """What is read to translate.
+
+    Attributes:
+        corpus: the name of a corpus, a file or folder, or "grammar" (a made-up language over the embedded
+            grammar).
+        source: language translated from, as the corpus names it.
+        target: language translated into.
+        trees: of the source sentences, as in `Examples`.
+        root: folder of the corpora; the environment variable TREEFORMERS_DATA by default.
+        sentences: the most training pairs; 0 for all.
+        scored_sentences: the most validation or test pairs; 0 for all.
+        lowercase: both sides in lower case.
+        vocab_size: units of byte-pair encoding that both languages share.
+        max_length: longest side of a pair trained on, in units; longer ones are left out, and counted.
+    """
+
+    corpus: str = "multi30k"
+    source: str = "en"
+    target: str = "de"
+    trees: str = "right"
+    root: str = ""
+    sentences: int = 0
+    scored_sentences: int = 0
+    lowercase: bool = False
+    vocab_size: int = 10000
+    max_length: int = 256
+
+
+@dataclass(frozen=True, kw_only=True)
+class Train:
+    """How a model is trained.
+
+    Attributes:
+        epochs: passes over the data.
+        max_steps: ends training earlier; 0 for no limit.
+        tokens_per_batch: budget of a batch, padding included.
+        learning_rate: of Adam, at its peak.
+        matrix_learning_rate: of Muon (Jordan 2024) for the weight matrices of the layers, at its
+            peak; 0 leaves them to Adam, as in the paper.
+        encoder_learning_rate: of Adam for the weights of a pretrained encoder, at its peak; 0 for the rates
+            of the others.
+        beta2: of Adam.
+        warmup_steps: linear rise of both rates before their linear fall to 0.
+        constant: no fall, as in the released code.
+        clip: largest norm of the gradient.
+        weight_decay: decoupled (Loshchilov and Hutter 2019), of matrices that are no embeddings.
+        average: decay of the moving average of the weights, which is validated and saved in their
+            place; 0 for none.
+        bf16: bfloat16 where the device computes in it.
+        evaluations: how often the model is validated.
+        patience: evaluations without a better result before training ends; 0 for no early end.
+        seeds: one model each.
+    """
+
+    epochs: int = 10
+    max_steps: int = 0
+    tokens_per_batch: int = 2048
+    learning_rate: float = 1e-4
+    matrix_learning_rate: float = 0.0
+    encoder_learning_rate: float = 0.0
+    beta2: float = 0.98
+    warmup_steps: int = 200
+    constant: bool = False
+    clip: float = 1.5
+    weight_decay: float = 0.0
+    average: float = 0.0
+    bf16: bool = True
+    evaluations: int = 10
+    patience: int = 0
+    seeds: tuple[int, ...] = (1,)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Readout:
+    """How trees are read from links; the arguments of the functions of `treeformers.induction`.
+
+    Attributes:
+        method: "blocks" is `best_tree`, "layers" is `build_tree`, "layer" is `split_greedily`.
+        layer: of "blocks" and "layer"; negative ones count from the top.
+        right_bias: of "blocks".
+        min_layer: of "layers".
+        threshold: of "layers".
+        algorithm: of "layers".
+    """
+
+    method: Literal["blocks", "layers", "layer"] = "blocks"
+    layer: int = -1
+    right_bias: float = 0.0
+    min_layer: int = 2
+    threshold: float = 0.8
+    algorithm: Literal["paper", "released"] = "paper"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Beam:
+    """How a parser or a translation model searches.
+
+    Attributes:
+        size: hypotheses kept at every step; 1 is greedy.
+        length_penalty: of translation, the power of the length that a score is divided by.
+    """
+
+    size: int = 10
+    length_penalty: float = 1.0

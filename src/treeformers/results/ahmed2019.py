@@ -1,0 +1,76 @@
+"""The tables of Ahmed et al. 2019 beside ours."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from treeformers.results.tables import (
+    Result,
+    Results,
+    markdown_table,
+    millions,
+    provenance,
+    rounded,
+    seed_count,
+    tagged,
+    value_or_none,
+    with_sd,
+)
+
+TASKS = ("sick-e", "sick-r", "sst", "msrp")
+"""How the names of recipes begin."""
+COLUMNS: Mapping[str, Sequence[tuple[str, str, int]]] = {
+    "sick-e": (("accuracy", "accuracy", 1),),
+    "sick-r": (("pearson", "Pearson's r", 4), ("mse", "MSE", 4)),
+    "sst": (("accuracy", "SST-5", 1), ("coarse_accuracy", "SST-2", 1)),
+    "msrp": (("accuracy", "accuracy", 1),),
+}
+"""By task, the figures that are shown: name, heading, decimal places."""
+NAMES = {"sick-e": "SICK-E", "sick-r": "SICK-R", "sst": "SST", "msrp": "MSRP"}
+
+
+def table1(results: Results) -> str:
+    """A table for each task: the paper's figure, ours on validation and test, size and speed."""
+    return _by_task(tagged(results, "1"))
+
+
+def table2(results: Results) -> str:
+    """The same for what position on a tree means."""
+    return _by_task(tagged(results, "2"))
+
+
+def table3(results: Results) -> str:
+    """The same for the three ways to compose: single-head, multi-head and multi-branch attention."""
+    return _by_task(tagged(results, "3"))
+
+
+PARTS: Mapping[str, Callable[[Results], str]] = {
+    part.__name__: part for part in (table1, table2, table3, provenance)
+}
+
+
+def _by_task(results: Results) -> str:
+    tables = []
+    for task in TASKS:
+        rows = [result for name, result in results.items() if name.startswith(f"{task}-")]
+        if rows:
+            tables.append(f"**{NAMES[task]}**\n\n{_table(rows, COLUMNS[task])}")
+    return "\n\n".join(tables)
+
+
+def _table(rows: Sequence[Result], figures: Sequence[tuple[str, str, int]]) -> str:
+    cells = []
+    for result in rows:
+        published = result["recipe"]["published"]
+        columns: list[str | None] = [result["recipe"]["title"], seed_count(result)]
+        for name, _, places in figures:
+            columns.append(value_or_none(published.get(name)))
+            columns.append(rounded(result, f"{name}_validation", places))
+            columns.append(with_sd(result, name, places))
+        columns.append(millions(result["seeds"][0]["parameters"]))
+        columns.append(rounded(result, "sentences_per_second", 0))
+        cells.append(columns)
+    head = ["", "models"]
+    for _, heading, _ in figures:
+        head += [f"{heading}, paper", f"{heading}, validation", f"{heading}, test"]
+    return markdown_table((*head, "parameters", "sentences a second"), cells)

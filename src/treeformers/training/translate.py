@@ -1,0 +1,227 @@
+"""Training of translation models that see the tree of the source (Nguyen et al. 2020, Section 5.1)."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
+from transformers import set_seed
+
+from treeformers.data import corpora, grammar
+from treeformers.models.accumulation import AccumulationConfig
+from treeformers.models.translation import AccumulationForTranslation
+from treeformers.recipes import ParallelText, TranslateRecipe
+from treeformers.training.batches import Features
+from treeformers.training.fit import Fit, fit
+from treeformers.training.folder import Run
+from treeformers.translation import UNKNOWN, SourceReader, train_units
+from treeformers.tree_sources import find_trees
+from treeformers.trees.batch import split_words
+from treeformers.trees.tree import Tree, unescape_word
+
+logger = logging.getLogger(__name__)
+
+GRAMMAR_SEEDS = {"train": 1, "validation": 3, "test": 2}
+GRAMMAR_SIZES = {"train": 600, "validation": 100, "test": 200}
+HELD_OUT = 10
+"""Of a corpus of one part every so many-th pair validates."""
+IGNORED = -100
+
+
+class ParallelPair(NamedTuple):
+    """A sentence and its translation.
+
+    Attributes:
+        tree: of the source.
+        target: the translation.
+    """
+
+    tree: Tree
+    target: str
+
+
+def train_translator(
+    recipe: TranslateRecipe,
+    out: str | Path,
+    seed: int | None = None,
+    resume: bool = False,
+    progress: bool = True,
+) -> Fit:
+    """Train a translation model and save it; the weights of the smallest validation loss are kept.
+
+    The folder gets `config.json`, `model.safetensors`, `reader.json`, the tokenizer, `recipe.json` and
+    `history.json`; while training goes on it holds `checkpoints` to resume from.
+
+    Args:
+        recipe: what to train on and how.
+        out: folder of the model.
+        seed: the first of `recipe.train.seeds` by default.
+        resume: go on with an unfinished run there.
+        progress: show a progress bar.
+
+    Raises:
+        ValueError: a folder that holds the run of another recipe, or a corpus without such pairs.
+        OSError: a corpus that cannot be read or a folder that cannot be written.
+    """
+    seed = recipe.train.seeds[0] if seed is None else seed
+    run = Run(Path(out), recipe, seed, resume)
+    pairs = read_pairs(recipe.data, "train")
+    held_out = read_pairs(recipe.data, "validation")
+    model, reader = build_translator(recipe, pairs, seed)
+    features = _features(pairs, reader)
+    most = recipe.data.max_length
+    kept = [one for one in features if max(len(one["input_ids"]), len(one["labels"])) <= most]
+    if len(kept) < len(features):
+        logger.warning("%d pairs of more than %d units are left out", len(features) - len(kept), most)
+    validation = _features(held_out, reader)
+    collator = _Collator(reader)
+    run.begin()
+    result = fit(
+        model,
+        kept,
+        validation,
+        collator,
+        collator,
+        recipe.train,
+        seed,
+        run.checkpoints,
+        resume,
+        progress,
+        lengths=[len(one["input_ids"]) + len(one["labels"]) for one in kept],
+        held_out_lengths=[len(one["input_ids"]) + len(one["labels"]) for one in validation],
+    )
+    run.finish(model, reader, result)
+    return result
+
+
+def build_translator(
+    recipe: TranslateRecipe, pairs: Sequence[ParallelPair], seed: int
+) -> tuple[AccumulationForTranslation, SourceReader]:
+    """A fresh model of the recipe's sizes, with the units and labels of the training pairs.
+
+    Raises:
+        ValueError: a key that `AccumulationConfig` does not have, or a value it does not take.
+    """
+    derived = {"vocab_size", "target_vocab_size", "node_vocab_size", "is_encoder_decoder"}
+    derived |= {f"{mark}_token_id" for mark in ("pad", "bos", "eos", "decoder_start")}
+    names = [field.name for field in dataclasses.fields(AccumulationConfig) if field.name not in derived]
+    for key in recipe.model:
+        if key not in names:
+            near = difflib.get_close_matches(key, names, n=1, cutoff=0.0)[0]
+            raise ValueError(f"unknown key 'model.{key}', the nearest is 'model.{near}'")
+    data = recipe.data
+    sources = [" ".join(map(unescape_word, pair.tree.words)) for pair in pairs]
+    lines = [*sources, *(pair.target for pair in pairs)]
+    units = train_units((line.lower() if data.lowercase else line for line in lines), data.vocab_size)
+    labels = {label for pair in pairs for label in _labels(pair.tree)}
+    reader = SourceReader(units, (UNKNOWN, *sorted(labels)), data.lowercase)
+    set_seed(seed)
+    try:
+        config = AccumulationConfig(
+            **recipe.model,
+            vocab_size=len(units),
+            node_vocab_size=len(reader.labels),
+            pad_token_id=units.pad_token_id,
+            bos_token_id=units.bos_token_id,
+            eos_token_id=units.eos_token_id,
+        )
+        return AccumulationForTranslation(config), reader
+    except Exception as error:  # huggingface_hub raises its own kinds
+        raise ValueError(f"model: {' '.join(str(error).split())}") from None
+
+
+def read_pairs(data: ParallelText, split: str) -> list[ParallelPair]:
+    """A part of a corpus, with the trees of the source.
+
+    Of a corpus of one part, such as a file, every tenth pair validates and does not train, and all of them
+    are its test part. "grammar" is sampled from the embedded grammar; its translation is the sentence with
+    the parts of every node in reverse order.
+
+    Raises:
+        ValueError: an unknown part or language, one without pairs, or no tree for a text.
+        OSError: a corpus that cannot be read.
+    """
+    limit = data.sentences if split == "train" else data.scored_sentences
+    if data.corpus == "grammar":
+        sampled = grammar.default_grammar().sample(
+            limit or GRAMMAR_SIZES[split], seed=GRAMMAR_SEEDS[split], max_length=40
+        )
+        return [ParallelPair(one.tree, " ".join(_mirrored(one.tree))) for one in sampled]
+    parts = corpora.load(data.corpus, root=data.root or None)
+    for name, pairs in parts.items():
+        if not pairs or not isinstance(pairs[0], dict):
+            raise ValueError(f"{data.corpus}: no sentences with translations in its {name} part")
+        for language in (data.source, data.target):
+            if language not in pairs[0]:
+                raise ValueError(f"{data.corpus} has no {language!r}: expected {', '.join(pairs[0])}")
+    if Path(data.trees).is_file():  # it has the trees of all parts
+        trees = iter(_trees([pair[data.source] for pairs in parts.values() for pair in pairs], data))
+        parts = {
+            name: [pair | {data.source: next(trees)} for pair in pairs] for name, pairs in parts.items()
+        }
+        data = dataclasses.replace(data, trees="given")
+    if len(parts) == 1:
+        (found,) = parts.values()
+        if split != "test":
+            found = [one for n, one in enumerate(found) if (n % HELD_OUT == 0) == (split == "validation")]
+    elif split in parts:
+        found = parts[split]
+    else:
+        raise ValueError(f"{data.corpus} has no part {split!r}: expected {', '.join(parts)}")
+    found = found[: limit or None]
+    if not found:
+        raise ValueError(f"{data.corpus}: no sentences with translations in its {split} part")
+    sources, targets = ([one[language] for one in found] for language in (data.source, data.target))
+    if not all(isinstance(target, str) for target in targets):
+        raise ValueError(f"{data.corpus}: trees in {data.target!r}, expected sentences to translate into")
+    return list(map(ParallelPair, _trees(sources, data), targets))
+
+
+def _trees(sources: Sequence[Tree | str], data: ParallelText) -> list[Tree]:
+    if data.trees != "given":
+        words = [source.words if isinstance(source, Tree) else source for source in sources]
+        return find_trees(words, data.trees)
+    trees = [source for source in sources if isinstance(source, Tree)]
+    if len(trees) < len(sources):
+        raise ValueError(
+            f"{data.corpus} has no trees: expected data.trees, the folder of a parser, a file or a shape"
+        )
+    return trees
+
+
+def _mirrored(tree: Tree) -> list[str]:
+    def words(node: Tree, below: list[list[str]]) -> list[str]:
+        return [node.word] if node.word is not None else [word for part in reversed(below) for word in part]
+
+    return tree.fold(words)
+
+
+def _labels(tree: Tree) -> set[str]:
+    """Labels of nodes, and the tags that words of several units would have as nodes."""
+    return {span.label for span in split_words(tree, [("", "")] * len(tree)).spans()}
+
+
+def _features(pairs: Sequence[ParallelPair], reader: SourceReader) -> Features:
+    sources = reader.encode([pair.tree for pair in pairs])
+    targets = reader.encode_target([pair.target for pair in pairs])
+    return [source | {"labels": target} for source, target in zip(sources, targets, strict=True)]
+
+
+class _Collator:
+    """Pairs to a batch."""
+
+    def __init__(self, reader: SourceReader) -> None:
+        self.reader = reader
+
+    def __call__(self, features: Features) -> dict[str, Tensor]:
+        batch = self.reader.collate(features)
+        rows = [torch.tensor(feature["labels"]) for feature in features]
+        batch["labels"] = pad_sequence(rows, batch_first=True, padding_value=IGNORED)
+        return batch

@@ -1,0 +1,319 @@
+"""Sentences or trees into another language, with trained translation models that see the tree of the source.
+
+Shapes: B sentences, T leaves, N nodes, S target units.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import torch
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
+from transformers import PreTrainedTokenizerFast, StoppingCriteria
+
+from treeformers.models.translation import AccumulationForTranslation
+from treeformers.recipes import Beam, TranslateRecipe
+from treeformers.tree_sources import find_trees
+from treeformers.trees.batch import collate_plans, plan_tree, split_words
+from treeformers.trees.formats import atomic_write
+from treeformers.trees.tree import Tree, unescape_word
+
+__all__ = ["SourceReader", "Translator", "train_units"]
+
+READER = "reader.json"
+PAD, START, END, UNKNOWN = "[PAD]", "<s>", "</s>", "[UNK]"
+LARGEST_BATCH = 2000
+"""Source units in a batch, padding included."""
+LONGER = 2
+"""A translation has at most so many times the units of its source, and 20 more."""
+
+
+@dataclass(frozen=True)
+class SourceReader:
+    """Trees of the source to the inputs of the encoder, and text of the target to ids and back.
+
+    Attributes:
+        units: byte-pair encoding that both languages share.
+        labels: labels of nodes; the first stands for unknown ones.
+        lowercase: whether both sides are read in lower case.
+    """
+
+    units: PreTrainedTokenizerFast
+    labels: tuple[str, ...]
+    lowercase: bool = False
+
+    @classmethod
+    def load(cls, folder: Path) -> Self:
+        """Read what `save_pretrained` wrote.
+
+        Raises:
+            FileNotFoundError: no such files.
+            ValueError: a damaged file.
+        """
+        for name in (READER, "tokenizer.json"):
+            if not (folder / name).is_file():
+                raise FileNotFoundError(
+                    f"{folder / name}: no such file, expected the folder of a translation model"
+                )
+        path = folder / READER
+        try:
+            content = dict(json.loads(path.read_text(encoding="utf-8")))
+            labels, lowercase = tuple(content["labels"]), bool(content["lowercase"])
+        except (ValueError, TypeError, KeyError) as error:
+            raise ValueError(f"{path}: damaged: {error}") from None
+        try:
+            return cls(PreTrainedTokenizerFast.from_pretrained(folder), labels, lowercase)
+        except Exception as error:  # tokenizers raises kinds of its own
+            raise ValueError(f"{folder}: damaged tokenizer: {' '.join(str(error).split())[:300]}") from None
+
+    def save_pretrained(self, folder: str | Path) -> None:
+        """Write the units and `reader.json`."""
+        self.units.save_pretrained(str(folder))
+        with atomic_write(Path(folder) / READER) as file:
+            json.dump({"labels": self.labels, "lowercase": self.lowercase}, file, ensure_ascii=False)
+
+    def encode(self, trees: Sequence[Tree]) -> list[dict[str, Any]]:
+        """Trees over words to trees over units: `input_ids` and the plan of each.
+
+        A word of several units becomes a subtree (Nguyen et al. 2020, Fig. 7).
+        """
+        ids = {label: number for number, label in enumerate(self.labels)}
+        words = [[" " + self.form(unescape_word(word)) for word in tree.words] for tree in trees]
+        flat = [word for row in words for word in row]
+        cut = iter(self._cut(flat))
+        found = []
+        for tree, row in zip(trees, words, strict=True):
+            pieces = [next(cut) for _ in row]
+            split = split_words(tree, [[str(piece) for piece in of] for of in pieces])
+            numbers = [piece for of in pieces for piece in of]
+            found.append({"input_ids": numbers, "plan": plan_tree(split, ids, unknown=0)})
+        return found
+
+    def encode_target(self, texts: Sequence[str]) -> list[list[int]]:
+        """Texts to ids with the end mark."""
+        rows = self._cut([" " + self.form(text.strip()) for text in texts])
+        return [[*row, self.units.eos_token_id] for row in rows]
+
+    def collate(self, encoded: Sequence[dict[str, Any]]) -> dict[str, Tensor]:
+        """A batch of sources."""
+        batch = collate_plans([one["plan"] for one in encoded])
+        batch["node_ids"] = batch.pop("node_labels").clamp_min(0)
+        rows = [torch.tensor(one["input_ids"]) for one in encoded]
+        batch["input_ids"] = pad_sequence(rows, batch_first=True)
+        return batch
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """Text of target ids."""
+        return str(self.units.decode(list(ids), skip_special_tokens=True)).strip()
+
+    def form(self, text: str) -> str:
+        """A text as the model reads it."""
+        return text.lower() if self.lowercase else text
+
+    def _cut(self, texts: Sequence[str]) -> list[list[int]]:
+        """Ids of the units of texts; what looks like a special token, such as "</s>", is text too."""
+        if not texts:
+            return []
+        settings = {"add_special_tokens": False, "split_special_tokens": True}
+        return list(self.units(list(texts), **settings)["input_ids"])
+
+
+def train_units(lines: Iterable[str], size: int) -> PreTrainedTokenizerFast:
+    """Byte-pair encoding over the bytes of lines, so that no text is unknown.
+
+    Args:
+        lines: of both languages.
+        size: most entries, the special ones and the 256 bytes among them.
+    """
+    units = Tokenizer(models.BPE())
+    units.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    units.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=size,
+        special_tokens=[PAD, START, END, UNKNOWN],
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    units.train_from_iterator((" " + line for line in lines), trainer)
+    return PreTrainedTokenizerFast(
+        tokenizer_object=units, pad_token=PAD, bos_token=START, eos_token=END, unk_token=UNKNOWN
+    )
+
+
+class Translator:
+    """Translates with one trained model.
+
+    Args:
+        model: the translation model.
+        reader: how it reads trees.
+        trees: where the trees of raw text come from, as in `ParallelText.trees`.
+        beam: how it searches.
+    """
+
+    def __init__(
+        self,
+        model: AccumulationForTranslation,
+        reader: SourceReader,
+        trees: str = "right",
+        beam: Beam | None = None,
+    ) -> None:
+        self.model, self.reader, self.trees = model.eval(), reader, trees
+        self.beam = Beam(size=5) if beam is None else beam
+
+    @classmethod
+    def from_pretrained(cls, folder: str | Path, device: str | None = None) -> Self:
+        """Load what `treeformers train` wrote.
+
+        Args:
+            folder: of the model.
+            device: "cuda" where there is one by default, else "cpu".
+
+        Raises:
+            FileNotFoundError: no such folder, or one without a model.
+            ValueError: a model of another kind, or a damaged file.
+        """
+        folder = Path(folder)
+        for name in ("config.json", "model.safetensors", "recipe.json"):
+            if not (folder / name).is_file():
+                raise FileNotFoundError(
+                    f"{folder / name}: no such file, expected what `treeformers train` writes"
+                )
+        try:
+            stored = dict(json.loads((folder / "recipe.json").read_text(encoding="utf-8")))
+        except (ValueError, TypeError) as error:
+            raise ValueError(f"{folder / 'recipe.json'}: damaged: {error}") from None
+        recipe = TranslateRecipe.from_dict(stored, str(folder / "recipe.json"))
+        try:
+            found: Any = AccumulationForTranslation.from_pretrained(folder, output_loading_info=True)
+        except Exception as error:  # safetensors and huggingface_hub raise kinds of their own
+            raise ValueError(f"{folder}: cannot be loaded: {' '.join(str(error).split())[:300]}") from None
+        model, report = found
+        if report["missing_keys"]:
+            names = ", ".join(sorted(report["missing_keys"]))
+            raise ValueError(f"{folder / 'model.safetensors'}: lacks {names[:300]}")
+        reader = SourceReader.load(folder)
+        sizes = len(reader.units), len(reader.labels)
+        expected = model.config.vocab_size, model.config.node_vocab_size
+        if sizes != expected:
+            raise ValueError(f"{folder}: {sizes} units and labels, the model has {expected}")
+        model.to(device or ("cuda" if torch.cuda.is_available() else "cpu"))
+        return cls(model, reader, recipe.data.trees, recipe.beam)
+
+    def translate(
+        self, texts: Iterable[Tree | str | Sequence[str]], trees: str | None = None, beam: int | None = None
+    ) -> list[str]:
+        """Translations of texts, in their order.
+
+        Args:
+            texts: trees, strings, or lists of words.
+            trees: where the trees of those that are none come from, see
+                `treeformers.tree_sources.find_trees`; as in training by default.
+            beam: hypotheses kept; those of the recipe by default.
+
+        Raises:
+            ValueError: one string, a text without words or one longer than the model reads, or text without a
+                tree and nothing to make one.
+        """
+        if isinstance(texts, str):
+            raise ValueError("expected a list of texts, got one string")
+        given = list(texts)
+        encoded = self.reader.encode(self._trees_of(given, self.trees if trees is None else trees))
+        longest = self.model.config.max_position_embeddings
+        for number, one in enumerate(encoded, start=1):
+            if len(one["input_ids"]) > longest:
+                raise ValueError(
+                    f"text {number} has {len(one['input_ids'])} units, the model reads at most {longest}"
+                )
+        found: dict[int, str] = {}
+        for numbers in _batches([len(one["input_ids"]) for one in encoded]):
+            rows = self._search([encoded[number] for number in numbers], beam)
+            found.update(zip(numbers, rows, strict=True))
+        return [found[number] for number in range(len(given))]
+
+    def _trees_of(self, texts: Sequence[Tree | str | Sequence[str]], source: str) -> list[Tree]:
+        raw = [(number, text) for number, text in enumerate(texts, start=1) if not isinstance(text, Tree)]
+        if raw and source == "given":
+            raise ValueError(
+                f"text {raw[0][0]} is no tree, but this model was trained on trees that were given: expected "
+                "trees, or for sentences the folder of a parser or the name of a shape"
+            )
+        made: Iterator[Tree] = iter(find_trees([text for _, text in raw], source) if raw else ())
+        return [text if isinstance(text, Tree) else next(made) for text in texts]
+
+    @torch.inference_mode()
+    def node_shares(self, pairs: Iterable[tuple[Tree, str]]) -> tuple[float, float]:
+        """How much of the cross-attention lies on nodes rather than leaves (Nguyen et al. 2020, Table 4).
+
+        Args:
+            pairs: trees of the source, and their translations, which the decoder is made to write.
+
+        Returns:
+            In per cent, the share of the attention of all target units, layers and heads that lies on nodes;
+            and the share of nodes among nodes and leaves.
+
+        Raises:
+            ValueError: no pairs, or a model that sees no trees.
+        """
+        given = list(pairs)
+        if not given or not self.model.config.tree:
+            raise ValueError(f"{len(given)} pairs, expected some and a model that sees trees")
+        encoded = self.reader.encode([tree for tree, _ in given])
+        targets = self.reader.encode_target([text for _, text in given])
+        on_nodes = units = nodes = leaves = 0.0
+        for numbers in _batches([len(one["input_ids"]) for one in encoded]):
+            batch = self.reader.collate([encoded[number] for number in numbers])
+            rows = [torch.tensor(targets[number]) for number in numbers]
+            labels = pad_sequence(rows, batch_first=True, padding_value=-100)
+            inputs = {name: part.to(self.model.device) for name, part in batch.items()}
+            output = self.model(**inputs, labels=labels.to(self.model.device), output_attentions=True)
+            count = batch["node_mask"].shape[1]
+            weights = torch.stack(output.cross_attentions)[..., :count].sum(-1).mean((0, 2)).cpu()
+            on_nodes += float(weights[labels != -100].sum())
+            units += float((labels != -100).sum())
+            nodes += float(batch["node_mask"].sum())
+            leaves += float(batch["attention_mask"].sum())
+        return 100 * on_nodes / units, 100 * nodes / (nodes + leaves)
+
+    @torch.inference_mode()
+    def _search(self, encoded: Sequence[dict[str, Any]], beam: int | None) -> list[str]:
+        batch = self.reader.collate(encoded)
+        most = torch.tensor([LONGER * len(one["input_ids"]) + 20 for one in encoded])
+        ids = self.model.generate(
+            **{name: part.to(self.model.device) for name, part in batch.items()},
+            num_beams=self.beam.size if beam is None else beam,
+            length_penalty=self.beam.length_penalty,
+            max_new_tokens=int(most.max()),
+            stopping_criteria=[_Lengths(most.to(self.model.device))],
+            do_sample=False,
+        )
+        return [self.reader.decode(row) for row in ids.tolist()]
+
+
+class _Lengths(StoppingCriteria):
+    """Ends each translation at a length of its own, so that it does not depend on the others of its batch."""
+
+    def __init__(self, most: Tensor) -> None:
+        self.most = most
+
+    def __call__(self, input_ids: Tensor, scores: Any, **kwargs: Any) -> Tensor:
+        hypotheses = len(input_ids) // len(self.most)
+        written = input_ids.shape[1] - 1  # without the start mark
+        return written >= self.most.repeat_interleave(hypotheses)
+
+
+def _batches(lengths: Sequence[int]) -> Iterator[list[int]]:
+    """Numbers of sentences of like length, the longest first."""
+    batch: list[int] = []
+    for number in sorted(range(len(lengths)), key=lambda number: -lengths[number]):
+        if batch and (len(batch) + 1) * lengths[batch[0]] > LARGEST_BATCH:
+            yield batch
+            batch = []
+        batch.append(number)
+    if batch:
+        yield batch
