@@ -19,6 +19,7 @@ from torch.nn.utils.rnn import pad_sequence
 
 from treeformers.data.sentences import SentenceReader
 from treeformers.frozen import FrozenEncoder
+from treeformers.models.words import find_pretrained
 from treeformers.trees.batch import collate_plans, plan_tree
 from treeformers.trees.dependency import DependencyTree
 from treeformers.trees.formats import atomic_write
@@ -111,7 +112,8 @@ class TreeReader:
         words = [tuple(_form(word, self.lowercase) for word in tree.words) for tree in trees]
         vectors: Sequence[Tensor | None] = [None] * len(trees)
         if self.vectors and trees:
-            vectors = _frozen_vectors(self.vectors, tuple(tree.words for tree in trees))
+            folder = str(find_pretrained(self.vectors).resolve())
+            vectors = _frozen_vectors(folder, tuple(tree.words for tree in trees))
         plans = [self._plan(tree) for tree in trees]
         return [Encoded(*of) for of in zip(trees, words, plans, vectors, strict=True)]
 
@@ -151,13 +153,13 @@ class TreeReader:
 
 
 @lru_cache(maxsize=1)
-def _frozen_encoder(name: str) -> FrozenEncoder:
-    return FrozenEncoder.load(name)
+def _frozen_encoder(folder: str) -> FrozenEncoder:
+    return FrozenEncoder.load(folder)
 
 
 @lru_cache(maxsize=3)  # the parts of a corpus, which every seed reads anew
-def _frozen_vectors(name: str, sentences: tuple[tuple[str, ...], ...]) -> list[Tensor]:
-    return [found.half() for found in _frozen_encoder(name).encode(sentences)]
+def _frozen_vectors(folder: str, sentences: tuple[tuple[str, ...], ...]) -> list[Tensor]:
+    return [found.half() for found in _frozen_encoder(folder).encode(sentences)]
 
 
 def vocabulary(trees: Sequence[AnyTree], lowercase: bool, min_frequency: int = 1) -> SentenceReader:

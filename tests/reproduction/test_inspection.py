@@ -84,7 +84,9 @@ class TestFollow:
             memory = model.read(**reader.batch([tree.words]))
             state, last = model.start(memory), torch.tensor([[len(model.config.actions)]])
             for row, action in zip(steps.attention, steps.actions, strict=True):
-                state, _, alpha = model.decoder.attend(state, model.decoder.actions(last), memory)
+                state, _, alpha = model.decoder.attend(
+                    state, model.decoder.known(model.decoder.actions(last)), memory
+                )
                 assert torch.allclose(torch.from_numpy(row), alpha[0, 0].double(), atol=1e-6)
                 last = torch.tensor([[list(model.config.actions).index(action)]])
 
