@@ -33,9 +33,12 @@ LEVELS = [
         "encoding",
         "classification",
         "translation",
+        "probing",
+        "minimal_pairs",
     },
-    {"results", "reproduction", "drawing"},
+    {"results", "reproduction", "drawing", "bulk"},
     {"demo"},
+    {"web", "spacy_component"},
     {"cli"},
 ]
 LEVEL = {room: level for level, rooms in enumerate(LEVELS) for room in rooms}
@@ -49,6 +52,10 @@ HEAVY = {
     "scipy",
     "sacrebleu",
     "conllu",
+    "fastapi",
+    "uvicorn",
+    "spacy",
+    "ray",
 }
 LIGHT = {"trees", "metrics", "recipes", "drawing", "cli", "reproduction", "results"}
 LIGHT_MODULES = {"data.grammar", "data.corpora"}

@@ -163,9 +163,7 @@ def read_pairs(data: ParallelText, split: str) -> list[ParallelPair]:
                 raise ValueError(f"{data.corpus} has no {language!r}: expected {', '.join(pairs[0])}")
     if Path(data.trees).is_file():  # it has the trees of all parts
         trees = iter(_trees([pair[data.source] for pairs in parts.values() for pair in pairs], data))
-        parts = {
-            name: [pair | {data.source: next(trees)} for pair in pairs] for name, pairs in parts.items()
-        }
+        parts = {name: [pair | {data.source: next(trees)} for pair in pairs] for name, pairs in parts.items()}
         data = dataclasses.replace(data, trees="given")
     if len(parts) == 1:
         (found,) = parts.values()
