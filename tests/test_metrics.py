@@ -20,6 +20,7 @@ from treeformers.metrics import (
     parseval,
     pearson,
     perplexity,
+    precision_recall,
     spearman,
     unlabeled_f1,
 )
@@ -377,6 +378,15 @@ class TestExamples:
     def test_accuracy(self) -> None:
         assert accuracy(["a", "b", "a", "c"], ["a", "b", "c", "a"]) == 50
         assert accuracy(["a"], ["a"]) == 100 and accuracy(["a"], ["b"]) == 0
+
+    def test_precision_recall_by_hand(self) -> None:
+        score = precision_recall(["a", "a", "a", "b"], ["a", "a", "b", "b"])
+        # Precisions 2/2 and 1/2, recalls 2/3 and 1/1.
+        assert score.precision == pytest.approx(75) and score.recall == pytest.approx(100 * 5 / 6)
+        assert score.f1 == pytest.approx(2 * 75 * (100 * 5 / 6) / (75 + 100 * 5 / 6))
+        never = precision_recall(["a", "b"], ["a", "a"])
+        assert (never.precision, never.recall) == (25, 50)
+        assert precision_recall(["a", "b"], ["b", "a"]).f1 == 0
 
     def test_pearson_by_hand(self) -> None:
         # Deviations (-1.5, -0.5, 0.5, 1.5) and (-1, -1, 2, 0): 3 / sqrt(5 * 6).

@@ -1,4 +1,4 @@
-"""Scores of trees against gold trees, of language models, and of classes and scores: how each was computed.
+"""Scores of trees against gold trees, and how each was computed.
 
 Figures of trees are percentages. The `signature` of a score names every choice that changes the figure,
 so two scores compare exactly when their signatures are equal.
@@ -11,28 +11,18 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from statistics import fmean
-from typing import Any, Literal, TypeVar
-
-import numpy as np
+from typing import Literal, TypeVar
 
 from treeformers import __version__
 from treeformers.trees.punctuation import is_word, strip_punctuation
 from treeformers.trees.tree import Span, Tree
 
 __all__ = [
-    "BleuScore",
     "ParsevalScore",
     "SentenceScore",
     "UnlabeledScore",
-    "accuracy",
     "binary_upper_bound",
-    "bleu",
-    "mean_squared_error",
     "parseval",
-    "pearson",
-    "perplexity",
-    "spearman",
     "unlabeled_f1",
 ]
 
@@ -305,93 +295,6 @@ def parseval(
         ),
         by_sentence=tuple(scores),
     )
-
-
-def perplexity(log_probabilities: Iterable[float]) -> float:
-    """exp of the negative mean of the natural log probabilities of the tokens.
-
-    With the log probability of each word when it alone is masked, this is the pseudo-perplexity of
-    a masked language model (Wang et al. 2019, footnote 3).
-
-    Raises:
-        ValueError: no log probabilities.
-    """
-    values = [float(value) for value in log_probabilities]
-    if not values:
-        raise ValueError("perplexity needs at least one log probability")
-    mean = math.fsum(values) / len(values)
-    return math.exp(-mean) if mean > -700 else math.inf
-
-
-@dataclass(frozen=True)
-class BleuScore:
-    """BLEU of a corpus, by sacreBLEU.
-
-    Attributes:
-        bleu: from 0 to 100.
-        signature: that of sacreBLEU.
-    """
-
-    bleu: float
-    signature: str
-
-
-def bleu(gold: Sequence[str], predicted: Sequence[str]) -> BleuScore:
-    """BLEU of detokenised translations with one reference each (Papineni et al. 2002; Post 2018).
-
-    Raises:
-        ValueError: no sentences, or not one prediction each.
-    """
-    from sacrebleu.metrics.bleu import BLEU
-
-    _check_lengths(gold, predicted)
-    metric = BLEU()
-    score = metric.corpus_score(list(predicted), [list(gold)])
-    return BleuScore(score.score, str(metric.get_signature()))
-
-
-def accuracy(gold: Sequence[str], predicted: Sequence[str]) -> float:
-    """Per cent of examples whose class is right.
-
-    Raises:
-        ValueError: no examples, or not one prediction each.
-    """
-    _check_lengths(gold, predicted)
-    return 100 * fmean(one == other for one, other in zip(gold, predicted, strict=True))
-
-
-def pearson(gold: Sequence[float], predicted: Sequence[float]) -> float:
-    """Pearson's correlation; nan where one side is constant.
-
-    Raises:
-        ValueError: no examples, or not one prediction each.
-    """
-    _check_lengths(gold, predicted)
-    if len(set(gold)) < 2 or len(set(predicted)) < 2:
-        return math.nan
-    return float(np.corrcoef(gold, predicted)[0, 1])
-
-
-def spearman(gold: Sequence[float], predicted: Sequence[float]) -> float:
-    """Spearman's correlation: Pearson's of the ranks, equal values with their mean rank."""
-    from scipy.stats import rankdata
-
-    return pearson(rankdata(gold).tolist(), rankdata(predicted).tolist())
-
-
-def mean_squared_error(gold: Sequence[float], predicted: Sequence[float]) -> float:
-    """Mean of the squared differences.
-
-    Raises:
-        ValueError: no examples, or not one prediction each.
-    """
-    _check_lengths(gold, predicted)
-    return fmean((one - other) ** 2 for one, other in zip(gold, predicted, strict=True))
-
-
-def _check_lengths(gold: Sequence[Any], predicted: Sequence[Any]) -> None:
-    if not gold or len(gold) != len(predicted):
-        raise ValueError(f"{len(predicted)} predictions for {len(gold)} examples, expected one each")
 
 
 def _paired(gold: Iterable[Tree], predicted: Iterable[Guess]) -> list[tuple[Tree, Guess]]:

@@ -1,0 +1,39 @@
+"""Scores: of trees against gold trees, of language models, translations, classes and scores."""
+
+from treeformers.metrics.scores import (
+    BleuScore,
+    ClassScore,
+    accuracy,
+    bleu,
+    mean_squared_error,
+    pearson,
+    perplexity,
+    precision_recall,
+    spearman,
+)
+from treeformers.metrics.trees import (
+    ParsevalScore,
+    SentenceScore,
+    UnlabeledScore,
+    binary_upper_bound,
+    parseval,
+    unlabeled_f1,
+)
+
+__all__ = [
+    "BleuScore",
+    "ClassScore",
+    "ParsevalScore",
+    "SentenceScore",
+    "UnlabeledScore",
+    "accuracy",
+    "binary_upper_bound",
+    "bleu",
+    "mean_squared_error",
+    "parseval",
+    "pearson",
+    "perplexity",
+    "precision_recall",
+    "spearman",
+    "unlabeled_f1",
+]

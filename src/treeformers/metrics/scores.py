@@ -1,0 +1,143 @@
+"""Scores of language models, translations, and of classes and scores."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Any
+
+import numpy as np
+
+__all__ = [
+    "BleuScore",
+    "ClassScore",
+    "accuracy",
+    "bleu",
+    "mean_squared_error",
+    "pearson",
+    "perplexity",
+    "precision_recall",
+    "spearman",
+]
+
+
+def perplexity(log_probabilities: Iterable[float]) -> float:
+    """exp of the negative mean of the natural log probabilities of the tokens.
+
+    With the log probability of each word when it alone is masked, this is the pseudo-perplexity of
+    a masked language model (Wang et al. 2019, footnote 3).
+
+    Raises:
+        ValueError: no log probabilities.
+    """
+    values = [float(value) for value in log_probabilities]
+    if not values:
+        raise ValueError("perplexity needs at least one log probability")
+    mean = math.fsum(values) / len(values)
+    return math.exp(-mean) if mean > -700 else math.inf
+
+
+@dataclass(frozen=True)
+class BleuScore:
+    """BLEU of a corpus, by sacreBLEU.
+
+    Attributes:
+        bleu: from 0 to 100.
+        signature: that of sacreBLEU.
+    """
+
+    bleu: float
+    signature: str
+
+
+def bleu(gold: Sequence[str], predicted: Sequence[str]) -> BleuScore:
+    """BLEU of detokenised translations with one reference each (Papineni et al. 2002; Post 2018).
+
+    Raises:
+        ValueError: no sentences, or not one prediction each.
+    """
+    from sacrebleu.metrics.bleu import BLEU
+
+    _check_lengths(gold, predicted)
+    metric = BLEU()
+    score = metric.corpus_score(list(predicted), [list(gold)])
+    return BleuScore(score.score, str(metric.get_signature()))
+
+
+def accuracy(gold: Sequence[str], predicted: Sequence[str]) -> float:
+    """Per cent of examples whose class is right.
+
+    Raises:
+        ValueError: no examples, or not one prediction each.
+    """
+    _check_lengths(gold, predicted)
+    return 100 * fmean(one == other for one, other in zip(gold, predicted, strict=True))
+
+
+def pearson(gold: Sequence[float], predicted: Sequence[float]) -> float:
+    """Pearson's correlation; nan where one side is constant.
+
+    Raises:
+        ValueError: no examples, or not one prediction each.
+    """
+    _check_lengths(gold, predicted)
+    if len(set(gold)) < 2 or len(set(predicted)) < 2:
+        return math.nan
+    return float(np.corrcoef(gold, predicted)[0, 1])
+
+
+def spearman(gold: Sequence[float], predicted: Sequence[float]) -> float:
+    """Spearman's correlation: Pearson's of the ranks, equal values with their mean rank."""
+    from scipy.stats import rankdata
+
+    return pearson(rankdata(gold).tolist(), rankdata(predicted).tolist())
+
+
+def mean_squared_error(gold: Sequence[float], predicted: Sequence[float]) -> float:
+    """Mean of the squared differences.
+
+    Raises:
+        ValueError: no examples, or not one prediction each.
+    """
+    _check_lengths(gold, predicted)
+    return fmean((one - other) ** 2 for one, other in zip(gold, predicted, strict=True))
+
+
+@dataclass(frozen=True)
+class ClassScore:
+    """Precision and recall of classes, in per cent, each the mean over the classes.
+
+    Attributes:
+        precision: mean over the classes; 0 of one that is never predicted.
+        recall: mean over the classes.
+        f1: harmonic mean of the two, as Ginn (2024) has it; not the mean of the classes' own F1.
+    """
+
+    precision: float
+    recall: float
+    f1: float
+
+
+def precision_recall(gold: Sequence[str], predicted: Sequence[str]) -> ClassScore:
+    """Macro-averaged precision and recall over the classes of the gold labels.
+
+    Raises:
+        ValueError: no examples, or not one prediction each.
+    """
+    _check_lengths(gold, predicted)
+    precisions, recalls = [], []
+    for label in sorted(set(gold)):
+        right = sum(one == other == label for one, other in zip(gold, predicted, strict=True))
+        found = sum(other == label for other in predicted)
+        precisions.append(100 * right / found if found else 0.0)
+        recalls.append(100 * right / sum(one == label for one in gold))
+    precision, recall = fmean(precisions), fmean(recalls)
+    both = precision + recall
+    return ClassScore(precision, recall, 2 * precision * recall / both if both else 0.0)
+
+
+def _check_lengths(gold: Sequence[Any], predicted: Sequence[Any]) -> None:
+    if not gold or len(gold) != len(predicted):
+        raise ValueError(f"{len(predicted)} predictions for {len(gold)} examples, expected one each")
