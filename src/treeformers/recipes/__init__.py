@@ -4,13 +4,23 @@ from treeformers.recipes.recipe import (
     SCALES,
     ClassifyRecipe,
     InduceRecipe,
+    JudgeRecipe,
     ParseRecipe,
     Recipe,
     Scale,
     SimilarityRecipe,
     TranslateRecipe,
 )
-from treeformers.recipes.sections import Beam, Data, Examples, ParallelText, Readout, Train, Treebanks
+from treeformers.recipes.sections import (
+    Beam,
+    Data,
+    Examples,
+    Judgements,
+    ParallelText,
+    Readout,
+    Train,
+    Treebanks,
+)
 
 __all__ = [
     "SCALES",
@@ -19,6 +29,8 @@ __all__ = [
     "Data",
     "Examples",
     "InduceRecipe",
+    "JudgeRecipe",
+    "Judgements",
     "ParallelText",
     "ParseRecipe",
     "Readout",

@@ -17,7 +17,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Self, Union, get_args, get_origin, get_type_hints
 
-from treeformers.recipes.sections import Beam, Data, Examples, ParallelText, Readout, Train, Treebanks
+from treeformers.recipes.sections import (
+    Beam,
+    Data,
+    Examples,
+    Judgements,
+    ParallelText,
+    Readout,
+    Train,
+    Treebanks,
+)
 
 SCALES = ("smoke", "small", "paper")
 Scale = Literal["smoke", "small", "paper"]
@@ -162,12 +171,26 @@ class TranslateRecipe(Recipe):
     beam: Beam = field(default_factory=lambda: Beam(size=5))
 
 
+@dataclass(frozen=True, kw_only=True)
+class JudgeRecipe(Recipe):
+    """A Tree Transformer fine-tuned as a classifier of sentences (Ginn 2024, Section 5).
+
+    Attributes:
+        data: what is read.
+        model: fields of `TreeBertConfig` that differ from those of the base.
+    """
+
+    task: Literal["judge"] = "judge"
+    data: Judgements = field(default_factory=Judgements)
+
+
 _TASKS: dict[str, type[Recipe]] = {
     "induce": InduceRecipe,
     "parse": ParseRecipe,
     "classify": ClassifyRecipe,
     "similarity": SimilarityRecipe,
     "translate": TranslateRecipe,
+    "judge": JudgeRecipe,
 }
 
 
@@ -285,6 +308,9 @@ _LEAST = {
     (Examples, "scored_sentences"): 0,
     (Examples, "max_length"): 0,
     (Examples, "min_frequency"): 0,
+    (Judgements, "sentences"): 0,
+    (Judgements, "scored_sentences"): 0,
+    (Judgements, "max_length"): 0,
     (ParallelText, "sentences"): 0,
     (ParallelText, "scored_sentences"): 0,
     (ParallelText, "vocab_size"): 300,  # bytes, and some pairs of them

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-__all__ = ["Beam", "Data", "Examples", "ParallelText", "Readout", "Train", "Treebanks"]
+__all__ = ["Beam", "Data", "Examples", "Judgements", "ParallelText", "Readout", "Train", "Treebanks"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -147,6 +147,35 @@ class ParallelText:
     lowercase: bool = False
     vocab_size: int = 10000
     max_length: int = 256
+
+
+@dataclass(frozen=True, kw_only=True)
+class Judgements:
+    """What is read to fine-tune a Tree Transformer as a classifier of sentences.
+
+    Attributes:
+        corpus: the name of a corpus of sentences with classes, or "grammar" (sampled from the embedded
+            grammar); its training and validation parts are used.
+        tests: corpora whose test parts are scored, each apart; empty for that of `corpus`.
+        base: folder of a masked language model that `treeformers train` wrote: its tokenizer, its sizes and
+            its weights are where training begins. Empty: a tokenizer of whole words from the training part,
+            and fresh weights.
+        fresh: of the base only tokenizer and sizes, so that with and without pretraining are compared.
+        root: folder of the corpora; the environment variable TREEFORMERS_DATA by default.
+        sentences: the most training sentences; 0 for all.
+        scored_sentences: the most of a validation or test part; 0 for all.
+        max_length: longest input in tokens, [CLS] and [SEP] included; longer ones are cut, and counted; 0 for
+            no limit.
+    """
+
+    corpus: str = "agreement-id"
+    tests: tuple[str, ...] = ()
+    base: str = ""
+    fresh: bool = False
+    root: str = ""
+    sentences: int = 0
+    scored_sentences: int = 0
+    max_length: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -48,6 +48,7 @@ class Steps:
         preferred: at each step the most probable legal action after those taken before it.
         attention: (S, T), the probabilities of Eq. 5; of deterministic attention 1 at the positions of D_i.
         errors: along a gold tree, the steps at which another action was preferred to the gold one.
+        probabilities: (S, A), of the model's A actions at each step, among the legal ones; 0 for others.
     """
 
     words: tuple[str, ...]
@@ -55,6 +56,7 @@ class Steps:
     preferred: tuple[str, ...]
     attention: NDArray[np.float64]
     errors: tuple[int, ...]
+    probabilities: NDArray[np.float64]
 
 
 def follow(parser: Parser, sentence: Tree | str | Sequence[str]) -> Steps:
@@ -90,7 +92,8 @@ def follow(parser: Parser, sentence: Tree | str | Sequence[str]) -> Steps:
         output = _teach(parser, [words], tags, [actions])
     assert output.logits is not None
     legal = torch.tensor([_legal(model.config, names[:step], len(words)) for step in range(len(names))])
-    best = output.logits[0].float().cpu().masked_fill(~legal, -torch.inf).argmax(-1)
+    probabilities = output.logits[0].double().cpu().masked_fill(~legal, -torch.inf).softmax(-1)
+    best = probabilities.argmax(-1)
     if output.attentions is not None:
         attention = output.attentions[0].double().cpu()
     else:
@@ -100,7 +103,12 @@ def follow(parser: Parser, sentence: Tree | str | Sequence[str]) -> Steps:
     preferred = [model.config.actions[action] for action in best.tolist()]
     errors = [step for step, name in enumerate(preferred) if name != names[step]]
     return Steps(
-        (*words, END), tuple(names), tuple(preferred), attention.numpy(), tuple(errors) if tags else ()
+        (*words, END),
+        tuple(names),
+        tuple(preferred),
+        attention.numpy(),
+        tuple(errors) if tags else (),
+        probabilities.numpy(),
     )
 
 

@@ -23,6 +23,7 @@ from treeformers import __version__
 from treeformers.recipes import (
     ClassifyRecipe,
     InduceRecipe,
+    JudgeRecipe,
     ParseRecipe,
     Recipe,
     Scale,
@@ -81,6 +82,11 @@ def task_functions(recipe: Recipe) -> tuple[Train, Collect]:
             from treeformers.training.translate import train_translator
 
             return train_translator, translate.collect
+        case JudgeRecipe():
+            from treeformers.reproduction import judge
+            from treeformers.training.judge import train_judge
+
+            return train_judge, judge.collect
         case _:
             raise ValueError(f"nothing trains the task {recipe.task!r}")
 
@@ -306,6 +312,11 @@ def _check_gold(recipe: Recipe) -> None:
         from treeformers.reproduction import classify
 
         classify.read_gold(recipe.data, isinstance(recipe, SimilarityRecipe))
+    if isinstance(recipe, JudgeRecipe):
+        from treeformers.training.judge import check_base, read_tests
+
+        check_base(recipe.data)
+        read_tests(recipe.data)
     if isinstance(recipe, TranslateRecipe):
         from treeformers.training.translate import read_pairs
 
@@ -320,7 +331,7 @@ def _training(recipe: Recipe) -> dict[str, Any]:
         "model": recipe.model,
         "train": asdict(recipe.train),
     }
-    for name in ("gold", "gold_splits", "gold_sentences", "test", "root"):
+    for name in ("gold", "gold_splits", "gold_sentences", "test", "tests", "root"):
         parts["data"].pop(name, None)
     del parts["train"]["seeds"]
     return dict(json.loads(json.dumps(parts)))

@@ -86,7 +86,7 @@ def read_examples(data: Examples, split: str, pairs: bool = False) -> list[Examp
         if Path(data.trees).is_file():
             parts = _with_trees_of_file(parts, data, pairs)
             data = dataclasses.replace(data, trees="given")
-        found = _part(parts, split, data.corpus)[: limit or None]
+        found = choose_part(parts, split, data.corpus)[: limit or None]
     examples = [_read(one, pairs, data.corpus) for one in found]
     if data.classes:
         named = [one._replace(label=data.classes.get(one.label, "")) for one in examples]
@@ -221,7 +221,12 @@ def _is_text(vectors: str) -> bool:
     return vectors.removesuffix(".gz").endswith((".txt", ".vec"))
 
 
-def _part(parts: Mapping[str, list[Any]], split: str, corpus: str) -> list[Any]:
+def choose_part(parts: Mapping[str, list[Any]], split: str, corpus: str) -> list[Any]:
+    """A part of a corpus; of a corpus of one part see `read_examples`.
+
+    Raises:
+        ValueError: it has several, and none of this name.
+    """
     if len(parts) == 1:
         (found,) = parts.values()
         if split == "test":
