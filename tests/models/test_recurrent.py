@@ -254,6 +254,7 @@ def test_bad_configurations() -> None:
         ({"kind": "transformer", "hidden_size": 8}, "multiple of num_attention_heads, 6"),
         ({"num_layers": 2}, "a Tree-LSTM has one layer"),
         ({"arity": 0}, "expected both above 0"),
+        ({"kind": "n-ary", "arity": 1}, "arity is 1, expected 2 or more"),
     ):
         with pytest.raises(StrictDataclassError, match=message):
             RecurrentConfig(**changes)

@@ -8,9 +8,12 @@ import torch
 from transformers import AutoTokenizer
 
 from conftest import ROOT
+from treeformers.data import corpora
+from treeformers.data.examples import Labelled
 from treeformers.models.treebert import TreeBertForMaskedLM
 from treeformers.recipes import Data, InduceRecipe, Recipe
 from treeformers.training.induce import build_model, read_gold, read_text, train_inducer
+from treeformers.trees.tree import Tree
 
 torch.set_num_threads(1)
 
@@ -64,6 +67,14 @@ class TestText:
         ]
         with pytest.raises(ValueError, match="no part 'dev': expected train, validation, test"):
             read_text(Data(text=str(tmp_path), splits=("dev",)))
+
+    def test_of_sentences_with_classes_the_text_is_read(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        labelled = [
+            Labelled("a fine day", "good"),
+            Labelled(Tree.from_brackets("(S (DT no) (NN rain))"), "bad"),
+        ]
+        monkeypatch.setattr(corpora, "load", lambda *_, **__: {"train": labelled})
+        assert read_text(Data(text="reviews")) == ["a fine day", "no rain"]
 
     def test_the_grammar_gives_other_sentences_to_train_and_to_score(self) -> None:
         text = read_text(Data(text="grammar", sentences=50))

@@ -66,6 +66,8 @@ class RecurrentConfig(PreTrainedConfig):
             raise ValueError(
                 f"arity is {self.arity} and num_layers is {self.num_layers}, expected both above 0"
             )
+        if self.kind == "n-ary" and self.arity < 2:
+            raise ValueError(f"arity is {self.arity}, expected 2 or more: a node of a tree has two children")
         if self.num_layers > 1 and self.kind in ("child-sum", "n-ary"):
             raise ValueError(f"num_layers is {self.num_layers}, but a Tree-LSTM has one layer")
 

@@ -12,6 +12,7 @@ from typing import Any
 from transformers import PreTrainedTokenizerBase, set_seed
 
 from treeformers.data import corpora, grammar, text
+from treeformers.data.examples import Labelled
 from treeformers.models.treebert import TreeBertConfig, TreeBertForMaskedLM
 from treeformers.recipes import Data, InduceRecipe
 from treeformers.training.fit import Fit, fit
@@ -111,6 +112,8 @@ def read_text(data: Data) -> list[str]:
     else:
         lines = []
         for example in _parts(data.text, data.splits, data.root):
+            if isinstance(example, Labelled):
+                example = example.text
             if isinstance(example, str):
                 words: Sequence[str] = example.split()
             elif data.normalize and isinstance(example, Tree):
