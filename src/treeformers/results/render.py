@@ -18,7 +18,8 @@ from treeformers.results.tables import Results, provenance
 from treeformers.trees.formats import atomic_write
 
 PAPERS = {
-    paper: f"treeformers.results.{paper}" for paper in ("wang2019", "ma2017", "nguyen2020", "ahmed2019")
+    paper: f"treeformers.results.{paper}"
+    for paper in ("wang2019", "ma2017", "nguyen2020", "ahmed2019", "ginn2024")
 }
 """Experiment folders and the modules of their tables.
 

@@ -1,0 +1,157 @@
+"""The tables of Ginn 2024 beside ours."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+
+from treeformers.results.tables import (
+    Result,
+    Results,
+    markdown_table,
+    mean,
+    millions,
+    provenance,
+    seed_count,
+    tagged,
+    value_or_none,
+    with_sd,
+)
+from treeformers.statistics import permutation_test
+
+SETTINGS: Mapping[str, str] = {"agreement-id": "ID", "agreement-gen": "GEN", "agreement-rec-gen": "REC-GEN"}
+"""Test sets, and what the paper calls them."""
+ARMS: Mapping[str, str] = {
+    "bert": "BERT",
+    "treebert": "TreeBERT",
+    "treebert-inside": "TreeBERT as released",
+    "bert-pretrained": "BERT (pretrained)",
+    "treebert-pretrained": "TreeBERT (pretrained)",
+}
+"""How the names of recipes end, and what Table 11 calls them.
+
+The paper's figures of "TreeBERT" are those of the released model, whose prior stands inside the softmax.
+"""
+COMPARISONS: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = (
+    ("TreeBERT - BERT", ("treebert",), ("bert",)),
+    ("TreeBERT as released - BERT", ("treebert-inside",), ("bert",)),
+    ("TreeBERT - BERT, pretrained", ("treebert-pretrained",), ("bert-pretrained",)),
+    ("TreeBERT - BERT, both", ("treebert", "treebert-pretrained"), ("bert", "bert-pretrained")),
+    ("BERT, pretrained - from scratch", ("bert-pretrained",), ("bert",)),
+    ("TreeBERT, pretrained - from scratch", ("treebert-pretrained",), ("treebert",)),
+)
+"""What is compared: a name, and the arms whose F1 is subtracted from one another, seed by seed."""
+FIGURES = ("precision", "recall", "f1")
+
+
+def table11(results: Results) -> str:
+    """Precision, recall and F1 of every arm on every test set, the paper's beside ours."""
+    cells = []
+    for setting, name in SETTINGS.items():
+        for arm, result in _arms(results, setting).items():
+            published = [
+                value_or_none(result["recipe"]["published"].get(f"{setting}_{figure}")) for figure in FIGURES
+            ]
+            ours = [with_sd(result, f"{setting}_{figure}") for figure in FIGURES]
+            cells.append((name, ARMS[arm], " / ".join(value or "-" for value in published), *ours))
+            cells[-1] += (with_sd(result, "validation_f1"), seed_count(result))
+    head = ("", "", "paper: P / R / F1", "P", "R", "F1", "F1, validation", "")
+    return markdown_table(head, cells)
+
+
+def comparisons(results: Results) -> str:
+    """Differences of F1, with the p-value of a paired permutation test over the seeds."""
+    cells = []
+    for setting, name in SETTINGS.items():
+        arms = _arms(results, setting)
+        for title, first, second in COMPARISONS:
+            if not {*first, *second} <= set(arms):
+                continue
+            ours, theirs = (_by_seed(arms, group, setting) for group in (first, second))
+            shared = sorted(ours.keys() & theirs.keys())
+            pairs = [ours[key] for key in shared], [theirs[key] for key in shared]
+            cells.append(
+                (
+                    name,
+                    title,
+                    _signed(_published(arms, first, setting), _published(arms, second, setting)),
+                    _signed(*(math.fsum(values) / len(values) for values in pairs)),
+                    _p_value(permutation_test(*pairs)),
+                    f"{len(shared)} pairs",
+                )
+            )
+    return markdown_table(("", "", "paper", "here", "p", ""), cells)
+
+
+def depths(results: Results) -> str:
+    """Accuracy by the depth of the sentence, means over the seeds."""
+    tables = []
+    for setting, name in SETTINGS.items():
+        found = {
+            arm: [seed["by_group"][setting] for seed in result["seeds"]]
+            for arm, result in _arms(results, setting).items()
+            if all(setting in seed.get("by_group", {}) for seed in result["seeds"])
+        }
+        if not found:
+            continue
+        groups = sorted({group for seeds in found.values() for seed in seeds for group in seed}, key=_number)
+        cells = [
+            (ARMS[arm], *(math.fsum(seed[group] for seed in seeds) / len(seeds) for group in groups))
+            for arm, seeds in found.items()
+        ]
+        tables.append(f"**{name}**\n\n{markdown_table(('depth', *groups), cells)}")
+    return "\n\n".join(tables)
+
+
+def pretraining(results: Results) -> str:
+    """Perplexity of masked words on held-out text, and sizes."""
+    cells = [
+        (
+            row["recipe"]["title"],
+            f"{math.exp(loss):.1f}" if (loss := mean(row, "loss")) is not None else None,
+            millions(row["seeds"][0]["parameters"]),
+        )
+        for row in tagged(results, "pretraining").values()
+    ]
+    return markdown_table(("", "perplexity of masked tokens", "parameters"), cells)
+
+
+PARTS: Mapping[str, Callable[[Results], str]] = {
+    part.__name__: part for part in (table11, comparisons, depths, pretraining, provenance)
+}
+
+
+def _arms(results: Results, setting: str) -> dict[str, Result]:
+    """The rows that were scored on a test set, by arm."""
+    rows = tagged(results, "11")
+    return {
+        arm: row
+        for arm in ARMS
+        for name, row in rows.items()
+        if name.endswith(f"-{arm}") and mean(row, f"{setting}_f1") is not None
+    }
+
+
+def _by_seed(arms: Mapping[str, Result], group: Iterable[str], setting: str) -> dict[tuple[int, int], float]:
+    return {
+        (place, seed["seed"]): seed[f"{setting}_f1"]
+        for place, arm in enumerate(group)
+        for seed in arms[arm]["seeds"]
+    }
+
+
+def _published(arms: Mapping[str, Result], group: Iterable[str], setting: str) -> float | None:
+    values = [arms[arm]["recipe"]["published"].get(f"{setting}_f1") for arm in group]
+    return None if None in values else math.fsum(values) / len(values)
+
+
+def _signed(first: float | None, second: float | None) -> str | None:
+    return None if first is None or second is None else f"{first - second:+.1f}"
+
+
+def _p_value(p: float) -> str:
+    return "< 0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def _number(group: str) -> tuple[int, str]:
+    return (int(group) if group.isdigit() else -1, group)
