@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from conftest import ROOT
-from treeformers.results import figures, rendered
+from treeformers.results import figures, render_book, rendered
 from treeformers.results.render import PAPERS
 from treeformers.results.wang2019 import PARTS
 
@@ -52,6 +52,22 @@ def test_any_folder_has_the_part_that_says_where_results_come_from(tmp_path: Pat
     assert figures(text, tmp_path / "results") == {}
     with pytest.raises(ValueError, match="unknown part 'table1', the nearest is 'provenance'"):
         rendered("<!-- results: table1 -->\n<!-- end -->\n", tmp_path / "results")
+
+
+def test_a_page_about_several_papers(tmp_path: Path) -> None:
+    page = tmp_path / "book.md"
+    page.write_text("text\n<!-- results: wang2019/table1 -->\n<!-- end -->\n")
+    assert render_book(page, tmp_path / "experiments") == page
+    assert "No results yet: `treeformers reproduce wang2019 --scale small`." in page.read_text()
+    with pytest.raises(ValueError, match=r"^line 2: unknown paper 'wang2091', the nearest is 'wang2019'$"):
+        rendered("\n<!-- results: wang2091/table1 -->\n<!-- end -->\n", tmp_path)
+    with pytest.raises(ValueError, match=r"^line 1: unknown part 'tabel1', the nearest is 'table1'$"):
+        rendered("<!-- results: wang2019/tabel1 -->\n<!-- end -->\n", tmp_path)
+
+
+def test_the_results_book_is_up_to_date() -> None:
+    text = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
+    assert rendered(text, ROOT / "experiments") == text, "treeformers reproduce, or results.render_book"
 
 
 def test_every_experiment_has_its_module() -> None:

@@ -116,5 +116,5 @@ def test_a_wrong_key_of_the_model_names_the_nearest(inducer_folder: Path) -> Non
     ):
         build_model(InduceRecipe(model={"hidden_sise": 8}), tokenizer, 1)
     with pytest.raises(ValueError, match=r"^model: .*prior") as error:
-        build_model(InduceRecipe(model={"prior": "inside"}), tokenizer, 1)
+        build_model(InduceRecipe(model={"prior": "above"}), tokenizer, 1)
     assert "\n" not in str(error.value)

@@ -111,6 +111,9 @@ def _render(experiment: Path, written: Sequence[Path]) -> None:
     readme = experiment / "README.md"
     results.render(readme)
     typer.echo(readme)
+    book = experiment.parent.parent / "docs" / "results.md"
+    if book.is_file():
+        typer.echo(results.render_book(book, experiment.parent))
 
 
 def _list_rows(experiments: Path, scale: Scale) -> None:

@@ -1,8 +1,9 @@
 """Results files to tables beside the paper's figures, and plots.
 
 The README of an experiment has marked parts, `<!-- results: NAME -->` or `<!-- results: NAME at SCALE -->`
-up to `<!-- end -->`, that are written here; NAME is a key of `PARTS` in the paper's module. All figures come
-from the results files, those of the paper too: a recipe's `[published]` is part of its results.
+up to `<!-- end -->`, that are written here; NAME is a key of `PARTS` in the paper's module. A page about
+several papers writes PAPER/NAME. All figures come from the results files, those of the paper too: a recipe's
+`[published]` is part of its results.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ Such a module has `PARTS`, name to function from results to Markdown, and may ha
 to function from results to its plots, file name to SVG. Any other folder has the part `provenance`.
 """
 
-_MARK = re.compile(r"<!-- results: ([\w-]+)(?: at (\w+))? -->\n")
+_MARK = re.compile(r"<!-- results: (?:([\w-]+)/)?([\w-]+)(?: at (\w+))? -->\n")
 _END = "<!-- end -->"
 
 
@@ -54,14 +55,37 @@ def render(readme: Path) -> list[Path]:
     return list(files)
 
 
+def render_book(page: Path, experiments: Path) -> Path:
+    """Write the marked parts, PAPER/NAME, of a page about several papers.
+
+    Args:
+        page: such as `docs/results.md`.
+        experiments: the folder that holds the experiment folders.
+
+    Returns:
+        The page.
+
+    Raises:
+        ValueError: as `render`.
+    """
+    content = rendered(page.read_text(encoding="utf-8"), experiments)
+    with atomic_write(page) as file:
+        file.write(content)
+    return page
+
+
 def rendered(text: str, results: Path) -> str:
-    """The text of a README with its marked parts filled in; see `render`."""
-    parts = _parts(results)
+    """The text of a README, or of a page about several papers, with its marked parts filled in.
+
+    Args:
+        text: with marks.
+        results: the folder of the results files; of marks PAPER/NAME the one that holds the experiments.
+    """
     pieces, done = [], 0
-    for name, scale, start, end in _marked(text, results):
-        rows = _load(results, scale)
-        part = parts[name](rows) if rows else ""
-        missing = f"No results yet: `treeformers reproduce {results.parent.name} --scale {scale}`."
+    for home, name, scale, start, end in _marked(text, results):
+        rows = _load(home, scale)
+        part = _parts(home)[name](rows) if rows else ""
+        missing = f"No results yet: `treeformers reproduce {home.parent.name} --scale {scale}`."
         pieces += [text[done:start], "\n", part or missing, "\n\n"]
         done = end
     return "".join([*pieces, text[done:]])
@@ -71,9 +95,9 @@ def figures(text: str, results: Path) -> dict[str, str]:
     """The plots that the marked parts of a README show: file name to SVG."""
     plots: dict[str, str] = {}
     draw = _figures(results)
-    for name, scale, _, _ in _marked(text, results):
+    for home, name, scale, _, _ in _marked(text, results):
         if name in draw:
-            plots |= draw[name](_load(results, scale))
+            plots |= draw[name](_load(home, scale))
     return plots
 
 
@@ -87,18 +111,24 @@ def _figures(results: Path) -> Mapping[str, Callable[[Results], Mapping[str, str
     return getattr(import_module(paper), "FIGURES", {}) if paper else {}
 
 
-def _marked(text: str, results: Path) -> Iterator[tuple[str, str, int, int]]:
-    """Name and scale of every marked part, and where its content starts and ends."""
-    parts = _parts(results)
+def _marked(text: str, results: Path) -> Iterator[tuple[Path, str, str, int, int]]:
+    """Folder of the results, name and scale of every marked part, and where its content starts and ends."""
     for mark in _MARK.finditer(text):
-        where = f"{results.parent / 'README.md'}:{text.count(chr(10), 0, mark.start()) + 1}"
-        name, end = mark[1], text.find(_END, mark.end())
+        paper, name, scale = mark.groups()
+        home = results / paper / "results" if paper else results
+        parts = _parts(home)
+        line = text.count("\n", 0, mark.start()) + 1
+        where = f"line {line}" if paper else f"{results.parent / 'README.md'}:{line}"
+        end = text.find(_END, mark.end())
+        if paper and paper not in PAPERS:
+            near = difflib.get_close_matches(paper, PAPERS, n=1, cutoff=0.0)[0]
+            raise ValueError(f"{where}: unknown paper {paper!r}, the nearest is {near!r}")
         if name not in parts:
             near = difflib.get_close_matches(name, parts, n=1, cutoff=0.0)[0]
             raise ValueError(f"{where}: unknown part {name!r}, the nearest is {near!r}")
         if end < 0 or _MARK.search(text, mark.end(), end):
             raise ValueError(f"{where}: the part {name!r} has no {_END}")
-        yield name, mark[2] or "small", mark.end(), end
+        yield home, name, scale or "small", mark.end(), end
 
 
 def _load(results: Path, scale: str) -> Results:
