@@ -136,10 +136,11 @@ class TestReproduce:
         def collect(recipe: Recipe, models: list[Path], fits: list[object]) -> dict[str, object]:
             with (tmp_path / "ran").open("a") as log:
                 log.write(recipe.title)
-            return {**origin(recipe), "seeds": [], "figure": 0.123456}
+            return {**origin(recipe), "seeds": [{} for _ in fits], "figure": 0.123456}
 
         monkeypatch.setattr(run, "task_functions", lambda recipe: (None, collect))
         monkeypatch.setattr(run, "train_once", lambda *_, **__: {})
+        monkeypatch.setattr(run, "write_card", lambda *_: None)
         return folder
 
     def test_what_is_up_to_date_is_not_run_again(

@@ -31,6 +31,7 @@ from treeformers.recipes import (
     TranslateRecipe,
 )
 from treeformers.reproduction.status import members, read_row
+from treeformers.results.card import write_card
 
 logger = logging.getLogger(__name__)
 
@@ -147,6 +148,9 @@ def run_recipe(
     result = collect(recipe, models, fits)
     if parts:
         result["members"] = {name: part.to_dict() for name, part in parts.items()}
+    else:
+        for folder, seed in zip(models, result["seeds"], strict=True):
+            write_card(folder, recipe, seed, result)
     return result
 
 
@@ -275,6 +279,7 @@ def train_once(
         del fit["metric"], fit["best"]
     fit["validation_curve"] = [[entry["step"], entry[figure]] for entry in curve]
     fit["commit"] = commit()
+    write_card(folder, recipe, fit)
     write_json(done, {"training": key, "fit": fit})
     return fit
 

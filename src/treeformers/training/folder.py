@@ -13,6 +13,7 @@ from typing import Any, Protocol
 import torch
 from transformers import PreTrainedModel
 
+from treeformers.checksums import write_checksums
 from treeformers.recipes import Recipe
 from treeformers.training.fit import Fit
 from treeformers.trees.formats import atomic_write
@@ -94,6 +95,7 @@ def save_model(
             raise OSError(f"{out}: cannot be written: {error}") from None
         for name, content in extra.items():
             _write_json(Path(folder) / name, content)
+        write_checksums(Path(folder), [path.name for path in Path(folder).iterdir()])
         for path in sorted(Path(folder).iterdir()):
             os.replace(path, out / path.name)
 

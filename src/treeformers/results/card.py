@@ -1,0 +1,140 @@
+"""The card of a model: what a person who is given its folder wants to know."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from treeformers.data.catalogue import CORPORA
+from treeformers.recipes import Recipe
+from treeformers.results.tables import markdown_table
+from treeformers.trees.formats import atomic_write
+
+__all__ = ["CARD", "model_card", "write_card"]
+
+CARD = "README.md"
+"""The file of the card in a model folder."""
+
+_TASKS: Mapping[str, tuple[str, str, str]] = {
+    "induce": (
+        "A Tree Transformer, trained on raw text as a masked language model; its links give binary trees "
+        "without labels.",
+        "from treeformers import Inducer\n\n"
+        'Inducer.from_pretrained("{folder}").parse(["the ferry left before the fog came in"])',
+        "Nobody told the model what a constituent is: its trees are what its attention groups, and agree "
+        "with a treebank only as far as the figures say.",
+    ),
+    "parse": (
+        "A parser: text to labelled constituency trees.",
+        "from treeformers import Parser\n\n"
+        'Parser.from_pretrained("{folder}").parse(["The ferry left before the fog came in."])',
+        "A parser knows the kind of text that it was trained on; on other genres expect lower figures.",
+    ),
+    "classify": (
+        "A classifier of sentences that reads their trees.",
+        "from treeformers import Classifier\n\n"
+        'Classifier.from_pretrained("{folder}").classify(["a film that stays with you"], trees="right")',
+        "Its classes are those of its corpus. Give it trees of the kind that it was trained on.",
+    ),
+    "similarity": (
+        "A model that compares two sentences by their trees.",
+        'from treeformers import Similarity\n\nSimilarity.from_pretrained("{folder}")',
+        "Its classes or scores are those of its corpus. Give it trees of the kind that it was trained on.",
+    ),
+    "translate": (
+        "A translation model that reads the trees of the source.",
+        "from treeformers import Translator\n\n"
+        'Translator.from_pretrained("{folder}").translate(["two men wait for a bus"], trees="right")',
+        "It knows the kind of text that it was trained on, and no other.",
+    ),
+    "judge": (
+        "A Tree Transformer fine-tuned as a classifier of sentences.",
+        'import treeformers\n\ntreeformers.TreeBertForSequenceClassification.from_pretrained("{folder}")',
+        "Its classes are those of its corpus.",
+    ),
+}
+"""By task: what the model is, how it is used, and its limits."""
+_HIDDEN = ("seed", "steps", "wall_seconds", "parameters", "best", "loss", "sentences")
+
+
+def model_card(
+    recipe: Recipe, seed: Mapping[str, Any], result: Mapping[str, Any] | None = None, folder: str = "MODEL"
+) -> str:
+    """The card as Markdown, with the head that model hubs read.
+
+    Args:
+        recipe: what the model was trained by.
+        seed: what is known of it: what `train_once` gives, and the figures of a results file where there are
+            some.
+        result: the results file, for date and environment.
+        folder: what to call the model in the example.
+    """
+    what, use, limits = _TASKS[recipe.task]
+    corpora = _corpora(recipe)
+    head = ["---", "library_name: treeformers", "language: en", "datasets:"]
+    head += [*(f"- {name}" for name in corpora), "---"]
+    terms = [
+        (f"`{name}`", CORPORA[name].what, CORPORA[name].terms) if name in CORPORA else (f"`{name}`", "", "")
+        for name in corpora
+    ]
+    figures = {
+        name: value
+        for name, value in seed.items()
+        if isinstance(value, float) and name not in _HIDDEN and not name.endswith("_per_second")
+    }
+    if not figures and isinstance(seed.get("best"), float):
+        figures = {f"{seed['metric']}, validation": seed["best"]}
+    elif not figures and isinstance(seed.get("loss"), float):
+        figures = {"validation loss, nats a token": seed["loss"]}
+    environment = (result or {}).get("environment", {})
+    made = {
+        "seed": seed["seed"],
+        "steps": seed["steps"],
+        "parameters": seed["parameters"],
+        "commit": seed.get("commit"),
+        "device": environment.get("device"),
+        "torch": environment.get("torch"),
+        "transformers": environment.get("transformers"),
+    }
+    parts = [
+        "\n".join(head),
+        f"# {recipe.title or 'A model'}",
+        what,
+        f"```python\n{use.format(folder=folder)}\n```",
+        "## Data and terms",
+        markdown_table(("corpus", "what it is", "terms"), terms),
+        "Whoever passes this model on should keep to the terms of the data.",
+        "## Figures",
+        markdown_table(
+            ("figure", "value"), [(f"`{name}`", f"{value:.4g}") for name, value in figures.items()]
+        )
+        or "None were measured.",
+        f"Signature: `{seed['signature']}`" if seed.get("signature") else "",
+        "## Limits",
+        limits,
+        "## How it was made",
+        markdown_table(("", ""), [(name, str(value)) for name, value in made.items() if value is not None]),
+        "The recipe is `recipe.json`; `sha256sum --check SHA256SUMS` tells whether the files are whole.",
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def write_card(
+    folder: Path, recipe: Recipe, seed: Mapping[str, Any], result: Mapping[str, Any] | None = None
+) -> None:
+    """Write the card into a model folder.
+
+    Raises:
+        OSError: the folder cannot be written.
+    """
+    with atomic_write(folder / CARD) as file:
+        file.write(model_card(recipe, seed, result, folder.name))
+
+
+def _corpora(recipe: Recipe) -> list[str]:
+    """What was trained on, in order, each once."""
+    data = recipe.data
+    named: Iterable[str] = getattr(data, "train", ()) or (getattr(data, "corpus", "") or data.text,)
+    vectors = getattr(data, "vectors", "") or recipe.model.get("pretrained", "")
+    return list(dict.fromkeys([*named, *([vectors] if vectors else [])]))
