@@ -23,12 +23,13 @@ from torch import Tensor, nn
 from torch.autograd.graph import saved_tensors_hooks
 
 from treeformers.models.treebert import TreeBertConfig, TreeBertForMaskedLM, TreeBertLayer
+from treeformers.models.treebert_layers import Applied
 
 
 class DenseLayer(TreeBertLayer):
     """A block whose links and prior are T x T matrices; the state is the prior of the layer below."""
 
-    def forward(self, hidden, state, mask, words, eager):
+    def forward(self, hidden, state, layout, eager):
         tokens, constituents = hidden.shape[1], self.constituents
         normed = constituents.norm(hidden)
         scores = constituents.query(normed) @ constituents.key(normed).mT / (hidden.shape[2] / 2)
@@ -49,7 +50,7 @@ class DenseLayer(TreeBertLayer):
         context = (weights @ v).transpose(1, 2).flatten(2)
         hidden = hidden + self.dropout(attention.output(context))
         hidden = hidden + self.dropout(self.feed_forward(self.feed_forward_norm(hidden)))
-        return hidden, prior, None, None
+        return Applied(hidden, prior, None, None)
 
 
 def build(kind: str, args: argparse.Namespace, tokens: int) -> TreeBertForMaskedLM:

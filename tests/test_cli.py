@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import re
 import resource
 import shutil
 import subprocess
@@ -18,7 +19,7 @@ from typer.testing import CliRunner, Result
 
 from treeformers.classification import Classifier, Similarity
 from treeformers.cli import app, encoding, parsing
-from treeformers.data import corpora
+from treeformers.data import agreement, corpora
 from treeformers.parsing import Parser
 from treeformers.recipes import ClassifyRecipe, Examples, SimilarityRecipe
 from treeformers.training.examples import build_encoder
@@ -41,12 +42,14 @@ COMMANDS = (
     "similarity",
     "translate",
     "score",
+    "probe",
     "draw",
     "reproduce",
     "env",
     "data list",
     "data get",
-    "data make",
+    "data make agreement",
+    "data make grammar",
 )
 
 
@@ -300,8 +303,8 @@ class TestParse:
         ] == SENTENCES.split("\n")
         assert "3 sentences, 1.3 spans a sentence, 0.0 % of the trees flat" in result.stderr
         assert output("parse", model, stdin=SENTENCES) == result.stdout
-        assert output("parse", model, path, "--out", tmp_path / "trees") == ""
-        assert (tmp_path / "trees").read_text() == result.stdout
+        assert output("parse", model, path, "--out", tmp_path / "trees.txt") == ""
+        assert (tmp_path / "trees.txt").read_text() == result.stdout
         packed = tmp_path / "sentences.txt.gz"
         packed.write_bytes(gzip.compress(SENTENCES.encode()))
         assert output("parse", model, packed) == result.stdout
@@ -776,8 +779,25 @@ class TestData:
         assert "needs a licence" in complaint("data", "get", "wsj", "--out", tmp_path)
         assert "--out" in complaint("data", "get", "ewt")
 
-    def test_make(self, tmp_path: Path) -> None:
-        printed = output("data", "make", "agreement", "--out", tmp_path, "--sentences", 20, "--seed", 5)
+    def test_make_agreement(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(agreement.write_sets, "__defaults__", (1, True, (60, 20, 20)))
+        for version, clean in (("--clean", True), ("--as-published", False)):
+            printed = output("data", "make", "agreement", "--out", tmp_path, "--seed", 5, version)
+            summary = json.loads((tmp_path / "summary.json").read_text())
+            assert (summary["seed"], summary["clean"]) == (5, clean)
+            rows = [
+                line.split() for line in printed.splitlines() if re.search(r"(train|validation|test) ", line)
+            ]
+            assert len(rows) == 9
+            assert " rec-gen " in printed and " linear rule" in printed
+            for name in agreement.SETS:
+                parts = corpora.load(tmp_path / name)
+                assert [len(part) for part in parts.values()] == [60, 20, 20]
+        (tmp_path / "file").write_text("")
+        assert "file" in complaint("data", "make", "agreement", "--out", tmp_path / "file")
+
+    def test_make_grammar(self, tmp_path: Path) -> None:
+        printed = output("data", "make", "grammar", "--out", tmp_path, "--sentences", 20, "--seed", 5)
         text, trees, rules = map(Path, printed.split())
         assert [" ".join(tree.words) for tree in read_trees(trees)] == text.read_text().splitlines()
         assert len(text.read_text().splitlines()) == 20

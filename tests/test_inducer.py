@@ -185,6 +185,54 @@ def test_unknown_words_are_not_predicted() -> None:
     assert list(inducer().masked_log_probabilities(["zebra"])) == []
 
 
+def test_pseudo_log_likelihoods_are_sums_over_the_words(each: Inducer) -> None:
+    found = each.pseudo_log_likelihoods([*SENTENCES, SENTENCES[0]], batch_size=7)
+    for sentence, (value, unknown) in zip(SENTENCES, found, strict=False):
+        assert value == pytest.approx(sum(literal_log_probabilities(each, [sentence])), abs=1e-4)
+        assert set(unknown) <= set(sentence.split())
+    assert found[0][0] == pytest.approx(found[-1][0])
+    with pytest.raises(ValueError, match="sentence 1 has no words"):
+        each.pseudo_log_likelihoods([""])
+
+
+def test_unknown_words_are_named() -> None:
+    ((value, unknown),) = inducer().pseudo_log_likelihoods(["the zebra barks"])
+    assert unknown == ("zebra",) and value < 0
+    assert inducer().pseudo_log_likelihoods(["zebra"]) == [(0, ("zebra",))]
+
+
+def test_what_stands_next(each: Inducer) -> None:
+    words = [word for word in ("dog", "the", "dogs") if each.token_id(word) is not None]
+    prefixes = ["the", "a dog sees the", "old dogs"]
+    found = each.next_words(prefixes, words, batch_size=2)
+    assert found.shape == (3, len(words)) and words
+    for prefix, row in zip(prefixes, found, strict=True):
+        np.testing.assert_allclose(each.next_words([prefix], words)[0], row, atol=1e-5)
+        for word, value in zip(words, row, strict=True):
+            expected = literal_log_probabilities(each, [f"{prefix} {word}"])[-1]
+            assert value == pytest.approx(expected, abs=1e-5)
+
+
+def test_words_that_are_not_one_token() -> None:
+    assert inducer().token_id("zebra") is None
+    assert inducer("wordpiece").token_id("unheard") is None
+    with pytest.raises(ValueError, match="'zebra' is not one token of the vocabulary"):
+        inducer().next_words(["the"], ["dog", "zebra"])
+
+
+def test_links_between_tokens(each: Inducer) -> None:
+    if each.model.config.link_level == "word":
+        with pytest.raises(ValueError, match="has no links within words"):
+            each.token_links(SENTENCES)
+        return
+    for sentence, piece in zip(SENTENCES, each.token_links(SENTENCES, batch_size=2), strict=True):
+        assert list(piece.tokens) == each.tokenizer.tokenize(sentence)
+        assert piece.links.shape == (3, len(piece.tokens) - 1)
+        assert sorted(set(piece.words)) == list(range(len(sentence.split())))
+        between = piece.links[:, np.diff(piece.words) > 0]
+        np.testing.assert_allclose(between, each.links([sentence])[0], atol=1e-6)
+
+
 def test_a_plain_transformer_has_perplexity_but_no_trees() -> None:
     plain = inducer(prior="none")
     found = list(plain.masked_log_probabilities(SENTENCES))

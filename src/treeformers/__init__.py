@@ -14,8 +14,10 @@ if TYPE_CHECKING:
         TreeBertConfig,
         TreeBertForMaskedLM,
         TreeBertForSequenceClassification,
+        TreeBertForTokenClassification,
         TreeBertModel,
     )
+    from treeformers.models.treeify import treeify
     from treeformers.parsing import Parser
     from treeformers.translation import Translator
     from treeformers.trees.tree import DependencyTree, Span, Tree
@@ -34,7 +36,9 @@ __all__ = [
     "TreeBertConfig",
     "TreeBertForMaskedLM",
     "TreeBertForSequenceClassification",
+    "TreeBertForTokenClassification",
     "TreeBertModel",
+    "treeify",
 ]
 
 _HOME = {
@@ -49,7 +53,9 @@ _HOME = {
     "TreeBertConfig": "treeformers.models.treebert",
     "TreeBertForMaskedLM": "treeformers.models.treebert",
     "TreeBertForSequenceClassification": "treeformers.models.treebert",
+    "TreeBertForTokenClassification": "treeformers.models.treebert",
     "TreeBertModel": "treeformers.models.treebert",
+    "treeify": "treeformers.models.treeify",
 }
 
 

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedModel
 
+from treeformers.checksums import verify_weights
 from treeformers.data.examples import Text
 from treeformers.data.sentences import VOCABULARY
 from treeformers.encoding import AnyTree, Encoded, TreeReader
@@ -272,6 +273,7 @@ def _load(folder: Path, task: type[Recipe], device: str | None) -> tuple[PreTrai
     if kind not in _MODELS:
         raise ValueError(f"{folder / 'config.json'}: a model of kind {kind!r}, expected {', '.join(_MODELS)}")
     try:
+        verify_weights(folder)
         found: Any = _MODELS[kind].from_pretrained(folder, output_loading_info=True)
     except Exception as error:  # safetensors and huggingface_hub raise kinds of their own
         raise ValueError(f"{folder}: cannot be loaded: {' '.join(str(error).split())[:300]}") from None

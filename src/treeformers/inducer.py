@@ -7,20 +7,21 @@ import logging
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
+from treeformers.checksums import verify_weights
 from treeformers.data.text import normalize_word
 from treeformers.induction import best_trees, build_tree, split_greedily
 from treeformers.models.treebert import TreeBertForMaskedLM
 from treeformers.recipes import InduceRecipe, Readout
 from treeformers.trees.tree import Tree
 
-__all__ = ["Inducer", "Look"]
+__all__ = ["Inducer", "Look", "Pieces"]
 
 logger = logging.getLogger(__name__)
 
@@ -28,6 +29,8 @@ Sentence = str | Sequence[str]
 
 LONGEST_BLOCKS = 1000
 """Words of the longest sentence read as "blocks", which takes O(T^3); half a second at this length."""
+LONGEST_HEAT_MAP = 100
+"""Words of the longest sentence whose heat maps a notebook shows: they have the square of it in cells."""
 LARGEST_BATCH = 1 << 24
 """Pairs of words in a batch, whatever its size asked for: attention takes O(T^2) memory."""
 
@@ -47,6 +50,46 @@ class Look:
     links: NDArray[np.float64]
     priors: NDArray[np.float64]
     attentions: NDArray[np.float64]
+
+    def _repr_html_(self) -> str | None:
+        """Heat maps by layer for a notebook; none of more words than can be told apart."""
+        from treeformers.drawing import heat_maps_unscripted
+
+        if len(self.words) > LONGEST_HEAT_MAP:
+            return None
+        maps = {"Prior": (list(self.priors), 1.0), "Attention": (list(self.attentions), None)}
+        return heat_maps_unscripted(maps, self.words)
+
+
+@dataclass(frozen=True, slots=True)
+class Pieces:
+    """The links of one sentence between all its K tokens.
+
+    Attributes:
+        tokens: as the tokenizer cuts the sentence, without those that it adds.
+        words: the word of each token, counted from 0.
+        links: (L, K-1).
+    """
+
+    tokens: tuple[str, ...]
+    words: tuple[int, ...]
+    links: NDArray[np.float64]
+
+
+class _Case(NamedTuple):
+    """A sentence of which some places are to be masked.
+
+    Attributes:
+        number: of the sentence.
+        tokens: all its tokens.
+        words: the word of each, -1 for none.
+        places: of the tokens of one word.
+    """
+
+    number: int
+    tokens: list[int]
+    words: list[int]
+    places: list[int]
 
 
 class Inducer:
@@ -102,6 +145,7 @@ class Inducer:
         if kind != "treebert":
             raise ValueError(f"{folder / 'config.json'}: a model of kind {kind!r}, expected 'treebert'")
         try:
+            verify_weights(folder)
             model = TreeBertForMaskedLM.from_pretrained(folder, attn_implementation="sdpa")
             tokenizer = AutoTokenizer.from_pretrained(folder)
         except Exception as error:  # safetensors and tokenizers raise kinds of their own
@@ -135,7 +179,7 @@ class Inducer:
         if layer is not None:
             readout = Readout(method="layer", layer=layer)
         trees: list[Tree | None] = [None] * len(split)
-        for numbers, links in self._batches(split, batch_size):
+        for numbers, links in self._word_links(split, batch_size):
             words = [split[number] for number in numbers]
             for number, tree in zip(numbers, read_trees(links, words, readout), strict=True):
                 trees[number] = tree
@@ -145,9 +189,27 @@ class Inducer:
         """The links (L, T-1) of every sentence; arguments and errors as in `parse`."""
         split = _split(sentences)
         result: list[Any] = [None] * len(split)
-        for numbers, links in self._batches(split, batch_size):
+        for numbers, links in self._word_links(split, batch_size):
             for number, link in zip(numbers, links, strict=True):
                 result[number] = link
+        return result
+
+    def token_links(self, sentences: Iterable[Sentence], batch_size: int = 64) -> list[Pieces]:
+        """The links between the tokens of every sentence, those within words too.
+
+        Raises:
+            ValueError: as in `parse`, and for a model that links whole words: there the tokens of a word
+                belong together by construction.
+        """
+        if self.model.config.link_level == "word":
+            raise ValueError('a model with link_level="word" has no links within words')
+        split = _split(sentences)
+        result: list[Any] = [None] * len(split)
+        for numbers, links, ids, tokens in self._batches(split, batch_size):
+            for number, link, index, row in zip(numbers, links, ids, tokens.tolist(), strict=True):
+                (inside,) = (index >= 0).nonzero()
+                names = self.tokenizer.convert_ids_to_tokens([row[place] for place in inside])
+                result[number] = Pieces(tuple(names), tuple(index[inside].tolist()), link[:, inside[:-1]])
         return result
 
     def look(self, sentence: Sentence) -> Look:
@@ -184,27 +246,101 @@ class Inducer:
         All tokens of a word are masked together and their log-probabilities summed. Words that the
         vocabulary does not have are left out: nothing could predict them.
         """
-        masked: list[tuple[list[int], list[int], list[int]]] = []  # tokens, their words, places to mask
-        for words in _split(sentences):
-            batch, ids = self._encode([words])
-            tokens = batch["input_ids"][0].tolist()
-            for word in range(len(words)):
-                places = np.flatnonzero(ids[0] == word).tolist()
-                if all(tokens[place] != self.tokenizer.unk_token_id for place in places):
-                    masked.append((tokens, ids[0].tolist(), places))
-        masked.sort(key=lambda case: len(case[0]))
+        cases, _ = self._mask_each(_split(sentences))
+        yield from (value for _, value in self._fill(cases, batch_size))
+
+    def pseudo_log_likelihoods(
+        self, sentences: Iterable[Sentence], batch_size: int = 64
+    ) -> list[tuple[float, tuple[str, ...]]]:
+        """The sum of `masked_log_probabilities` of every sentence (Salazar et al. 2020).
+
+        Returns:
+            For every sentence the sum in nats, and the words left out of it.
+
+        Raises:
+            ValueError: a sentence without words.
+        """
+        cases, unknown = self._mask_each(_split(sentences))
+        sums = [0.0] * len(unknown)
+        for number, value in self._fill(cases, batch_size):
+            sums[number] += value
+        return list(zip(sums, unknown, strict=True))
+
+    def token_id(self, word: str) -> int | None:
+        """The token of a word that is one token of the vocabulary, else None."""
+        batch, ids = self._encode([[word]])
+        (token,) = batch["input_ids"][0, np.flatnonzero(ids[0] == 0)[:1]].tolist()
+        return None if (ids[0] == 0).sum() > 1 or token == self.tokenizer.unk_token_id else token
+
+    def next_words(
+        self, prefixes: Iterable[Sentence], words: Sequence[str], batch_size: int = 64
+    ) -> NDArray[np.float64]:
+        """Log-probabilities of some words in a masked place at the end of every prefix, in nats.
+
+        Args:
+            prefixes: what stands before.
+            words: the candidates, each one token of the vocabulary: see `token_id`.
+            batch_size: prefixes computed at once.
+
+        Returns:
+            (prefixes, words).
+
+        Raises:
+            ValueError: a prefix without words, or a candidate that is not one token.
+        """
+        tokens = [self.token_id(word) for word in words]
+        if None in tokens:
+            raise ValueError(f"{words[tokens.index(None)]!r} is not one token of the vocabulary")
+        split = [[*prefix, words[0]] for prefix in _split(prefixes)]
+        cases = [case for number, row in enumerate(split) for case in self._mask(number, row, [len(row) - 1])]
+        found = np.zeros((len(split), len(words)))
+        for chunk, scores, _, _ in self._predict(cases, batch_size):
+            found[[case.number for case in chunk]] = scores[:, tokens].double().cpu().numpy()
+        return found
+
+    def _mask_each(self, split: list[list[str]]) -> tuple[list[_Case], list[tuple[str, ...]]]:
+        """Each word of the sentences masked alone, and the words that the vocabulary does not have."""
+        cases: list[_Case] = []
+        unknown: list[tuple[str, ...]] = []
+        for number, words in enumerate(split):
+            row = self._mask(number, words, range(len(words)))
+            lacking = [
+                any(case.tokens[p] == self.tokenizer.unk_token_id for p in case.places) for case in row
+            ]
+            cases += [case for case, lacks in zip(row, lacking, strict=True) if not lacks]
+            unknown.append(tuple(word for word, lacks in zip(words, lacking, strict=True) if lacks))
+        return cases, unknown
+
+    def _mask(self, number: int, words: list[str], masked: Iterable[int]) -> list[_Case]:
+        """Some words of a sentence, each to be masked alone."""
+        batch, ids = self._encode([words])
+        tokens, index = batch["input_ids"][0].tolist(), ids[0].tolist()
+        return [_Case(number, tokens, index, np.flatnonzero(ids[0] == word).tolist()) for word in masked]
+
+    def _fill(self, cases: list[_Case], batch_size: int) -> Iterator[tuple[int, float]]:
+        """Sentence and log-probability of every masked word."""
+        for chunk, scores, gold, rows in self._predict(cases, batch_size):
+            chosen = scores.gather(1, gold[:, None])[:, 0].cpu()
+            values = torch.zeros(len(chunk)).index_add_(0, rows, chosen).tolist()
+            yield from zip((case.number for case in chunk), values, strict=True)
+
+    def _predict(
+        self, cases: list[_Case], batch_size: int
+    ) -> Iterator[tuple[list[_Case], torch.Tensor, torch.Tensor, torch.Tensor]]:
+        """Batches of cases; of their M masked tokens log-probabilities (M, V), the tokens, and the rows."""
+        ordered = sorted(cases, key=lambda case: len(case.tokens))
         device = self.model.device
-        for start in range(0, len(masked), batch_size):
-            cases = masked[start : start + batch_size]
-            width = max(len(tokens) for tokens, *_ in cases)
-            inputs = torch.full((len(cases), width), int(self.tokenizer.pad_token_id))
+        for start in range(0, len(ordered), batch_size):
+            chunk = ordered[start : start + batch_size]
+            width = max(len(case.tokens) for case in chunk)
+            inputs = torch.full((len(chunk), width), int(self.tokenizer.pad_token_id))
             labels = torch.full_like(inputs, -100)
             word_ids = torch.full_like(inputs, -1)
-            for row, (tokens, index, places) in enumerate(cases):
-                inputs[row, : len(tokens)] = torch.tensor(tokens)
-                word_ids[row, : len(tokens)] = torch.tensor(index)
-                labels[row, places] = inputs[row, places]
-                inputs[row, places] = int(self.tokenizer.mask_token_id)
+            for row, case in enumerate(chunk):
+                inputs[row, : len(case.tokens)] = torch.tensor(case.tokens)
+                word_ids[row, : len(case.tokens)] = torch.tensor(case.words)
+                labels[row, case.places] = inputs[row, case.places]
+                inputs[row, case.places] = int(self.tokenizer.mask_token_id)
             attention = inputs != self.tokenizer.pad_token_id
             batch = {"input_ids": inputs.to(device), "attention_mask": attention.to(device)}
             if self.model.config.link_level == "word":
@@ -212,14 +348,19 @@ class Inducer:
             with torch.inference_mode():
                 hidden = self.model.treebert(**batch).last_hidden_state
                 chosen = (labels != -100).to(device)
-                scores = self.model.decoder(hidden[chosen]).float().log_softmax(-1)
-            gold = scores.gather(1, labels.to(device)[chosen][:, None])[:, 0].cpu()
-            rows = (labels != -100).nonzero()[:, 0]
-            yield from torch.zeros(len(cases)).index_add_(0, rows, gold).tolist()
+                scores = self.model.score(hidden[chosen]).float().log_softmax(-1)
+            yield chunk, scores, labels.to(device)[chosen], (labels != -100).nonzero()[:, 0]
+
+    def _word_links(
+        self, split: list[list[str]], batch_size: int
+    ) -> Iterator[tuple[list[int], list[NDArray[np.float64]]]]:
+        for numbers, links, ids, _ in self._batches(split, batch_size):
+            yield numbers, [_between_words(link, index) for link, index in zip(links, ids, strict=True)]
 
     def _batches(
         self, split: list[list[str]], batch_size: int
-    ) -> Iterator[tuple[list[int], list[NDArray[np.float64]]]]:
+    ) -> Iterator[tuple[list[int], NDArray[np.float64], NDArray[np.int64], torch.Tensor]]:
+        """Numbers of the sentences, links (B, L, T-1), the word of every token (B, T), and the tokens."""
         batches: list[list[int]] = []
         for number in sorted(range(len(split)), key=lambda number: len(split[number])):
             rows = len(batches[-1]) if batches else batch_size
@@ -231,8 +372,8 @@ class Inducer:
             with torch.inference_mode():
                 output = self.model.treebert(**batch, output_links=True)
             self._require_links(output)
-            links = torch.stack(output.links, dim=1).double().cpu().numpy()  # (B, L, T-1)
-            yield numbers, [_between_words(link, index) for link, index in zip(links, ids, strict=True)]
+            links = torch.stack(output.links, dim=1).double().cpu().numpy()
+            yield numbers, links, ids, batch["input_ids"]
 
     def _encode(self, sentences: list[list[str]]) -> tuple[dict[str, torch.Tensor], NDArray[np.int64]]:
         """Input tensors, and the word of every token (B, T), -1 where there is none."""

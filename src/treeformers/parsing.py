@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from treeformers.beam import Hypotheses, search
+from treeformers.checksums import verify_weights
 from treeformers.data.penn import tokenize
 from treeformers.data.sentences import END, VOCABULARY, PieceReader, SentenceReader
 from treeformers.models.parser import Memory, TreeParser
@@ -277,6 +278,7 @@ def _load(folder: Path) -> tuple[TreeParser, Reader, ParseRecipe]:
         raise FileNotFoundError(f"{folder / VOCABULARY}: {EXPECTED}")
     loaded = ParseRecipe.from_dict(recipe, str(folder / "recipe.json"))
     try:
+        verify_weights(folder)
         found: Any = TreeParser.from_pretrained(folder, output_loading_info=True)
         reader = load_reader(folder)
     except Exception as error:  # safetensors and tokenizers raise kinds of their own

@@ -17,6 +17,7 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 from transformers import PreTrainedTokenizerFast, StoppingCriteria
 
+from treeformers.checksums import verify_weights
 from treeformers.models.translation import AccumulationForTranslation
 from treeformers.recipes import Beam, TranslateRecipe
 from treeformers.tree_sources import find_trees
@@ -190,6 +191,7 @@ class Translator:
             raise ValueError(f"{folder / 'recipe.json'}: damaged: {error}") from None
         recipe = TranslateRecipe.from_dict(stored, str(folder / "recipe.json"))
         try:
+            verify_weights(folder)
             found: Any = AccumulationForTranslation.from_pretrained(folder, output_loading_info=True)
         except Exception as error:  # safetensors and huggingface_hub raise kinds of their own
             raise ValueError(f"{folder}: cannot be loaded: {' '.join(str(error).split())[:300]}") from None

@@ -297,3 +297,125 @@ def test_link_scores_start_as_in_the_released_code() -> None:
     hidden = module.norm(torch.randn(64, 8, 512))
     scores = (module.query(hidden)[:, :-1] * module.key(hidden)[:, 1:]).sum(-1) / 256
     assert scores.std().item() == pytest.approx(0.089, rel=0.15)
+
+
+def literal_variant(
+    q: Tensor, k: Tensor, v: Tensor, links: Tensor, seen: Tensor, self_prior: float, inside: bool, hard: bool
+) -> Tensor:
+    """One query at a time, with a prior for each group of heads: links (B, G, T-1), seen (B, T, T)."""
+    heads = q.shape[1] // links.shape[1]
+    output = []
+    for b in range(q.shape[0]):
+        for h in range(q.shape[1]):
+            link = links[b, h // heads][None]
+            prior = literal_prior(link, self_prior)[0]
+            if hard:  # the value of the rounded links, the slope of the others
+                prior = prior + (literal_prior((link > 0.5).double(), self_prior)[0] - prior).detach()
+            for i in range(q.shape[2]):
+                keys = seen[b, i].nonzero()[:, 0]
+                scores = torch.stack([q[b, h, i] @ k[b, h, j] / math.sqrt(q.shape[3]) for j in keys])
+                weights = (
+                    (scores * prior[i, keys]).softmax(0) if inside else scores.softmax(0) * prior[i, keys]
+                )
+                output.append(weights @ v[b, h, keys])
+    return torch.stack(output).view(q.shape)
+
+
+@pytest.mark.parametrize("block", [2**19, 1])
+@pytest.mark.parametrize("groups", [1, 2])
+@pytest.mark.parametrize(
+    ("self_prior", "inside", "hard"),
+    [(1.0, True, False), (0.0, True, False), (1.0, False, True), (1.0, True, True), (1.0, False, False)],
+)
+def test_variants_of_attention(
+    monkeypatch: pytest.MonkeyPatch, self_prior: float, inside: bool, hard: bool, groups: int, block: int
+) -> None:
+    monkeypatch.setitem(constituent._BLOCK, "cpu", block)
+    q, k, v = (leaf(2, 4, 5, 3) for _ in range(3))
+    links = random_links(2 * groups, 5).detach().view(2, groups, 4).requires_grad_()
+    seen = padded_mask(2, 5, 2)[:, None] & (torch.rand(2, 5, 5) > 0.3) | torch.eye(5, dtype=torch.bool)
+    literal = literal_variant(q, k, v, links, seen, self_prior, inside, hard)
+    inputs, switches = (q, k, v, links), {"self_prior": self_prior, "inside": inside, "hard": hard}
+    given = links if groups > 1 else links[:, 0]
+    assert_same(constituent_attention(q, k, v, given, seen, **switches), literal, inputs)
+    assert_same(constituent_weights(q, k, given, seen, **switches) @ v, literal, inputs)
+    fused = constituent_attention(q, k, v, given.log(), seen, log=True, **switches)
+    assert_same(fused, literal, inputs)
+
+
+@pytest.mark.parametrize("inside", [True, False])
+@pytest.mark.parametrize("hard", [True, False])
+def test_dropout_of_the_variants(inside: bool, hard: bool) -> None:
+    q, k, links = leaf(2, 2, 9, 9), leaf(2, 2, 9, 9), random_links(2, 9)
+    identity = torch.eye(9, dtype=torch.float64).expand(2, 2, 9, 9).contiguous().requires_grad_()
+    inputs = (q, k, identity, links)
+    weights = constituent_weights(q, k, links, inside=inside, hard=hard)
+    torch.manual_seed(3)
+    dropped = constituent_attention(q, k, identity, links, dropout_p=0.3, inside=inside, hard=hard)
+    torch.manual_seed(3)  # the mask, from a plain softmax over the same scores: none of its weights is 0
+    certain = torch.ones_like(links)
+    kept = constituent_attention(q, k, identity, certain, dropout_p=0.3) != 0
+    assert 0.55 < kept.double().mean() < 0.85
+    assert_same(dropped, torch.where(kept, weights / 0.7, 0.0) @ identity, inputs)
+
+
+def test_a_prior_inside_the_softmax_leaves_most_attention_outside_the_constituent() -> None:
+    q, k = torch.randn(1, 1, 12, 4), torch.randn(1, 1, 12, 4)
+    links = torch.ones(1, 11)
+    links[0, 2::3] = 0  # four constituents of three words
+    same = constituent_prior(links)[0].bool()
+    inside, outside = (constituent_weights(q, k, links, inside=inside)[0, 0] for inside in (True, False))
+    assert (outside[~same] == 0).all() and outside.sum(1).max() < 1
+    assert inside[~same].sum() / 12 > 0.5
+    torch.testing.assert_close(inside.sum(1), torch.ones(12))
+
+
+def test_hard_links_round_and_keep_a_gradient() -> None:
+    links = torch.tensor([[0.9, 0.5, 0.6]], dtype=torch.float64, requires_grad=True)
+    prior = constituent_prior(links, hard=True)
+    assert prior[0].tolist() == [[1, 1, 0, 0], [1, 1, 0, 0], [0, 0, 1, 1], [0, 0, 1, 1]]
+    assert torch.equal(constituent_prior(links.log(), log=True, hard=True), prior)
+    prior[0, 0, 3].backward()  # 0.9 * 0.5 * 0.6 as far as the gradient knows
+    assert links.grad is not None
+    torch.testing.assert_close(links.grad, torch.tensor([[0.3, 0.54, 0.45]], dtype=torch.float64))
+
+
+@sizes
+@given(st.lists(st.integers(1, 4), min_size=1, max_size=3), st.integers(0, 2))
+def test_no_link_crosses_a_boundary(lengths: list[int], padding: int) -> None:
+    tokens = sum(lengths)
+    query, key = leaf(1, tokens + padding, 4), leaf(1, tokens + padding, 4)
+    document = torch.repeat_interleave(torch.arange(len(lengths)), torch.tensor(lengths))
+    document = torch.nn.functional.pad(document, (0, padding), value=len(lengths) - 1)[None]
+    mask = torch.arange(tokens + padding)[None] < tokens
+    packed = neighbor_links(query, key, mask, boundaries=document[:, 1:] != document[:, :-1])
+    pieces, start = [], 0
+    for length in lengths:
+        part = slice(start, start + length)
+        alone = literal_links(query[:, part], key[:, part], mask[:, part], 2.0)
+        pieces += [alone, alone.new_zeros(1, 1)]
+        start += length
+    literal = torch.nn.functional.pad(torch.cat(pieces[:-1], 1), (0, padding))
+    assert_same(packed, literal, (query, key))
+
+
+@pytest.mark.parametrize("arithmetic", ["log", "probability"])
+def test_groups_link_for_themselves(arithmetic: str) -> None:
+    module = ConstituentAttention(8, arithmetic=arithmetic, groups=2).double()  # type: ignore[arg-type]
+    hidden, mask = torch.randn(3, 6, 8, dtype=torch.float64, requires_grad=True), padded_mask(3, 6, 3)
+    first, state = module(hidden, None, mask)
+    second, _ = module(hidden, state, mask)
+    assert first.shape == second.shape == (3, 2, 5)
+    normed = module.norm(hidden)
+    query, key = module.query(normed), module.key(normed)
+    current = torch.stack(
+        [literal_links(query[..., part], key[..., part], mask, 2.0) for part in (slice(4), slice(4, 8))], 1
+    )
+    assert_same(first.exp(), current, (hidden,))
+    assert_same(second.exp(), current + (1 - current) * current, (hidden,))
+
+
+def test_groups_must_divide_the_heads() -> None:
+    q = torch.zeros(1, 3, 4, 2)
+    with pytest.raises(ValueError, match="3 heads, expected a multiple of the 2 groups"):
+        constituent_attention(q, q, q, torch.ones(1, 2, 3))

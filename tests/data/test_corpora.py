@@ -204,7 +204,9 @@ def test_paths_that_are_not_there(tmp_path):
         load(tmp_path)
 
 
-@pytest.mark.parametrize("name", [name for name in CORPORA if name != "wsj"])
+@pytest.mark.parametrize(
+    "name", [name for name, corpus in CORPORA.items() if corpus.folder and name != "wsj"]
+)
 def test_corpora_that_are_not_there(name, monkeypatch, tmp_path):
     folder = CORPORA[name].folder
     monkeypatch.delenv("TREEFORMERS_DATA", raising=False)
@@ -318,7 +320,9 @@ def test_fetch_of_something_else_leaves_nothing(home, tmp_path):
     assert (tmp_path / "ptb_lm" / "a.txt").read_text() == "mine\n"
 
 
-@pytest.mark.parametrize("name", [name for name, corpus in CORPORA.items() if not corpus.urls])
+@pytest.mark.parametrize(
+    "name", [name for name, corpus in CORPORA.items() if corpus.folder and not corpus.urls]
+)
 def test_fetch_says_how_to_come_by_what_it_cannot_fetch(name, tmp_path):
     with pytest.raises(ValueError, match=f"{name} cannot be downloaded as it is: .*https://") as error:
         fetch(name, tmp_path)
@@ -334,10 +338,22 @@ def test_unknown_names(tmp_path):
         verify("wsj", tmp_path)
 
 
+@pytest.mark.parametrize("name", [name for name, corpus in CORPORA.items() if not corpus.folder])
+def test_corpora_that_are_made(name, monkeypatch, tmp_path):
+    monkeypatch.delenv("TREEFORMERS_DATA", raising=False)
+    for function in (lambda: fetch(name, tmp_path), lambda: verify(name), lambda: load(name, trees="pairs")):
+        with pytest.raises(ValueError, match=f"^{name} has no (files|checksums|pairs)"):
+            function()
+    assert not list(tmp_path.iterdir())
+
+
 def test_the_table_is_complete():
     for name, corpus in CORPORA.items():
         assert corpus.name == name
-        assert all((corpus.folder, corpus.what, corpus.terms, corpus.urls or corpus.home)), name
+        assert all((corpus.what, corpus.terms, corpus.urls or corpus.home)), name
+        if not corpus.folder:
+            assert not (corpus.files or corpus.checksums or corpus.urls), name
+            continue
         files = {file for kind in corpus.files for part in corpus.files_of(kind) for file in part}
         assert files == set(corpus.checksums), name
         assert set(corpus.urls) in (set(), files), name

@@ -17,8 +17,10 @@ from treeformers.models.treebert import (
     TreeBertConfig,
     TreeBertForMaskedLM,
     TreeBertForSequenceClassification,
+    TreeBertForTokenClassification,
     TreeBertModel,
 )
+from treeformers.models.treebert_layers import Layout, Words
 
 torch.set_num_threads(1)
 
@@ -127,10 +129,8 @@ def test_links_between_words() -> None:
 
 
 def test_words_are_the_mean_of_their_tokens() -> None:
-    from treeformers.models.treebert import _Words
-
     hidden = torch.arange(12.0).view(2, 6, 1)
-    words = _Words.from_word_ids(torch.tensor([[-1, 0, 0, 0, 1, -1], [0, 1, 1, -1, -1, -1]]), None)
+    words = Words.from_word_ids(torch.tensor([[-1, 0, 0, 0, 1, -1], [0, 1, 1, -1, -1, -1]]), None)
     assert words.pool(hidden)[..., 0].tolist() == [[0, 2, 4, 5, 0], [6, 7.5, 9, 10, 11]]
     assert words.mask.tolist() == [[True] * 4 + [False], [True] * 5]
 
@@ -240,7 +240,7 @@ def test_bfloat16_autocast_trains() -> None:
     [
         ({"hidden_size": 15}, "multiple of num_attention_heads"),
         ({"hidden_size": "x"}, "hidden_size"),
-        ({"prior": "inside"}, "prior"),
+        ({"prior": "above"}, "prior"),
         ({"link_level": "phrase"}, "link_level"),
         ({"hidden_act": "step"}, "hidden_act is .step., expected one of"),
         ({"link_scale": 0}, "link_scale is 0, expected a divisor above 0"),
@@ -258,3 +258,181 @@ def test_bad_inputs() -> None:
         model(ids)
     with pytest.raises(ValueError, match="exactly one of input_ids and inputs_embeds"):
         model()
+
+
+def documents() -> tuple[Tensor, Tensor, Tensor, list[tuple[int, int, int]]]:
+    """Ids, mask and documents of two rows, and row, start and end of each document."""
+    ids = torch.randint(1, 40, (2, 9), generator=torch.Generator().manual_seed(2))
+    mask = torch.ones(2, 9, dtype=torch.long)
+    mask[1, 6:] = 0
+    of_token = torch.tensor([[0, 0, 0, 0, 1, 2, 2, 2, 2], [0, 0, 1, 1, 1, 1, -1, -1, -1]])
+    return ids, mask, of_token, [(0, 0, 4), (0, 4, 5), (0, 5, 9), (1, 0, 2), (1, 2, 6)]
+
+
+VARIANTS: list[dict[str, Any]] = [
+    {"prior": "inside", "link_scale": 16, "self_prior": 0.0, "link_arithmetic": "probability"},
+    {"num_priors": 2},
+    {"hard_links": True},
+    {"max_recursions": 3, "norm": "post", "position_embedding_type": "learned"},
+]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"prior": "none"},
+        {"link_level": "word"},
+        {"norm": "post", "position_embedding_type": "learned"},
+        *VARIANTS[:-1],
+    ],
+)
+@pytest.mark.parametrize("implementation", ["sdpa", "eager"])
+def test_documents_of_a_row_are_encoded_apart(changes: dict[str, Any], implementation: str) -> None:
+    ids, mask, of_token, spans = documents()
+    model = TreeBertModel(config(attn_implementation=implementation, **changes)).eval()
+    words = torch.arange(9).expand(2, 9) // 2
+    packed = model(ids, mask, words, document_ids=of_token, output_links=True)
+    for row, start, end in spans:
+        part = slice(start, end)
+        alone = model(ids[row : row + 1, part], word_ids=words[row : row + 1, part], output_links=True)
+        torch.testing.assert_close(
+            packed.last_hidden_state[row, part], alone.last_hidden_state[0], rtol=1e-4, atol=1e-5
+        )
+        for ours, single in zip(packed.links or (), alone.links or (), strict=True):
+            torch.testing.assert_close(ours[row, start : end - 1], single[0], rtol=1e-4, atol=1e-6)
+    for links in packed.links or ():
+        assert (links[0, [3, 4]] == 0).all() and (links[1, [1, 5]] == 0).all()
+    model.train()(ids, mask, words, document_ids=of_token).last_hidden_state.sum().backward()
+    assert all(p.grad is not None and p.grad.isfinite().all() for p in model.parameters())
+
+
+@pytest.mark.parametrize("changes", VARIANTS)
+def test_eager_and_fused_variants_agree(changes: dict[str, Any]) -> None:
+    ids, mask = batch()
+    fused = TreeBertModel(config(attn_implementation="sdpa", **changes)).double().eval()
+    eager = TreeBertModel(config(attn_implementation="eager", **changes)).double().eval()
+    eager.load_state_dict(fused.state_dict())
+    outputs = [model(ids, mask).last_hidden_state[mask.bool()] for model in (fused, eager)]
+    torch.testing.assert_close(*outputs)
+    for output in outputs:
+        output.pow(3).sum().backward()
+    for (name, a), b in zip(fused.named_parameters(), eager.parameters(), strict=True):
+        torch.testing.assert_close(a.grad, b.grad, msg=lambda text, name=name: f"{name}: {text}")
+
+
+def test_several_priors_of_a_layer() -> None:
+    ids, mask = batch()
+    model = TreeBertModel(config(num_priors=2)).eval()
+    outputs = model(ids, mask, output_links=True, output_priors=True, output_attentions=True)
+    one = TreeBertModel(config()).eval()
+    assert model.num_parameters() == one.num_parameters()
+    together = zip(outputs.links, outputs.group_links, outputs.priors, outputs.attentions, strict=True)
+    for links, groups, prior, weights in together:
+        assert groups.shape == (3, 2, 6) and not torch.allclose(groups[:, 0], groups[:, 1])
+        torch.testing.assert_close(links, groups.mean(1))
+        each = constituent_prior(groups.float())
+        torch.testing.assert_close(prior, each.mean(1))
+        assert (weights <= each).all()  # two heads, each under its own prior
+    with torch.no_grad():  # the second half of queries and keys as the first: one prior twice, D/2 wide
+        for layer in model.layers:
+            for weight in (layer.constituents.query.weight, layer.constituents.key.weight):
+                weight[8:] = weight[:8]
+    for groups in model(ids, mask, output_links=True).group_links:
+        torch.testing.assert_close(groups[:, 0], groups[:, 1])
+    assert one(ids, mask, output_links=True).group_links is None
+
+
+def test_recursion_applies_a_layer_until_its_links_are_stable() -> None:
+    ids, mask = batch()
+    tolerance, most = 0.02, 6
+    model = TreeBertModel(config(max_recursions=most, recursion_tolerance=tolerance)).eval()
+    outputs = model(ids, mask, output_links=True)
+    counts = set()
+    for row in range(3):
+        length = int(mask[row].sum())
+        layout = Layout.build(None, None, None)
+        hidden, state = model._embed(model.embeddings(ids[row : row + 1, :length]), None, None), None
+        for number, layer in enumerate(model.layers):
+            hidden, state, links, _ = layer(hidden, state, layout, False)
+            for times in range(2, most + 1):  # noqa: B007
+                before = links.exp()
+                hidden, state, links, _ = layer(hidden, state, layout, False)
+                if not before.numel() or (links.exp() - before).abs().max() <= tolerance:
+                    break
+            assert outputs.recursions[number][row] == times
+            counts.add(times)
+            torch.testing.assert_close(
+                outputs.links[number][row, : length - 1].float(), links[0].exp(), rtol=1e-4, atol=1e-5
+            )
+        torch.testing.assert_close(
+            outputs.last_hidden_state[row, :length], model.norm(hidden)[0], rtol=1e-4, atol=1e-4
+        )
+    assert len(counts) > 1  # rows and layers stop at different times
+    exhausted = TreeBertModel(config(max_recursions=4, recursion_tolerance=0, prior="none")).eval()
+    once = TreeBertModel(config(num_hidden_layers=12, prior="none")).eval()
+    for number, layer in enumerate(once.layers):
+        layer.load_state_dict(exhausted.layers[number // 4].state_dict())
+    for part in ("embeddings", "norm"):
+        getattr(once, part).load_state_dict(getattr(exhausted, part).state_dict())
+    torch.testing.assert_close(exhausted(ids, mask).last_hidden_state, once(ids, mask).last_hidden_state)
+
+
+def test_hard_links_are_seen_rounded_and_trained() -> None:
+    ids, mask = batch()
+    model = TreeBertModel(config(hard_links=True)).eval()
+    soft = TreeBertModel(config()).eval()
+    soft.load_state_dict(model.state_dict())
+    outputs = model(ids, mask, output_links=True, output_priors=True)
+    torch.testing.assert_close(outputs.links[0], soft(ids, mask, output_links=True).links[0])
+    for links, prior in zip(outputs.links, outputs.priors, strict=True):
+        torch.testing.assert_close(prior, constituent_prior((links > 0.5).float()))
+    outputs.last_hidden_state.pow(3).sum().backward()
+    for layer in model.layers:
+        assert layer.constituents.key.weight.grad.abs().max() > 0
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"num_priors": 3}, "num_priors is 3, expected a divisor of num_attention_heads, 2"),
+        ({"max_recursions": 0}, "max_recursions is 0, expected 1 or more"),
+        ({"recursion_tolerance": -1}, "recursion_tolerance is -1, expected 0 or more"),
+    ],
+)
+def test_bad_variants(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(StrictDataclassError, match=message):
+        config(**changes)
+
+
+def test_token_classification_learns(tmp_path: Path) -> None:
+    ids, mask = batch()
+    torch.manual_seed(0)
+    model = TreeBertForTokenClassification(config(num_labels=3, hidden_dropout_prob=0.0))
+    gold = (ids % 3).masked_fill(mask == 0, -100)
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
+    losses = []
+    for _ in range(20):
+        output = model(ids, mask, labels=gold)
+        output.loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        losses.append(output.loss.item())
+    assert output.logits.shape == (3, 7, 3) and losses[-1] < 0.1 * losses[0]
+    expected = F.cross_entropy(output.logits[mask.bool()], gold[mask.bool()])
+    torch.testing.assert_close(output.loss, expected)
+    model.eval().save_pretrained(tmp_path)
+    loaded = TreeBertForTokenClassification.from_pretrained(tmp_path)
+    assert torch.equal(loaded(ids, mask).logits, model(ids, mask).logits)
+
+
+def test_types_need_an_embedding() -> None:
+    ids, mask = batch()
+    with pytest.raises(ValueError, match="token_type_ids given, but type_vocab_size is 0"):
+        TreeBertModel(config())(ids, token_type_ids=torch.zeros_like(ids))
+    model = TreeBertModel(config(type_vocab_size=2)).eval()
+    first = model(ids, mask).last_hidden_state
+    assert torch.equal(first, model(ids, mask, token_type_ids=torch.zeros_like(ids)).last_hidden_state)
+    assert not torch.allclose(
+        first, model(ids, mask, token_type_ids=torch.ones_like(ids)).last_hidden_state, atol=1e-3
+    )

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 
 import pytest
@@ -39,6 +40,16 @@ def test_training_learns(tmp_path: Path) -> None:
     stored = Recipe.from_dict(json.loads((tmp_path / "recipe.json").read_text()))
     assert stored.train.learning_rate == 0.01
     assert AutoTokenizer.from_pretrained(tmp_path).mask_token == "[MASK]"
+
+
+def test_packed_rows_train_too(tmp_path: Path) -> None:
+    fit = train_inducer(
+        recipe("data.packed=true", "data.max_length=64", "data.held_out=12", "train.epochs=1"),
+        tmp_path,
+        progress=False,
+    )
+    tokenizer = AutoTokenizer.from_pretrained(tmp_path)
+    assert fit.steps > 0 and fit.loss < 1.5 * math.log(len(tokenizer))
 
 
 class TestText:

@@ -16,12 +16,12 @@ from treeformers.recipes import Data, InduceRecipe, Judgements, JudgeRecipe, Tra
 from treeformers.reproduction import reproduce
 from treeformers.training import train_inducer
 from treeformers.training.judge import (
-    Judged,
+    Sentence,
     build_judge,
     classes_of,
     figures,
     judge,
-    read_judged,
+    read_sentences,
     read_tests,
     train_judge,
 )
@@ -76,7 +76,7 @@ class TestLearning:
         from transformers import AutoTokenizer
 
         tokenizer = AutoTokenizer.from_pretrained(tmp_path)
-        held_out = read_judged(asked.data, "validation")
+        held_out = read_sentences(asked.data, "validation")
         found = judge(model, tokenizer, [one.words for one in held_out])
         assert figures(found, held_out, classes_of(model))["f1"] > 75
         assert fit.metric == "loss" and len([one for one in fit.history if "eval_f1" in one]) == 3
@@ -132,12 +132,12 @@ class TestErrors:
         file = tmp_path / "text.txt"
         file.write_text("the heron waits\n" * 20)
         with pytest.raises(ValueError, match="expected sentences with classes"):
-            read_judged(Judgements(corpus=str(file)), "train")
+            read_sentences(Judgements(corpus=str(file)), "train")
 
 
 class TestFigures:
     def test_by_hand(self) -> None:
-        gold = [Judged(("a",), label) for label in ("x", "x", "y", "y")]
+        gold = [Sentence(("a",), label) for label in ("x", "x", "y", "y")]
         found = torch.tensor([[0.9, 0.1], [0.2, 0.8], [0.4, 0.6], [0.3, 0.7]])
         scores = figures(found, gold, ["x", "y"])
         assert scores["accuracy"] == 75

@@ -7,6 +7,7 @@ matrix. Links and priors are computed in float32 or wider whatever the precision
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any, Literal
 
@@ -24,7 +25,13 @@ _DEVICE_BLOCK = 2**28
 
 
 def neighbor_links(
-    query: Tensor, key: Tensor, mask: Tensor | None = None, scale: float | None = None, *, log: bool = False
+    query: Tensor,
+    key: Tensor,
+    mask: Tensor | None = None,
+    scale: float | None = None,
+    *,
+    log: bool = False,
+    boundaries: Tensor | None = None,
 ) -> Tensor:
     """Probability that each two neighbours choose each other (Wang et al. 2019, Eqs. 5-7).
 
@@ -37,6 +44,8 @@ def neighbor_links(
         mask: True or 1 at real tokens (B, T). A link that touches padding has probability 0.
         scale: Divisor of the scores; the paper's D/2 by default.
         log: Return the logarithm (-10,000 where the probability is 0).
+        boundaries: True between two tokens of different texts in one row (B, T-1). Their link has probability
+            0, and each is at the edge of its text.
 
     Returns:
         Links between tokens i and i+1 (B, T-1), in float32 or wider.
@@ -46,10 +55,12 @@ def neighbor_links(
     scale = query.shape[-1] / 2 if scale is None else scale
     preference = (query[:, 1:-1] * (key[:, 2:] - key[:, :-2])).sum(-1) / scale
     right, left = F.logsigmoid(preference), F.logsigmoid(-preference)
-    linked = None
+    linked = None if boundaries is None else ~boundaries
     if mask is not None:
         mask = mask.bool()
-        linked = mask[:, :-1] & mask[:, 1:]
+        real = mask[:, :-1] & mask[:, 1:]
+        linked = real if linked is None else linked & real
+    if linked is not None:
         right = right.masked_fill(~linked[:, :-1], 0.0)
         left = left.masked_fill(~linked[:, 1:], 0.0)
     log_links = (F.pad(right, (1, 0)) + F.pad(left, (0, 1)))[:, :links] / 2
@@ -90,19 +101,28 @@ def accumulate_log_odds(log_current: Tensor, previous: Tensor | None = None) -> 
     return log_link - log_break_below - log_break
 
 
-def constituent_prior(links: Tensor, self_prior: float = 1.0, *, log: bool = False) -> Tensor:
+def constituent_prior(
+    links: Tensor, self_prior: float = 1.0, *, log: bool = False, hard: bool = False
+) -> Tensor:
     """Probability that two tokens share a constituent: the product of the links between them (Eqs. 3-4).
 
     Args:
-        links: Accumulated links (B, T-1).
+        links: Accumulated links (B, T-1), or (B, G, T-1).
         self_prior: The diagonal. 1, the empty product, is the paper's; the released code trains with 0, so
             that no token attends to itself.
         log: The links are given as logarithms.
+        hard: Round the links to 0 or 1 (above 1/2). The gradient is that of the prior of the links as they
+            are: straight-through estimation (Bengio et al. 2013), which is not in the paper.
 
     Returns:
-        The symmetric prior C (B, T, T), in float32 or wider.
+        The symmetric prior C (B, T, T), or (B, G, T, T), in float32 or wider.
     """
-    return _prior(_coordinates(links, log), slice(None), self_prior, _at_least_float32(links).dtype)
+    flat, dtype = links.flatten(0, -2), _at_least_float32(links).dtype
+    points, rounded = _coordinates(flat, log), _rounded_coordinates(flat, log) if hard else None
+    prior = _prior(points, slice(None), self_prior, dtype)
+    if rounded is not None:
+        prior = _prior(rounded, slice(None), self_prior, dtype) + (prior - prior.detach())
+    return prior.unflatten(0, links.shape[:-1])
 
 
 def constituent_attention(
@@ -115,29 +135,43 @@ def constituent_attention(
     *,
     self_prior: float = 1.0,
     log: bool = False,
+    inside: bool = False,
+    hard: bool = False,
 ) -> Tensor:
     """Attention E V with E = C * softmax(Q K' / sqrt(D/H)), not renormalised (Wang et al. 2019, Eq. 2).
 
     Scores, prior and weights exist a block at a time and are computed again on the way back, so that memory
     grows with T and not with T^2. `constituent_weights` gives E itself.
 
+    With `inside`, E = softmax(C * Q K' / sqrt(D/H)), which the code released with Ginn (2024) computes in
+    place of the paper's Eq. 1. A prior of 0 then makes a score of 0 and not a weight of 0, so that tokens
+    outside the constituent keep a share.
+
     Args:
         q: Queries (B, H, T, D/H).
         k: Keys (B, H, T, D/H).
         v: Values (B, H, T, D/H).
-        links: Accumulated links (B, T-1).
-        mask: True or 1 at real tokens (B, T).
+        links: Accumulated links (B, T-1), or (B, G, T-1): one prior for each of G groups of H/G heads.
+        mask: True or 1 at real tokens (B, T), or where a token may attend to another (B, T, T).
         dropout_p: Dropout of E, in [0, 1).
         self_prior: The diagonal of C, see `constituent_prior`.
         log: The links are given as logarithms.
+        inside: The prior stands inside the softmax.
+        hard: The links are rounded, see `constituent_prior`.
 
     Returns:
         The attended values (B, H, T, D/H).
+
+    Raises:
+        ValueError: A dropout outside [0, 1), or heads that do not divide into the groups.
     """
     if not 0 <= dropout_p < 1:
         raise ValueError(f"dropout_p is {dropout_p}, expected a probability in [0, 1)")
-    output: Tensor = _BlockwiseAttention.apply(q, k, v, _coordinates(links, log), mask, dropout_p, self_prior)
-    return output
+    shape = v.shape
+    links, mask, (q, k, v) = _split_groups(links, mask, q, k, v)
+    points, rounded = _coordinates(links, log), _rounded_coordinates(links, log) if hard else None
+    output: Tensor = _BlockwiseAttention.apply(q, k, v, points, rounded, mask, dropout_p, self_prior, inside)
+    return output.view(shape)
 
 
 def constituent_weights(
@@ -148,13 +182,19 @@ def constituent_weights(
     *,
     self_prior: float = 1.0,
     log: bool = False,
+    inside: bool = False,
+    hard: bool = False,
 ) -> Tensor:
     """The attention weights E of Eq. 2 (B, H, T, T), in float32 or wider.
 
-    Arguments as in `constituent_attention`.
+    Arguments and errors as in `constituent_attention`.
     """
-    prior = constituent_prior(links, self_prior, log=log)
-    return _softmax_scores(q * q.shape[-1] ** -0.5, k, _key_bias(mask)) * prior[:, None]
+    shape = q.shape
+    links, mask, (q, k) = _split_groups(links, mask, q, k)
+    prior = constituent_prior(links, self_prior, log=log, hard=hard)[:, None]
+    scores, bias = _scores(q * q.shape[-1] ** -0.5, k), _bias(mask)
+    weights = _softmax(scores * prior, bias) if inside else _softmax(scores, bias) * prior
+    return weights.view(*shape[:3], shape[2])
 
 
 class LinkProjection(nn.Linear):
@@ -173,14 +213,16 @@ class ConstituentAttention(nn.Module):
     """The module that links neighbours (Wang et al. 2019, Section 5): layer input to accumulated links.
 
     As in the released code it normalises the layer input by itself and has one D x D projection each for link
-    queries and link keys, without heads. A bias of the keys would cancel in Eq. 6, so there is none.
+    queries and link keys, without heads. A bias of the keys would cancel in Eq. 6, so there is none. With G
+    groups, which is not in the paper, queries and keys are cut into G parts that link for themselves.
 
     Args:
         width: D.
-        scale: Divisor of the scores, D/2 by default.
+        scale: Divisor of the scores, D/2 by default, or D/2G with groups.
         arithmetic: What a layer hands to the next: "log" carries the log-odds of the links, "probability" the
             links.
         eps: Of the layer norm.
+        groups: G, divides D.
     """
 
     def __init__(
@@ -189,16 +231,22 @@ class ConstituentAttention(nn.Module):
         scale: float | None = None,
         arithmetic: Literal["log", "probability"] = "log",
         eps: float = 1e-12,
+        groups: int = 1,
     ) -> None:
         super().__init__()
         self.scale = scale
+        self.groups = groups
         self.arithmetic = arithmetic
         self.norm = nn.LayerNorm(width, eps=eps)
         self.query = LinkProjection(width, width)
         self.key = LinkProjection(width, width, bias=False)
 
     def forward(
-        self, hidden: Tensor, previous: Tensor | None = None, mask: Tensor | None = None
+        self,
+        hidden: Tensor,
+        previous: Tensor | None = None,
+        mask: Tensor | None = None,
+        boundaries: Tensor | None = None,
     ) -> tuple[Tensor, Tensor]:
         """Links of this layer.
 
@@ -206,18 +254,28 @@ class ConstituentAttention(nn.Module):
             hidden: The input of the layer (B, T, D).
             previous: The state of the layer below (B, T-1); none at the first layer.
             mask: True or 1 at real tokens (B, T).
+            boundaries: True between tokens of different texts (B, T-1).
 
         Returns:
-            log a (B, T-1), and the state for the layer above (B, T-1).
+            log a (B, T-1), and the state for the layer above (B, T-1); with several groups (B, G, T-1) each.
         """
         hidden = self.norm(hidden)
-        if hidden.shape[0] * hidden.shape[1] > hidden.shape[2]:
+        if self.groups == 1 and hidden.shape[0] * hidden.shape[1] > hidden.shape[2]:
             # q . k = (Wq x + b) . Wk y = (Wk'Wq x + Wk'b) . y: one projection of the tokens instead of two.
             back = self.key.weight.mT
             query, key = F.linear(hidden, back @ self.query.weight, back @ self.query.bias), hidden
         else:
             query, key = self.query(hidden), self.key(hidden)
-        log_current = neighbor_links(query, key, mask, self.scale, log=True)
+        if self.groups > 1:
+            query, key = (
+                x.unflatten(-1, (self.groups, -1)).transpose(1, 2).flatten(0, 1) for x in (query, key)
+            )
+            mask, boundaries = (
+                x if x is None else x.repeat_interleave(self.groups, 0) for x in (mask, boundaries)
+            )
+        log_current = neighbor_links(query, key, mask, self.scale, log=True, boundaries=boundaries)
+        if self.groups > 1:
+            log_current = log_current.unflatten(0, (-1, self.groups))
         if self.arithmetic == "log":
             state = accumulate_log_odds(log_current, previous)
             return F.logsigmoid(state), state
@@ -241,6 +299,12 @@ def _coordinates(links: Tensor, log: bool) -> Tensor:
     return F.pad(-log_links.cumsum(-1, dtype=wide), (1, 0))
 
 
+def _rounded_coordinates(links: Tensor, log: bool) -> Tensor:
+    """The coordinates of the links rounded to 0 or 1; no gradient passes here."""
+    broken = links.detach() <= (-math.log(2) if log else 0.5)
+    return _coordinates(broken.to(_at_least_float32(links).dtype) * _NEVER, log=True)
+
+
 def _signs(points: Tensor, rows: slice) -> Tensor:
     """Sign of j - i, for rows i and all columns j."""
     order = torch.arange(points.shape[-1], device=points.device, dtype=points.dtype)
@@ -254,24 +318,49 @@ def _prior(points: Tensor, rows: slice, self_prior: float, dtype: torch.dtype) -
     return prior if self_prior == 1 else prior.masked_fill(signs == 0, self_prior)
 
 
-def _key_bias(mask: Tensor | None) -> Tensor | None:
-    """Bias of the scores (B, 1, 1, T); finite, so that a sentence of padding alone gives finite values."""
+def _split_groups(
+    links: Tensor, mask: Tensor | None, *tensors: Tensor
+) -> tuple[Tensor, Tensor | None, list[Tensor]]:
+    """Each group of heads as a sentence of its own, where the links (B, G, T-1) are those of G groups."""
+    if links.dim() == 2:
+        return links, mask, list(tensors)
+    groups, heads = links.shape[1], tensors[0].shape[1]
+    if heads % groups:
+        raise ValueError(f"{heads} heads, expected a multiple of the {groups} groups that the links have")
+    split = [tensor.unflatten(1, (groups, -1)).flatten(0, 1) for tensor in tensors]
+    return links.flatten(0, 1), mask if mask is None else mask.repeat_interleave(groups, 0), split
+
+
+def _bias(mask: Tensor | None) -> Tensor | None:
+    """Bias of the scores (B, 1, 1 or T, T); finite, so that a sentence of padding alone gives finite
+    values."""
     if mask is None:
         return None
-    return torch.zeros(mask.shape, device=mask.device).masked_fill_(~mask.bool(), -1e30)[:, None, None]
+    bias = torch.zeros(mask.shape, device=mask.device).masked_fill_(~mask.bool(), -1e30)
+    return bias[:, None, None] if mask.dim() == 2 else bias[:, None]
 
 
-def _softmax_scores(q: Tensor, k: Tensor, bias: Tensor | None) -> Tensor:
-    scores = _at_least_float32(q @ k.mT)
-    return (scores if bias is None else scores.add_(bias)).softmax(-1)
+def _rows(bias: Tensor | None, sentences: slice, rows: slice) -> Tensor | None:
+    if bias is None:
+        return None
+    return bias[sentences, :, rows] if bias.shape[2] > 1 else bias[sentences]
 
 
-def _drop(weights: Tensor, dropout_p: float, generator: torch.Generator) -> None:
+def _scores(q: Tensor, k: Tensor) -> Tensor:
+    return _at_least_float32(q @ k.mT)
+
+
+def _softmax(scores: Tensor, bias: Tensor | None) -> Tensor:
+    return (scores if bias is None else scores + bias).softmax(-1)
+
+
+def _drop(weights: Tensor, dropout_p: float, generator: torch.Generator) -> Tensor:
     """Zero each weight with probability dropout_p, rounded to 1/65,536: much faster than Bernoulli draws."""
     size = weights.numel()
     bits = torch.empty((size + 3) // 4, dtype=torch.int64, device=weights.device)
     bits.random_(-(2**63), None, generator=generator)
-    weights *= (bits.view(torch.int16)[:size] >= round(dropout_p * 2**16) - 2**15).view(weights.shape)
+    kept = bits.view(torch.int16)[:size] >= round(dropout_p * 2**16) - 2**15
+    return weights * kept.view(weights.shape)
 
 
 def _blocks(q: Tensor) -> Iterator[tuple[slice, slice]]:
@@ -286,7 +375,7 @@ def _blocks(q: Tensor) -> Iterator[tuple[slice, slice]]:
 
 
 class _BlockwiseAttention(torch.autograd.Function):
-    """E V from the coordinates of the tokens (B, T).
+    """E V from the coordinates of the tokens (B, T), and from the rounded ones where links are hard.
 
     The same value as one fused call over keys [K; K], values [V; 0] and bias [log C; log(1 - C)], without its
     doubled keys, and without the T x T gradient of a bias, for which torch has no fused kernel on a CPU.
@@ -299,47 +388,65 @@ class _BlockwiseAttention(torch.autograd.Function):
         k: Tensor,
         v: Tensor,
         points: Tensor,
+        rounded: Tensor | None,
         mask: Tensor | None,
         dropout_p: float,
         self_prior: float,
+        inside: bool,
     ) -> Tensor:
-        ctx.save_for_backward(q, k, v, points, mask)
-        ctx.dropout_p, ctx.self_prior = dropout_p, self_prior
+        ctx.save_for_backward(q, k, v, points, rounded, mask)
+        ctx.dropout_p, ctx.self_prior, ctx.inside = dropout_p, self_prior, inside
         ctx.seed = int(torch.randint(2**62, ())) if dropout_p else 0
         generator = torch.Generator(q.device).manual_seed(ctx.seed)
-        bias = _key_bias(mask)
+        bias, places = _bias(mask), points if rounded is None else rounded
         q, k, v = (q * q.shape[-1] ** -0.5).contiguous(), k.contiguous(), v.contiguous()
         output = torch.empty_like(v)
         for s, r in _blocks(q):
-            weights = _softmax_scores(q[s, :, r], k[s], None if bias is None else bias[s])
-            weights *= _prior(points[s], r, self_prior, weights.dtype)[:, None]
+            weights = _scores(q[s, :, r], k[s])
+            prior = _prior(places[s], r, self_prior, weights.dtype)[:, None]
+            if inside:
+                weights *= prior
+            weights = _softmax(weights, _rows(bias, s, r))
+            if not inside:
+                weights *= prior
             if dropout_p:
-                _drop(weights, dropout_p, generator)
+                weights = _drop(weights, dropout_p, generator)
             output[s, :, r] = weights.to(v.dtype) @ v[s]
         return output.div_(1 - dropout_p)
 
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        q, k, v, points, mask = ctx.saved_tensors
+        q, k, v, points, rounded, mask = ctx.saved_tensors
         generator = torch.Generator(q.device).manual_seed(ctx.seed)
-        scale, bias = q.shape[-1] ** -0.5, _key_bias(mask)
+        scale, bias, places = q.shape[-1] ** -0.5, _bias(mask), points if rounded is None else rounded
         q, k, v = (q * scale).contiguous(), k.contiguous(), v.contiguous()
         grad = (grad / (1 - ctx.dropout_p)).contiguous()
         grad_q, grad_k, grad_v = torch.empty_like(q), torch.zeros_like(k), torch.zeros_like(v)
         grad_points = torch.zeros_like(points)
         for s, r in _blocks(q):
-            probabilities = _softmax_scores(q[s, :, r], k[s], None if bias is None else bias[s])
-            weights = probabilities * _prior(points[s], r, ctx.self_prior, probabilities.dtype)[:, None]
-            if ctx.dropout_p:
-                _drop(weights, ctx.dropout_p, generator)
+            scores = _scores(q[s, :, r], k[s])
+            prior = _prior(places[s], r, ctx.self_prior, scores.dtype)[:, None]
+            probabilities = _softmax(scores * prior if ctx.inside else scores, _rows(bias, s, r))
+            kept = _drop(probabilities, ctx.dropout_p, generator) if ctx.dropout_p else probabilities
+            weights = kept if ctx.inside else kept * prior
             grad_v[s] += weights.to(v.dtype).mT @ grad[s, :, r]
+            change = _at_least_float32(grad[s, :, r] @ v[s].mT)
             # dL/dE * E is the gradient of log C, once heads are summed, and of the scores, once centred.
-            flow = _at_least_float32(grad[s, :, r] @ v[s].mT).mul_(weights)
-            pull = flow.sum(1).to(points.dtype) * _signs(points, r)
+            flow = change * weights
+            pull = flow.sum(1)
+            # Straight through: dL/dC of the rounded links meets the derivative of the links as they are.
+            soft = prior[:, 0] if rounded is None else _prior(points[s], r, ctx.self_prior, scores.dtype)
+            if rounded is not None:
+                pull = (change * kept).sum(1) * soft
+            centred = flow.addcmul_(probabilities, flow.sum(-1, keepdim=True), value=-1)
+            if ctx.inside:
+                pull = (centred * scores).sum(1) * soft
+                centred *= prior
+            pull = pull.to(points.dtype) * _signs(points, r)
             grad_points[s, r] += pull.sum(-1)
             grad_points[s] -= pull.sum(-2)
-            scores = flow.addcmul_(probabilities, flow.sum(-1, keepdim=True), value=-1).to(q.dtype)
+            scores = centred.to(q.dtype)
             grad_q[s, :, r] = scores @ k[s]
             grad_k[s] += scores.mT @ q[s, :, r]
-        return grad_q.mul_(scale), grad_k, grad_v, grad_points, None, None, None
+        return grad_q.mul_(scale), grad_k, grad_v, grad_points, None, None, None, None, None

@@ -5,9 +5,11 @@ from __future__ import annotations
 import typer
 
 from treeformers.cli.console import Commands
-from treeformers.cli.corpora import get_corpus, list_corpora, make_corpus
+from treeformers.cli.corpora import get_corpus, list_corpora, make_agreement, make_grammar
 from treeformers.cli.encoding import classify, similarity, translate
 from treeformers.cli.parsing import evaluate, parse
+from treeformers.cli.probing import probe
+from treeformers.cli.serving import serve
 from treeformers.cli.training import demo, env, reproduce, train
 from treeformers.cli.trees import draw, score
 
@@ -23,6 +25,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 data = typer.Typer(help="List and get corpora, sample from the embedded grammar.", rich_markup_mode=None)
+make = typer.Typer(help="Sample from the embedded grammar.", rich_markup_mode=None)
 
 for command, example in (
     (demo, "demo --out runs/demo"),
@@ -33,15 +36,19 @@ for command, example in (
     (similarity, "similarity runs/sick pairs.tsv --trees runs/parser"),
     (translate, "translate runs/en-de sentences.txt --trees runs/parser"),
     (score, "score gold.txt trees.txt --unlabeled"),
+    (probe, "probe runs/news right gold --html probes.html"),
     (draw, "draw trees.txt --out trees.html"),
     (reproduce, "reproduce wang2019/tree-l10-wsj-all --scale small"),
+    (serve, "serve runs/news runs/parser"),
     (env, "env"),
 ):
     app.command(epilog=f"Example: treeformers {example}")(command)
-for name, subcommand, example in (
-    ("list", list_corpora, "list"),
-    ("get", get_corpus, "get ewt --out corpora"),
-    ("make", make_corpus, "make agreement --out corpora/agreement"),
+for group, name, subcommand, example in (
+    (data, "list", list_corpora, "list"),
+    (data, "get", get_corpus, "get ewt --out corpora"),
+    (make, "agreement", make_agreement, "make agreement --out corpora/agreement"),
+    (make, "grammar", make_grammar, "make grammar --out corpora"),
 ):
-    data.command(name, epilog=f"Example: treeformers data {example}")(subcommand)
+    group.command(name, epilog=f"Example: treeformers data {example}")(subcommand)
+data.add_typer(make, name="make")
 app.add_typer(data, name="data")

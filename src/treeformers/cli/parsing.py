@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import gc
-import json
 import logging
 import sys
-from collections.abc import Callable, Iterable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 from itertools import chain, islice
 from pathlib import Path
-from shutil import get_terminal_size
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TextIO
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn, TextIO
 
 import typer
 
+from treeformers.bulk import CHUNK, NAMED, Progress, parse_files, parse_lines
 from treeformers.cli.console import JsonFile, print_scores, read_sentences, stdout
-from treeformers.recipes import InduceRecipe, ParseRecipe, Recipe
+from treeformers.engine import Engine, checksum, load_engine, read_recipe
+from treeformers.recipes import InduceRecipe, ParseRecipe
 from treeformers.trees.formats import atomic_write, write_trees
 from treeformers.trees.tree import Tree
 
@@ -26,12 +28,10 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-CHUNK = 4096  # lines held at once
 FLAT = 50  # per cent of the trees, above which structure is missing
-NAMED = 10  # lines that could not be parsed and are named
+SAID_EVERY = 10.0  # seconds between two lines about progress
 
 Format = Literal["brackets", "json", "pretty", "svg", "latex"]
-Sentence = str | list[str]
 
 
 def parse(
@@ -50,15 +50,39 @@ def parse(
         bool,
         typer.Option("--tokenized", help="For a parser: words are apart by white space already."),
     ] = False,
-    out: Annotated[Path | None, typer.Option(help="Write to this file.")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE|DIR",
+            help="A file; without a suffix a folder, for shards that outlive a stop.",
+        ),
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Into a folder: go on where an earlier run stopped.")
+    ] = False,
+    workers: Annotated[int, typer.Option(min=1, help="Into a folder: processes.")] = 1,
+    ray: Annotated[
+        bool, typer.Option("--ray", help="Into a folder: workers of a Ray cluster (extra ray).")
+    ] = False,
+    shard_lines: Annotated[int, typer.Option(min=1, help="Into a folder: lines of a shard.")] = 10_000,
 ) -> None:
     """Parse sentences, one a line.
 
     An inducer takes words apart by white space; a parser cuts raw text as the Penn Treebank does.
     As brackets and JSON the trees stand on the lines of their sentences: an empty line gives an empty line,
     and so does one that cannot be parsed. Those are counted and named at the end.
+
+    A folder, or a file too long for one go, is parsed into a folder: --out DIR. There the trees of FILE are
+    FILE-000000.txt and so on, and manifest.json says what they are of.
     """
-    engine = _engine(model, layer, beam, tokenized)
+    load = partial(load_engine, model, layer=layer, beam=beam, tokenized=tokenized)
+    if out and _is_folder(out, file):
+        settings = {"batch_size": batch_size, "resume": resume, "workers": workers, "ray": ray}
+        _parse_shards(model, load, file, out, format, shard_lines=shard_lines, **settings)
+        return
+    if resume or ray or workers > 1:
+        raise ValueError("--resume, --workers and --ray are for --out DIR, a folder")
+    engine = load()
     problems: list[str] = []
     structure = None
     gc.freeze()  # the garbage collector need not look through torch again for every few thousand trees
@@ -91,10 +115,7 @@ def parse(
     else:
         logger.info("%d sentences", count)
     if problems:
-        for problem in problems[1:NAMED]:
-            logger.warning("%s", problem)
-        more = f"{len(problems)} of {count + len(problems)} lines could not be parsed, the first: "
-        raise ValueError(f"{more if count or len(problems) > 1 else ''}{problems[0]}")
+        _complain(problems, len(problems), count + len(problems))
 
 
 def evaluate(
@@ -115,7 +136,7 @@ def evaluate(
     """
     from treeformers.reproduction import write_json
 
-    recipe = _recipe(model)
+    recipe = read_recipe(model)
     if isinstance(recipe, ParseRecipe):
         result = _evaluate_parser(model, recipe, data, split)
     else:
@@ -126,49 +147,8 @@ def evaluate(
         write_json(json_file, {"model": str(model), **result})
 
 
-@dataclass(frozen=True)
-class _Engine:
-    """A model as the command sees it: what a line is to it, and sentences to trees."""
-
-    parse: Callable[[list[Sentence], int], list[Tree]]
-    read: Callable[[str], Sentence]
-    induces: bool
-
-
-def _engine(model: Path, layer: int | None, beam: int | None, tokenized: bool) -> _Engine:
-    if isinstance(_recipe(model), ParseRecipe):
-        from treeformers.parsing import Parser
-
-        if layer is not None:
-            raise ValueError(f"--layer is for models that induce trees, {model} is a parser")
-        parser = Parser.from_pretrained(model)
-        return _Engine(
-            lambda sentences, size: parser.parse(sentences, size, beam),
-            str.split if tokenized else str.strip,
-            induces=False,
-        )
-    from treeformers.inducer import Inducer
-
-    if beam is not None or tokenized:
-        raise ValueError(f"--beam and --tokenized are for parsers, {model} induces trees")
-    inducer = Inducer.from_pretrained(model)
-    return _Engine(lambda sentences, size: inducer.parse(sentences, size, layer), str.split, induces=True)
-
-
-def _recipe(model: Path) -> Recipe | None:
-    """The recipe in a model folder, or in the first one of several seeds; None if there is none to read."""
-    for path in (model / "recipe.json", *sorted(model.glob("seed-*/recipe.json"))):
-        try:
-            return Recipe.from_dict(json.loads(path.read_text(encoding="utf-8")), str(path))
-        except FileNotFoundError:
-            continue
-        except (json.JSONDecodeError, UnicodeDecodeError, AttributeError, TypeError) as error:
-            raise ValueError(f"{path}: damaged: {error}") from None
-    return None
-
-
 def _parse(
-    engine: _Engine,
+    engine: Engine,
     lines: Iterable[tuple[str, str]],
     write: Callable[[Tree], object],
     target: TextIO,
@@ -178,16 +158,7 @@ def _parse(
     """Write the trees as they come, and hand them on; problems are collected, one a line."""
     numbered = iter(lines)
     while chunk := list(islice(numbered, CHUNK)):
-        sentences: list[tuple[str, Sentence]] = []
-        for where, line in chunk:
-            if problem := _unreadable(line):
-                problems.append(f"{where}: {problem}")
-                sentences.append((where, ""))
-            else:
-                sentences.append((where, engine.read(line)))
-        trees = iter(_parse_chunk(engine, [pair for pair in sentences if pair[1]], batch_size, problems))
-        for _, sentence in sentences:
-            tree = next(trees) if sentence else None
+        for tree in parse_lines(engine, chunk, batch_size, problems):
             if tree is None:
                 target.write("\n")
             else:
@@ -196,38 +167,53 @@ def _parse(
         target.flush()
 
 
-def _parse_chunk(
-    engine: _Engine, sentences: list[tuple[str, Sentence]], batch_size: int, problems: list[str]
-) -> list[Tree | None]:
-    """The trees of a chunk; where that fails, of one sentence after the other, so that one alone is lost.
-
-    Raises:
-        ValueError: what is wrong is wrong with every one of several sentences.
-    """
-    try:
-        return list(engine.parse([sentence for _, sentence in sentences], batch_size))
-    except (ValueError, RuntimeError, MemoryError) as general:
-        trees: list[Tree | None] = []
-        for where, sentence in sentences:
-            try:
-                trees += engine.parse([sentence], 1)
-            except (ValueError, RuntimeError, MemoryError) as error:
-                if isinstance(error, ValueError) and str(error) == str(general):
-                    raise
-                problems.append(f"{where}: {str(error).removeprefix('sentence 1 ') or type(error).__name__}")
-                trees.append(None)
-        return trees
+def _is_folder(out: Path, file: str) -> bool:
+    """Whether trees are to go to a folder: one that is there or has the name of one, or from a folder."""
+    return out.is_dir() or Path(file).is_dir() or not (out.suffix or out.exists() or file == "-")
 
 
-def _unreadable(line: str) -> str:
-    """What is wrong with a line of text, if anything."""
-    if "\0" in line:
-        return "not text: byte 0x00"
-    if not line.isascii():
-        for letter in line:
-            if "\udc80" <= letter <= "\udcff":
-                return f"not UTF-8 text: byte 0x{ord(letter) - 0xDC00:02x}"
-    return ""
+def _parse_shards(
+    model: Path, engine: partial[Engine], file: str, out: Path, format: Format, **settings: Any
+) -> None:
+    """Parse into a folder, and say how far it is."""
+    if file == "-":
+        raise ValueError("--out DIR is for a FILE or a FOLDER: standard input cannot be read twice")
+    if format not in ("brackets", "json"):
+        raise ValueError(f"--out DIR is for --format brackets or json, got {format}")
+    said = time.monotonic()
+
+    def say(progress: Progress) -> None:
+        nonlocal said
+        if time.monotonic() - said >= SAID_EVERY:
+            said = time.monotonic()
+            logger.info(
+                "%s of %s lines, %.0f a second, %s left",
+                f"{progress.done:,}",
+                f"{progress.lines:,}",
+                progress.per_second,
+                _duration(progress.seconds_left),
+            )
+
+    decided = {"model": checksum(model), **engine.keywords}
+    done = parse_files(engine, file, out, format=format, settings=decided, progress=say, **settings)
+    logger.info("%s lines in %s shards", f"{done.lines:,}", f"{done.shards:,}")
+    if done.problems:
+        _complain(done.problems, done.unparsed, done.lines)
+
+
+def _complain(problems: Sequence[str], count: int, lines: int) -> NoReturn:
+    """Name the first lines that could not be parsed, and say how many there are."""
+    for problem in problems[1:NAMED]:
+        logger.warning("%s", problem)
+    more = f"{count} of {lines} lines could not be parsed, the first: "
+    raise ValueError(f"{more if lines > 1 else ''}{problems[0]}")
+
+
+def _duration(seconds: float) -> str:
+    minutes = round(seconds / 60)
+    if minutes < 1:
+        return f"{seconds:.0f} s"
+    return f"{minutes} min" if minutes < 120 else f"{minutes / 60:.1f} h"
 
 
 def _evaluate_inducer(
@@ -285,11 +271,10 @@ def _evaluate_parser(
 def _writer(format: Format, target: TextIO) -> Callable[[Tree], object]:
     if format in ("brackets", "json"):
         return lambda tree: write_trees([tree], target, format)
-    from treeformers.drawing import tree_latex, tree_svg, tree_text
+    from treeformers.drawing import tree_latex, tree_svg
 
     if format == "svg":
         return lambda tree: target.write(f"{tree_svg(tree)}\n")
     if format == "latex":
         return lambda tree: target.write(f"{tree_latex(tree)}\n\n")
-    columns = max(20, get_terminal_size((100, 24)).columns)
-    return lambda tree: target.write(f"{tree_text(tree, columns)}\n\n")
+    return lambda tree: target.write(f"{tree.pretty()}\n\n")

@@ -18,7 +18,7 @@ class Corpus:
 
     Attributes:
         name: as `load` takes it.
-        folder: where its files lie below the root.
+        folder: where its files lie below the root; "" for a corpus that is made as it is loaded.
         kind: what `load` gives unless asked otherwise; for pairs of trees, what trees.
         what: one line on its contents.
         terms: one line on its licence.
@@ -85,6 +85,11 @@ _SST_HOME = (
     "words, heads and relations of https://github.com/gouthamvgk/sentiment_classification, commit f75f9c81, "
     "by the sentences of trees/"
 )
+_AGREEMENT = {
+    "id": "training and test alike",
+    "gen": "the linear rule gives all labels in training and none in the test part",
+    "rec-gen": "as agreement-gen, with a far deeper test part",
+}
 _MSRP_TRAIN, _MSRP_TEST = "msr_paraphrase_train.txt", "msr_paraphrase_test.txt"
 _SICK_TREES = "id.txt a.toks a.cparents b.toks b.cparents"
 _SICK_HEADS = "id.txt a.toks a.parents a.rels b.toks b.parents b.rels"
@@ -413,6 +418,19 @@ CORPORA: Mapping[str, Corpus] = {
                 "deu-eng.zip": "71750f704aeb6b0a01fe57341c3051b9efd98f63b61ee266b2c2283d1b80cb71",
             },
             {"deu-eng.zip": f"{_TATOEBA}/deu-eng.zip"},
+        ),
+        *(
+            Corpus(
+                f"agreement-{name}{version}",
+                "",
+                "labelled",
+                f"sentences, valid or with a verb in the wrong number, by depth: {what}{quality}",
+                "made by treeformers from a grammar; free",
+                (2400, 800, 800),
+                home="it is made as it is loaded, and `treeformers data make agreement` writes it to files",
+            )
+            for name, what in _AGREEMENT.items()
+            for version, quality in (("", ""), ("-published", "; as in Ginn 2024, faults included"))
         ),
     )
 }

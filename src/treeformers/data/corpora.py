@@ -21,7 +21,9 @@ from itertools import islice
 from pathlib import Path
 from typing import IO, Any, TypeAlias, cast
 
+from treeformers.data.agreement import SetName, make_set
 from treeformers.data.catalogue import CORPORA, Corpus, Kind
+from treeformers.data.examples import Labelled
 from treeformers.data.tables import read_table
 from treeformers.data.tasks import READERS, load_task
 from treeformers.trees.formats import read_dependencies, read_trees
@@ -71,8 +73,9 @@ def load(
     Returns:
         By split ("train", "validation", "test"; "wsj" also has "all") a list of `Tree`, of
         `DependencyTree`, of lines of text without blank ones, or of the examples of a task: `Labelled` for
-        imdb, agreement-linzen, agreement-ud and the dependency trees of sst-5 and sst-2, `Pair` for sick and
-        msrp, dictionaries from language to sentence for multi30k and tatoeba-de-en.
+        imdb, the corpora of agreement and the dependency trees of sst-5 and sst-2, `Pair` for sick and msrp,
+        dictionaries from language to sentence for multi30k and tatoeba-de-en. agreement-id, -gen and -rec-gen
+        take no files: they are made, once a process (`treeformers.data.agreement`, seed 1).
 
     Raises:
         FileNotFoundError: the corpus or path is not there.
@@ -129,6 +132,8 @@ def fetch(name: str, destination: StrPath) -> Path:
         OSError: a download or writing failed.
     """
     corpus = _corpus(name)
+    if not corpus.folder:
+        raise ValueError(f"{name} has no files to download: {corpus.home}")
     if not corpus.urls:
         place = Path(destination) / corpus.folder
         raise ValueError(f"{name} cannot be downloaded as it is: {corpus.home} (place: {place})")
@@ -149,6 +154,8 @@ def _load_corpus(
     kind = trees or corpus.kind
     if corpus.name == "wsj" and kind == "constituency":
         return _load_wsj(Path(root) if root is not None else _folder(corpus, None), clean)
+    if not corpus.folder and kind == corpus.kind:
+        return _make(corpus.name)
     if kind not in corpus.files:
         raise ValueError(
             f"{corpus.name} has no {kind}: expected {' or '.join(corpus.files or [corpus.kind])}"
@@ -217,6 +224,16 @@ def _load_path(path: Path, clean: bool) -> dict[str, list[Any]]:
     if not found:
         raise ValueError(f"{path}: no file named with train, valid, validation, dev or test")
     return {split: _read_any(found[split], clean) for split in _SPLITS if split in found}
+
+
+def _make(name: str) -> dict[str, list[Any]]:
+    """The sets of sentences to be judged; the group of one is its depth."""
+    published = name.endswith("-published")
+    key = cast(SetName, name.removeprefix("agreement-").removesuffix("-published"))
+    return {
+        split: [Labelled(" ".join(one.words), one.label, str(one.depth)) for one in part]
+        for split, part in make_set(key, clean=not published).items()
+    }
 
 
 def _load_wsj(folder: Path, clean: bool) -> dict[str, list[Any]]:

@@ -1,18 +1,30 @@
 """Trees, heat maps and learning curves as SVG, PNG, terminal text, LaTeX and one HTML page.
 
 Everything drawn here is made of trees, strings and arrays; the same input gives the same output. The
-pictures need no external resource, follow the reader's light or dark scheme, and carry a title and a
-description for screen readers.
+pictures need no external resource, follow the reader's light or dark scheme, carry a title and a
+description for screen readers, and show themselves in a notebook.
 """
 
 from treeformers.drawing.chart import heat_map_png, heat_map_svg, learning_curve_svg
-from treeformers.drawing.report import heat_maps_by_layer, report, score_table, trees_beside_gold
+from treeformers.drawing.dependency import dependency_svg, dependency_text
+from treeformers.drawing.report import (
+    heat_maps_by_layer,
+    heat_maps_unscripted,
+    report,
+    score_table,
+    trees_beside_gold,
+)
+from treeformers.drawing.svg import Svg
 from treeformers.drawing.tree import tree_latex, tree_svg, tree_text
 
 __all__ = [
+    "Svg",
+    "dependency_svg",
+    "dependency_text",
     "heat_map_png",
     "heat_map_svg",
     "heat_maps_by_layer",
+    "heat_maps_unscripted",
     "learning_curve_svg",
     "report",
     "score_table",

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from treeformers.drawing.svg import count, shorten, svg_frame, text_width, xml
+from treeformers.drawing.svg import Svg, count, shorten, svg_frame, text_width, xml
 from treeformers.trees.tree import unescape_word
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def heat_map_svg(
     matrix: ArrayLike, words: Sequence[str], title: str = "", maximum: float | None = None
-) -> str:
+) -> Svg:
     """Draw a (T, T) matrix, such as a constituent prior or attention: row i is what word i sees.
 
     Args:
@@ -109,7 +109,7 @@ def learning_curve_svg(
     x_label: str = "step",
     y_label: str = "loss",
     title: str = "Learning curve",
-) -> str:
+) -> Svg:
     """Draw named curves over one pair of axes.
 
     Args:

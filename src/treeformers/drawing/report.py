@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from treeformers.drawing.chart import heat_map_svg
@@ -136,6 +136,34 @@ def heat_maps_by_layer(layers: Sequence[ArrayLike], words: Sequence[str], maximu
         f'<input type="range" min="1" max="{number}" value="{number}"></label>'
         f'<div class="fit">{maps}</div></div>'
     )
+
+
+def heat_maps_unscripted(
+    maps: Mapping[str, tuple[Sequence[ArrayLike], float | None]], words: Sequence[str]
+) -> str:
+    """Draw heat maps beside each other, a fold a layer, the last one open, in HTML without script or style.
+
+    Args:
+        maps: name -> (L matrices (T, T), the value drawn darkest), the lowest layer first; None scales each
+            matrix by its largest.
+        words: the T words.
+
+    Raises:
+        ValueError: as in `heat_map_svg`, or the numbers of layers differ.
+    """
+    layers = list(zip(*(matrices for matrices, _ in maps.values()), strict=True))
+    folds = []
+    for number, matrices in enumerate(layers, start=1):
+        pictures = "".join(
+            heat_map_svg(matrix, words, name, maximum)
+            for matrix, (name, (_, maximum)) in zip(matrices, maps.items(), strict=True)
+        )
+        state = " open" if number == len(layers) else ""
+        folds.append(
+            f"<details{state}><summary>Layer {number}</summary>"
+            f'<div style="display:flex;flex-wrap:wrap;gap:1.5em">{pictures}</div></details>'
+        )
+    return "".join(folds)
 
 
 def score_table(

@@ -1,4 +1,4 @@
-"""The frame that all pictures share: colours for light and dark, escaping, and the widths of text."""
+"""What all pictures share: the frame, colours for light and dark, escaping, and the widths of text."""
 
 from __future__ import annotations
 
@@ -7,8 +7,11 @@ import re
 import unicodedata
 from collections.abc import Iterable
 from html import escape
+from itertools import accumulate
 
 _NOT_IN_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+_CONTROLS = {code: "\N{REPLACEMENT CHARACTER}" for code in (*range(32), *range(127, 160))}
 
 _LIGHT = (
     "--ink:#1c2530;--muted:#66717e;--line:#97a2ae;--faint:#e3e7ec;--agree:#0f766e;--cross:#c2410c;"
@@ -29,9 +32,18 @@ _STYLE = (
 )
 
 
-def svg_frame(width: float, height: float, title: str, about: str, style: str, parts: Iterable[str]) -> str:
+class Svg(str):
+    """The text of a picture, which a notebook shows as the picture."""
+
+    __slots__ = ()
+
+    def _repr_svg_(self) -> str:
+        return str(self)
+
+
+def svg_frame(width: float, height: float, title: str, about: str, style: str, parts: Iterable[str]) -> Svg:
     """Wrap drawn parts into one `<svg>` with a title and a description for screen readers."""
-    return (
+    return Svg(
         f'<svg xmlns="http://www.w3.org/2000/svg" class="figure" role="img" '
         f'viewBox="0 0 {width:g} {height:g}" width="{width:g}" height="{height:g}">'
         f"<title>{xml(shorten(title, 300))}</title><desc>{xml(about)}</desc>"
@@ -54,6 +66,19 @@ def text_columns(text: str) -> int:
         else 1
         for c in text
     )  # fmt: skip
+
+
+def clip(line: str, columns: int) -> str:
+    """Cut a line that takes more columns."""
+    if text_columns(line) <= columns:
+        return line
+    ends = accumulate(map(text_columns, line))
+    return "".join(char for char, end in zip(line, ends, strict=True) if end < columns) + "…"
+
+
+def plain(text: str) -> str:
+    """Replace the characters that move a terminal's cursor or change its colours."""
+    return text.translate(_CONTROLS)
 
 
 def text_width(text: str, size: int) -> int:

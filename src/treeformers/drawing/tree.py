@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 
-from treeformers.drawing.svg import count, svg_frame, text_columns, text_width, xml
+from treeformers.drawing.svg import Svg, clip, count, plain, svg_frame, text_columns, text_width, xml
 from treeformers.trees.tree import Tree, unescape_word
 
 _NO_LABEL = frozenset({"", "X"})
-_CONTROLS = {code: "\N{REPLACEMENT CHARACTER}" for code in (*range(32), *range(127, 160))}
 
 
 def tree_svg(
@@ -18,7 +16,7 @@ def tree_svg(
     gold: Tree | None = None,
     title: str | None = None,
     shares: Sequence[float] | None = None,
-) -> str:
+) -> Svg:
     """Draw a constituency tree, with the words on one line and every node as low as it can stand.
 
     Args:
@@ -31,7 +29,7 @@ def tree_svg(
             the largest.
 
     Returns:
-        One `<svg>` element.
+        One `<svg>` element, shown as a picture by notebooks.
 
     Raises:
         ValueError: `gold` has another number of words, or there are not as many shares as nodes.
@@ -116,7 +114,7 @@ def tree_text(tree: Tree, width: int = 100) -> str:
         raise ValueError(f"a drawing needs a width of at least 20 columns, got {width}")
 
     def size(node: Tree) -> int:
-        return max(text_columns(_plain(_word(node))), text_columns(_plain(_shown(node.label)))) + 2
+        return max(text_columns(plain(_word(node))), text_columns(plain(_shown(node.label)))) + 2
 
     placed = _place(tree, size)
     return _upright(tree, placed) if placed[0].width - 2 <= width else _sideways(tree, width)
@@ -247,9 +245,9 @@ def _upright(tree: Tree, placed: Sequence[_Place]) -> str:
                 rows[row][column - 1] += char
 
     for i, place in enumerate(placed):
-        center, label = place.center, _plain(_shown(place.node.label))
+        center, label = place.center, plain(_shown(place.node.label))
         if place.node.word is not None:
-            write(leaf_top + tagged, center, _plain(_word(place.node)))
+            write(leaf_top + tagged, center, plain(_word(place.node)))
             if tagged:
                 write(leaf_top, center, label or "│")
             continue
@@ -291,24 +289,17 @@ def _sideways(tree: Tree, width: int) -> str:
     stack: list[tuple[Tree, int, str, bool]] = [(tree, 0, "", True)]
     while stack:
         node, depth, prefix, last = stack.pop()
-        label = _plain(_shown(node.label))
-        text = label if node.word is None else f"{label} {_plain(_word(node))}".strip()
+        label = plain(_shown(node.label))
+        text = label if node.word is None else f"{label} {plain(_word(node))}".strip()
         if depth > deepest:
             line = f"{depth}⋯ {text}".rstrip()
         else:
             line = prefix + ("└" if last else "├") + (f"╴{text}" if text else "─┐") if depth else text or "┐"
-        lines.append(_clip(line, width))
+        lines.append(clip(line, width))
         indent = prefix + ("  " if last else "│ ") if 0 < depth < deepest else ""
         rows = [(child, depth + 1, indent, child is node.children[-1]) for child in node.children]
         stack.extend(reversed(rows))
     return "\n".join(lines)
-
-
-def _clip(line: str, width: int) -> str:
-    if text_columns(line) <= width:
-        return line
-    ends = accumulate(map(text_columns, line))
-    return "".join(char for char, end in zip(line, ends, strict=True) if end < width) + "…"
 
 
 def _has_labels(tree: Tree) -> tuple[bool, bool]:
@@ -325,10 +316,6 @@ def _word(node: Tree) -> str:
     return unescape_word(node.word or "")
 
 
-def _plain(text: str) -> str:
-    return text.translate(_CONTROLS)
-
-
 _TEX = {char: f"\\{char}" for char in "{}$&#_%"} | {
     "\\": r"\textbackslash{}",
     "^": r"\textasciicircum{}",
@@ -341,4 +328,4 @@ _TEX = {char: f"\\{char}" for char in "{}$&#_%"} | {
 
 
 def _tex(text: str) -> str:
-    return "".join(_TEX.get(char, char) for char in _plain(text))
+    return "".join(_TEX.get(char, char) for char in plain(text))

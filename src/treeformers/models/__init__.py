@@ -6,6 +6,7 @@ from transformers import (
     AutoModelForMaskedLM,
     AutoModelForSeq2SeqLM,
     AutoModelForSequenceClassification,
+    AutoModelForTokenClassification,
 )
 
 from treeformers.models.accumulation import (
@@ -27,6 +28,7 @@ from treeformers.models.treebert import (
     TreeBertConfig,
     TreeBertForMaskedLM,
     TreeBertForSequenceClassification,
+    TreeBertForTokenClassification,
     TreeBertModel,
 )
 
@@ -47,6 +49,7 @@ __all__ = [
     "TreeBertConfig",
     "TreeBertForMaskedLM",
     "TreeBertForSequenceClassification",
+    "TreeBertForTokenClassification",
     "TreeBertModel",
     "TreeParser",
 ]
@@ -69,3 +72,4 @@ AutoModelForSequenceClassification.register(
 )
 AutoModelForSequenceClassification.register(SentenceClassifierConfig, SentenceClassifier, exist_ok=True)
 AutoModelForSequenceClassification.register(TreeBertConfig, TreeBertForSequenceClassification, exist_ok=True)
+AutoModelForTokenClassification.register(TreeBertConfig, TreeBertForTokenClassification, exist_ok=True)

@@ -28,6 +28,8 @@ class Data:
         min_frequency: rarer words are unknown.
         end_token: a last token [SEP], so that the last word has two neighbours.
         max_length: longest sentence trained on, in tokens; longer ones are cut.
+        packed: lines side by side in rows of `max_length` tokens, each still encoded by itself; what is
+            longer than a row goes on in another.
         held_out: sentences of the training text kept back for the validation loss.
         mask_probability: share of tokens to predict.
     """
@@ -45,6 +47,7 @@ class Data:
     min_frequency: int = 2
     end_token: bool = True
     max_length: int = 128
+    packed: bool = False
     held_out: int = 1000
     mask_probability: float = 0.15
 

@@ -23,9 +23,9 @@ def collect(recipe: JudgeRecipe, models: Sequence[Path], fits: Sequence[Mapping[
 
     from treeformers.metrics import accuracy
     from treeformers.models.treebert import TreeBertForSequenceClassification
-    from treeformers.training.judge import classes_of, figures, judge, read_judged, read_tests
+    from treeformers.training.judge import classes_of, figures, judge, read_sentences, read_tests
 
-    held_out, tests = read_judged(recipe.data, "validation"), read_tests(recipe.data)
+    held_out, tests = read_sentences(recipe.data, "validation"), read_tests(recipe.data)
     seeds = []
     for folder, fit in zip(models, fits, strict=True):
         model = TreeBertForSequenceClassification.from_pretrained(folder, use_safetensors=True).eval()
@@ -50,7 +50,7 @@ def collect(recipe: JudgeRecipe, models: Sequence[Path], fits: Sequence[Mapping[
     return {
         **origin(recipe),
         "data": {
-            "train": len(read_judged(recipe.data, "train")),
+            "train": len(read_sentences(recipe.data, "train")),
             "validation": len(held_out),
             "tests": {name: dict(Counter(one.label for one in part)) for name, part in tests.items()},
         },

@@ -15,6 +15,9 @@ from treeformers.reproduction.run import origin, summarise
 from treeformers.trees.tree import Tree
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from treeformers.parsing import Parser
 
 Parts = Mapping[str, Sequence[Tree]]
@@ -122,17 +125,16 @@ def bootstrap_interval(treebanks: Sequence[Sequence[SentenceScore]]) -> tuple[fl
         treebanks: the counts of the sentences of each; every one is drawn from by itself, and the F1 is the
             mean over them.
     """
-    import numpy as np
+    from treeformers.statistics import bootstrap_interval as interval
 
-    chance = np.random.default_rng(SEED)
-    drawn = np.zeros(RESAMPLES)
-    for lines in treebanks:
-        counts = np.array([(line.matched, line.gold + line.predicted) for line in lines])
-        for sample in range(RESAMPLES):
-            matched, brackets = counts[chance.integers(len(lines), size=len(lines))].sum(0)
-            drawn[sample] += 200 * matched / max(1, brackets) / len(treebanks)
-    low, high = np.quantile(drawn, (0.025, 0.975))
-    return float(low), float(high)
+    counts = [[(line.matched, line.gold + line.predicted) for line in lines] for lines in treebanks]
+    return interval(counts, _f1_of_counts, resamples=RESAMPLES, seed=SEED)
+
+
+def _f1_of_counts(counts: NDArray[np.float64]) -> float:
+    """F1 of rows of matched brackets and of all brackets, gold and predicted ones."""
+    matched, brackets = counts.sum(0)
+    return float(200 * matched / max(1, brackets))
 
 
 def _score_treebank(

@@ -13,6 +13,7 @@ from transformers import PreTrainedTokenizerBase, set_seed
 
 from treeformers.data import corpora, grammar, text
 from treeformers.data.examples import Labelled
+from treeformers.data.packing import PackedCollator, pack
 from treeformers.models.treebert import TreeBertConfig, TreeBertForMaskedLM
 from treeformers.recipes import Data, InduceRecipe
 from treeformers.training.fit import Fit, fit
@@ -60,17 +61,23 @@ def train_inducer(
         end_token=recipe.data.end_token,
         lowercase=not recipe.data.normalize,  # which leaves N apart from n
     )
-    features = list(text.encode(tokenizer, lines, recipe.data.max_length))
+    packed = recipe.data.packed
+    features = list(text.encode(tokenizer, lines, None if packed else recipe.data.max_length))
     kept_back = set(held_out)
+    train = [feature for number, feature in enumerate(features) if number not in kept_back]
+    validation = [features[number] for number in sorted(held_out)]
+    if packed:
+        train, validation = (list(pack(part, recipe.data.max_length)) for part in (train, validation))
+    collator = PackedCollator if packed else text.MaskedWordCollator
     model = build_model(recipe, tokenizer, seed)
     with_word_ids = model.config.link_level == "word"
     run.begin()
     result = fit(
         model,
-        [feature for number, feature in enumerate(features) if number not in kept_back],
-        [features[number] for number in sorted(held_out)],
-        text.MaskedWordCollator(tokenizer, recipe.data.mask_probability, with_word_ids),
-        text.MaskedWordCollator(tokenizer, recipe.data.mask_probability, with_word_ids, seed=0),
+        train,
+        validation,
+        collator(tokenizer, recipe.data.mask_probability, with_word_ids),
+        collator(tokenizer, recipe.data.mask_probability, with_word_ids, seed=0),
         recipe.train,
         seed,
         run.checkpoints,

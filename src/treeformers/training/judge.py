@@ -30,7 +30,7 @@ TOKENS = 8192
 """Tokens of a batch that is only classified, padding included."""
 
 
-class Judged(NamedTuple):
+class Sentence(NamedTuple):
     """A sentence and its class.
 
     Attributes:
@@ -70,7 +70,7 @@ def train_judge(
     """
     seed = recipe.train.seeds[0] if seed is None else seed
     run = Run(Path(out), recipe, seed, resume)
-    train, held_out = (read_judged(recipe.data, part) for part in ("train", "validation"))
+    train, held_out = (read_sentences(recipe.data, part) for part in ("train", "validation"))
     classes = sorted({one.label for one in train})
     if len(classes) < 2:
         raise ValueError(f"{recipe.data.corpus}: {len(classes)} classes in training, expected two or more")
@@ -157,7 +157,7 @@ def check_base(data: Judgements) -> Path | None:
     return folder
 
 
-def read_judged(data: Judgements, split: str, corpus: str = "") -> list[Judged]:
+def read_sentences(data: Judgements, split: str, corpus: str = "") -> list[Sentence]:
     """A part of a corpus of sentences with classes.
 
     Args:
@@ -173,7 +173,7 @@ def read_judged(data: Judgements, split: str, corpus: str = "") -> list[Judged]:
     limit = data.sentences if split == "train" else data.scored_sentences
     if name == "grammar":
         sampled = Examples(corpus=name, sentences=data.sentences, scored_sentences=data.scored_sentences)
-        return [Judged(one.trees[0].words, one.label) for one in read_examples(sampled, split)]
+        return [Sentence(one.trees[0].words, one.label) for one in read_examples(sampled, split)]
     found = choose_part(corpora.load(name, root=data.root or None), split, name)[: limit or None]
     judged = [_read(one, name) for one in found]
     if not judged:
@@ -181,9 +181,9 @@ def read_judged(data: Judgements, split: str, corpus: str = "") -> list[Judged]:
     return judged
 
 
-def read_tests(data: Judgements) -> dict[str, list[Judged]]:
-    """The test parts that are scored, by the name of the corpus. Raises as `read_judged` does."""
-    return {name: read_judged(data, "test", name) for name in data.tests or (data.corpus,)}
+def read_tests(data: Judgements) -> dict[str, list[Sentence]]:
+    """The test parts that are scored, by the name of the corpus. Raises as `read_sentences` does."""
+    return {name: read_sentences(data, "test", name) for name in data.tests or (data.corpus,)}
 
 
 def judge(
@@ -212,7 +212,7 @@ def judge(
     return found
 
 
-def figures(found: Tensor, sentences: Sequence[Judged], classes: Sequence[str]) -> dict[str, float]:
+def figures(found: Tensor, sentences: Sequence[Sentence], classes: Sequence[str]) -> dict[str, float]:
     """Accuracy, and macro-averaged precision, recall and F1, in per cent, from what `judge` gave."""
     gold = [one.label for one in sentences]
     predicted = [classes[number] for number in found.argmax(-1).tolist()]
@@ -226,23 +226,23 @@ def classes_of(model: TreeBertForSequenceClassification) -> list[str]:
     return [labels[number] for number in range(len(labels))]
 
 
-def _read(one: Any, name: str) -> Judged:
+def _read(one: Any, name: str) -> Sentence:
     if not isinstance(one, Labelled):
         raise ValueError(
             f"{name}: examples of the kind {type(one).__name__}, expected sentences with classes"
         )
     words = tuple(one.text.split()) if isinstance(one.text, str) else one.text.words
-    return Judged(words, one.label, one.group)
+    return Sentence(words, one.label, one.group)
 
 
-def _tokenizer(data: Judgements, train: Sequence[Judged]) -> PreTrainedTokenizerBase:
+def _tokenizer(data: Judgements, train: Sequence[Sentence]) -> PreTrainedTokenizerBase:
     if base := check_base(data):
         return AutoTokenizer.from_pretrained(base)
     return text.train_tokenizer((" ".join(one.words) for one in train), kind="word", min_frequency=1)
 
 
 def _features(
-    tokenizer: PreTrainedTokenizerBase, judged: Sequence[Judged], classes: Sequence[str], max_length: int
+    tokenizer: PreTrainedTokenizerBase, judged: Sequence[Sentence], classes: Sequence[str], max_length: int
 ) -> Features:
     ids = {name: number for number, name in enumerate(classes)}
     if unseen := sorted({one.label for one in judged} - set(ids)):
@@ -252,7 +252,7 @@ def _features(
 
 
 def _scorer(
-    tokenizer: PreTrainedTokenizerBase, held_out: Sequence[Judged], max_length: int
+    tokenizer: PreTrainedTokenizerBase, held_out: Sequence[Sentence], max_length: int
 ) -> Callable[[Any], dict[str, float]]:
     def score(model: Any) -> dict[str, float]:
         found = judge(model, tokenizer, [one.words for one in held_out], max_length)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from operator import index
+from shutil import get_terminal_size
 
 __all__ = ["DependencyTree", "find_head_fault"]
 
@@ -69,6 +70,26 @@ class DependencyTree:
             if head:
                 dependents[head - 1].append(position)
         return tuple(map(tuple, dependents))
+
+    def pretty(self, width: int | None = None) -> str:
+        """Draw the tree as text, one word a line, with its arcs where they fit.
+
+        Args:
+            width: columns, at least 20; those of the terminal by default, 100 where there is none.
+
+        Raises:
+            ValueError: `width` is below 20.
+        """
+        from treeformers.drawing.dependency import dependency_text
+
+        columns = max(20, get_terminal_size((100, 24)).columns) if width is None else width
+        return dependency_text(self, columns)
+
+    def _repr_svg_(self) -> str:
+        """The picture that a notebook shows."""
+        from treeformers.drawing.dependency import dependency_svg
+
+        return str(dependency_svg(self))
 
 
 def find_head_fault(heads: Sequence[int]) -> tuple[int, str] | None:

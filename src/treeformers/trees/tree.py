@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from shutil import get_terminal_size
 from typing import Any, NamedTuple, TypeVar
 
 from treeformers.trees.dependency import DependencyTree
@@ -268,6 +269,25 @@ class Tree:
         while tree.label in ROOT_LABELS and len(tree.children) == 1:
             tree = tree.children[0]
         return tree
+
+    def pretty(self, width: int | None = None) -> str:
+        """Draw the tree as text: upright where that fits, otherwise sideways with one node a line.
+
+        Args:
+            width: columns, at least 20; those of the terminal by default, 100 where there is none.
+
+        Raises:
+            ValueError: `width` is below 20.
+        """
+        from treeformers.drawing.tree import tree_text
+
+        return tree_text(self, max(20, get_terminal_size((100, 24)).columns) if width is None else width)
+
+    def _repr_svg_(self) -> str:
+        """The picture that a notebook shows."""
+        from treeformers.drawing.tree import tree_svg
+
+        return str(tree_svg(self))
 
     @classmethod
     def from_nltk(cls, tree: Any) -> Tree:

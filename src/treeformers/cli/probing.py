@@ -1,0 +1,203 @@
+"""`treeformers probe`: do the trees of a model mean anything?"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from treeformers.cli.console import JsonFile, stderr, stdout
+from treeformers.trees.formats import atomic_write
+from treeformers.trees.tree import Tree
+
+if TYPE_CHECKING:
+    from treeformers.data.examples import Labelled
+    from treeformers.data.pairs import MinimalPair
+    from treeformers.drawing.probes import ProbeTable
+    from treeformers.probing import System
+
+SENTENCES = 5000
+SHAPES = ("gold", "right", "left", "balanced", "random")
+
+AGREEMENT = ("agreement-linzen", "agreement-ud")
+
+
+def probe(
+    systems: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[MODEL|TREES]...",
+            help="Folders of inducers and parsers, files of trees, right, left, balanced, random or gold.",
+        ),
+    ] = None,
+    sentences: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            help=f"Generated sentences to ask about; {SENTENCES:,} by default, none where files of trees "
+            "annotate a corpus.",
+        ),
+    ] = None,
+    corpus: Annotated[
+        str | None,
+        typer.Option(metavar="NAME|FILE", help="A treebank whose constituents are asked for too."),
+    ] = None,
+    split: Annotated[str, typer.Option(help="Part of the corpus.")] = "test",
+    pairs: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="For the inducers: blimp, marvin-linzen, agreement-linzen or agreement-ud; may be repeated.",
+        ),
+    ] = None,
+    each: Annotated[
+        int,
+        typer.Option(min=0, help="Pairs of each paradigm, prefixes by number of attractors; 0 for all."),
+    ] = 200,
+    seed: Annotated[int, typer.Option(help="Of the sentences, random trees and choices.")] = 0,
+    write: Annotated[
+        Path | None,
+        typer.Option(help="Write the generated sentences, a line each, for another parser to parse."),
+    ] = None,
+    json_file: JsonFile = None,
+    html: Annotated[
+        Path | None, typer.Option(help="Write the report with drawn examples to this page.")
+    ] = None,
+) -> None:
+    """Ask for constituents that are known, and how much of what is found chance would find.
+
+    Determiners, adjectives and relative clauses in generated sentences, the constituents of a treebank, words
+    cut into tokens, how far links have gone from where they begin, minimal pairs. Several systems stand side
+    by side: gold and right show what the probes read at both ends.
+    """
+    from treeformers.drawing.probes import probe_page, probe_tables
+    from treeformers.probing import constructions
+    from treeformers.probing import probe as ask_all
+
+    named = {name: _system(name) for name in systems or ()}
+    if sentences is None:
+        files = any(Path(name).is_file() for name in named)
+        sentences = 0 if corpus and files else SENTENCES
+    if write:
+        with atomic_write(write) as target:
+            target.writelines(f"{' '.join(q.tree.words)}\n" for q in constructions(sentences, seed))
+    if not named:
+        if write:
+            return
+        raise ValueError(
+            f"nothing to probe: expected a model folder, a file of trees, or {', '.join(SHAPES)}"
+        )
+    treebank = _treebank(corpus, split) if corpus else []
+    minimal, agreement = _pairs(pairs or [], each, seed)
+    with stderr().status("probing"):
+        report = ask_all(
+            named,
+            sentences,
+            treebank,
+            minimal,
+            agreement,
+            treebank_name=f"{corpus} {split}" if corpus else "",
+            seed=seed,
+        ).to_dict()
+    if json_file:
+        with atomic_write(json_file) as target:
+            json.dump(report, target, indent=1, ensure_ascii=False)
+            target.write("\n")
+    if html:
+        with atomic_write(html) as target:
+            target.write(probe_page(report))
+    _print(report, probe_tables(report, detail=False))
+
+
+def _print(report: Mapping[str, Any], tables: Sequence[ProbeTable]) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    console = stdout()
+    for number, table in enumerate(tables):
+        if number == 0 or table.title != tables[number - 1].title:
+            console.print(f"\n{table.title}", markup=False, style="bold")
+        drawn = Table()
+        for column, first in zip(table.columns, table.rows[0], strict=True):
+            names = not any(character.isdigit() for character in first)
+            drawn.add_column(Text(column), justify="left" if names else "right")
+        for row in table.rows:
+            drawn.add_row(*map(Text, row))  # brackets are no markup
+        console.print(drawn)
+        if all(table.caption != other.caption for other in tables[number + 1 :]):
+            console.print(table.caption, markup=False)
+    for name, system in report["systems"].items():
+        for note in system["notes"]:
+            console.print(f"{name}: {note}", markup=False)
+
+
+def _system(name: str) -> System:
+    """What a name on the command line stands for.
+
+    Raises:
+        FileNotFoundError: neither a shape, a file nor a folder.
+    """
+    from treeformers.probing import TreeFile
+
+    for shape in SHAPES:
+        if name == shape:
+            return shape  # type: ignore[return-value]
+    path = Path(name)
+    if path.is_file():
+        return TreeFile.read(name)
+    if not path.is_dir():
+        raise FileNotFoundError(
+            f"{name}: neither {', '.join(SHAPES)}, nor a file of trees, nor the folder of a parser or inducer"
+        )
+    if _kind(path) == "treeparser":
+        from treeformers.parsing import Parser
+
+        return Parser.from_pretrained(path)
+    from treeformers.inducer import Inducer
+
+    return Inducer.from_pretrained(path)
+
+
+def _kind(folder: Path) -> str:
+    """The kind of model in a folder, or in the first one of several seeds."""
+    for path in (folder / "config.json", *sorted(folder.glob("seed-*/config.json"))):
+        try:
+            return str(json.loads(path.read_text(encoding="utf-8"))["model_type"])
+        except (OSError, ValueError, KeyError, TypeError):
+            continue
+    return ""
+
+
+def _treebank(corpus: str, split: str) -> list[Tree]:
+    from treeformers.data import corpora
+
+    parts = corpora.load(corpus)
+    if len(parts) > 1 and split not in parts:
+        raise ValueError(f"{corpus} has no part {split!r}: expected {', '.join(parts)}")
+    trees = parts[split] if split in parts else next(iter(parts.values()))
+    if not all(isinstance(tree, Tree) for tree in trees):
+        raise ValueError(f"{corpus}: no constituency trees in it")
+    return trees
+
+
+def _pairs(
+    names: Sequence[str], each: int, seed: int
+) -> tuple[dict[str, list[MinimalPair]], dict[str, list[Labelled]]]:
+    """Minimal pairs, and prefixes of verbs, by name."""
+    from treeformers.data import corpora
+    from treeformers.data.pairs import PAIRS, load_pairs
+    from treeformers.minimal_pairs import choose
+
+    minimal: dict[str, list[MinimalPair]] = {}
+    agreement: dict[str, list[Labelled]] = {}
+    for name in names:
+        if name in PAIRS:
+            minimal[name] = choose(load_pairs(name), lambda pair: pair.paradigm, each, seed)
+        elif name not in AGREEMENT:
+            raise ValueError(f"no pairs {name!r}: expected {', '.join((*PAIRS, *AGREEMENT))}")
+        else:
+            agreement[name] = choose(corpora.load(name)["test"], lambda prefix: prefix.group, each, seed)
+    return minimal, agreement

@@ -1,0 +1,246 @@
+"""A report of probes as tables of text and as one page, out of what `ProbeReport.to_dict` gives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from treeformers.drawing.report import report, score_table
+from treeformers.drawing.svg import count, xml
+from treeformers.drawing.tree import tree_svg
+from treeformers.trees.tree import Tree
+
+__all__ = ["ProbeTable", "probe_page", "probe_tables"]
+
+CLEAR = 1e-3
+"""Of a p-value, from which on a figure is marked as above or below chance."""
+QUESTIONS = {
+    "determiners": "Does a determiner join its noun first (Ginn 2024, Table 2)?",
+    "adjectives": "Does an adjective join its noun, or the determiner before it (Table 3)?",
+    "relative clauses": "Is a relative clause a constituent (Table 4)?",
+    "constituents": "Which constituents of the treebank come back?",
+    "subwords": "Are the tokens of a word a constituent?",
+}
+BESIDE = (
+    "Per cent of the words asked for that are a constituent; in brackets that of random trees of the same "
+    "arity. ▲ and ▼: above and below it, p < 0.001."
+)
+DETAIL = (
+    "Crossed: a constituent of the tree holds only some of the words asked for and others beside. Interval: "
+    "95 %, Clopper and Pearson. Random, right, left and balanced: what such trees of the same arity give; p: "
+    "exact two-sided binomial test against random trees."
+)
+DETAILS = (
+    *("asked", "times", "found", "crossed", "%", "interval"),
+    *("random", "right", "left", "balanced", "p"),
+)
+LINKS = (
+    "Links between neighbouring words. Initial: where they begin before training. Near it: per cent of the "
+    "links within 0.01."
+)
+ACCURACY = "Per cent right, with its 95 % interval; guessing gives 50. Skipped: pairs that do not compare."
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeTable:
+    """One table.
+
+    Attributes:
+        title: what it is about.
+        columns: the headings.
+        rows: cells; the first ones are names.
+        caption: how to read it.
+    """
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    caption: str = ""
+
+
+def probe_tables(content: Mapping[str, Any], detail: bool = True) -> list[ProbeTable]:
+    """The tables of a report.
+
+    Args:
+        content: as `treeformers.probing.ProbeReport.to_dict` gives it, or its JSON read back.
+        detail: beside the tables of all systems, those of each with all counts, and each paradigm of minimal
+            pairs. Where there is one system alone, its own tables stand in any case, and those of all do not.
+
+    Returns:
+        Those of the structure, by probe, then of the links, then of minimal pairs and agreement.
+    """
+    systems: Mapping[str, Mapping[str, Any]] = content["systems"]
+    probes = dict.fromkeys(row["probe"] for system in systems.values() for row in system["findings"])
+    tables = []
+    for probe in probes:
+        title = f"{probe.capitalize()}. {QUESTIONS.get(probe, '')}".strip()
+        if len(systems) > 1:
+            tables.append(_beside(title, probe, systems))
+        if detail or len(systems) == 1:
+            tables += [_detail(title, name, probe, of) for name, of in systems.items() if _has(of, probe)]
+    tables += [_structure(systems)] if any(of["flat_share"] is not None for of in systems.values()) else []
+    tables += [_links(name, system["links"]) for name, system in systems.items() if system["links"]]
+    tables += list(_accuracies(systems, detail))
+    return tables
+
+
+def probe_page(content: Mapping[str, Any], title: str = "Do the trees mean anything?") -> str:
+    """Write the report as one self-contained HTML page with its tables and example trees.
+
+    Args:
+        content: as of `probe_tables`.
+        title: the heading.
+    """
+    systems, settings = content["systems"], content["settings"]
+    asked = [count(settings["sentences"], "generated sentence")] if settings["sentences"] else []
+    if settings["treebank_sentences"]:
+        asked.append(f"{count(settings['treebank_sentences'], 'sentence')} of {settings['treebank']}")
+    asked += ["minimal pairs and agreement"] if any(of["accuracies"] for of in systems.values()) else []
+    lead = f"Systems: {', '.join(systems)}. Asked of them: {', '.join(asked)}."
+    sections: dict[str, list[str]] = {}
+    for table in probe_tables(content):
+        sections.setdefault(table.title, []).append(score_table(table.columns, table.rows, table.caption))
+    for example in content["examples"]:
+        heading = next((name for name in sections if name.lower().startswith(example["probe"])), None)
+        sections.setdefault(heading or "Examples", []).append(_example(example))
+    notes = [f"{name}: {note}" for name, of in systems.items() for note in of["notes"]]
+    if notes:
+        sections["Not asked"] = [f"<p>{xml(note)}</p>" for note in notes]
+    return report(title, [(name, "\n".join(parts)) for name, parts in sections.items()], lead)
+
+
+def _beside(title: str, probe: str, systems: Mapping[str, Mapping[str, Any]]) -> ProbeTable:
+    """All systems side by side."""
+    rows: dict[tuple[str, str], dict[str, Mapping[str, Any]]] = {}
+    for name, system in systems.items():
+        for row in system["findings"]:
+            if row["probe"] == probe:
+                rows.setdefault((row["case"], row["target"]), {})[name] = row
+    return ProbeTable(
+        title,
+        ("", "asked", "times", *systems),
+        tuple(
+            (
+                *key,
+                f"{next(iter(of.values()))['trials']:,}",
+                *(_share(of[name]) if name in of else "–" for name in systems),
+            )
+            for key, of in rows.items()
+        ),
+        BESIDE,
+    )
+
+
+def _detail(title: str, name: str, probe: str, system: Mapping[str, Any]) -> ProbeTable:
+    return ProbeTable(
+        title,
+        (name, *DETAILS),
+        tuple(
+            (
+                *(row["case"], row["target"]),
+                *(f"{row[key]:,}" for key in ("trials", "found", "crossed")),
+                f"{row['share']:.1f}",
+                f"{row['low']:.1f}–{row['high']:.1f}",
+                *(f"{row[key]:.1f}" for key in ("chance", "right", "left", "balanced")),
+                _p_value(row["p_value"]),
+            )
+            for row in system["findings"]
+            if row["probe"] == probe
+        ),
+        DETAIL,
+    )
+
+
+def _structure(systems: Mapping[str, Mapping[str, Any]]) -> ProbeTable:
+    """How much there is to be found: a flat tree has no wrong constituents either."""
+    return ProbeTable(
+        "Structure. How much of it do the trees have?",
+        ("", "spans a sentence", "flat %"),
+        tuple(
+            (name, f"{of['spans_per_sentence']:.1f}", f"{of['flat_share']:.1f}")
+            for name, of in systems.items()
+            if of["flat_share"] is not None
+        ),
+        "Flat: trees over more than two words without any constituent inside.",
+    )
+
+
+def _links(name: str, links: Sequence[Mapping[str, Any]]) -> ProbeTable:
+    return ProbeTable(
+        "Links. Have they gone from where they begin?",
+        (f"{name}, layer", "mean", "sd", "5 %", "25 %", "50 %", "75 %", "95 %", "initial", "near it"),
+        tuple(
+            (
+                str(of["layer"]),
+                f"{of['mean']:.4f}",
+                f"{of['sd']:.4f}",
+                *(f"{value:.4f}" for value in of["quantiles"]),
+                f"{of['initial']:.4f}",
+                f"{of['near_initial']:.1f}",
+            )
+            for of in links
+        ),
+        LINKS,
+    )
+
+
+def _accuracies(systems: Mapping[str, Mapping[str, Any]], detail: bool) -> Iterator[ProbeTable]:
+    """With detail, each paradigm ("PHENOMENON: PARADIGM") too."""
+    asked = {name: of["accuracies"] for name, of in systems.items() if of["accuracies"]}
+    for test in dict.fromkeys(row["test"] for rows in asked.values() for row in rows):
+        of = {name: {row["case"]: row for row in rows if row["test"] == test} for name, rows in asked.items()}
+        first = next(iter(of.values()))
+        yield ProbeTable(
+            f"{test}. Is the right one more probable?",
+            ("", "times", "skipped", *(column for name in of for column in (name, "interval", "p"))),
+            tuple(
+                (
+                    case,
+                    f"{row['trials']:,}",
+                    f"{row['skipped']:,}",
+                    *(cell for rows in of.values() for cell in _accuracy(rows.get(case))),
+                )
+                for case, row in first.items()
+                if detail or ": " not in case
+            ),
+            ACCURACY,
+        )
+
+
+def _accuracy(row: Mapping[str, Any] | None) -> tuple[str, str, str]:
+    if row is None or not row["trials"]:
+        return "–", "–", "–"
+    return f"{row['share']:.1f}", f"{row['low']:.1f}–{row['high']:.1f}", _p_value(row["p_value"])
+
+
+def _has(system: Mapping[str, Any], probe: str) -> bool:
+    return any(row["probe"] == probe for row in system["findings"])
+
+
+def _share(row: Mapping[str, Any]) -> str:
+    mark = ("" if row["p_value"] >= CLEAR else "▲" if row["share"] > row["chance"] else "▼") or " "
+    return f"{row['share']:.1f} ({row['chance']:.1f}) {mark}"
+
+
+def _p_value(value: float) -> str:
+    if value < 1e-300:
+        return "< 1e-300"
+    return f"{value:.3f}" if value >= CLEAR else f"{value:.0e}"
+
+
+def _example(example: Mapping[str, Any]) -> str:
+    gold = _tree(example["gold"])
+    pictures = [("gold", tree_svg(gold))]
+    pictures += [
+        (name, tree_svg(_tree(fields), gold)) for name, fields in example["trees"].items() if name != "gold"
+    ]
+    figures = "".join(
+        f'<figure><figcaption>{xml(name)}</figcaption><div class="scroll">{picture}</div></figure>'
+        for name, picture in pictures
+    )
+    return f'<h3>{xml(example["target"])}</h3><div class="card pair">{figures}</div>'
+
+
+def _tree(fields: Mapping[str, Any]) -> Tree:
+    return Tree.from_spans(fields["words"], map(tuple, fields["spans"]), fields["tags"])

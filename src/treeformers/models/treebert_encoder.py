@@ -1,0 +1,245 @@
+"""The encoder of TreeBert, what it gives, and what all models of the family share.
+
+Shapes: B batch, T tokens, H heads, G priors a layer, D width.
+"""
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self, cast
+
+import torch
+from torch import Tensor, nn
+from transformers import PreTrainedModel
+from transformers import initialization as init
+from transformers.utils.generic import ModelOutput, can_return_tuple
+
+from treeformers.attention.constituent import LinkProjection, constituent_prior
+from treeformers.models.treebert_checkpoint import read_bert
+from treeformers.models.treebert_config import TreeBertConfig
+from treeformers.models.treebert_layers import Layout, TreeBertLayer, apply_until_stable
+from treeformers.models.words import find_pretrained, sinusoids
+
+__all__ = ["TreeBertModel", "TreeBertOutput", "TreeBertPreTrainedModel"]
+
+
+@dataclass
+class TreeBertOutput(ModelOutput):
+    """Output of `TreeBertModel`.
+
+    Attributes:
+        last_hidden_state: (B, T, D).
+        pooler_output: Of a model with a pooler, what it makes of the first token (B, D).
+        links: With `output_links`, one tensor a layer: the accumulated link probabilities a of neighbouring
+            tokens (B, T-1), in float64 so that links close to 1 keep their order. Of several priors their
+            mean, from which trees are read.
+        group_links: With `output_links` and several priors, one tensor a layer: the links of each
+            (B, G, T-1).
+        priors: With `output_priors`, one tensor a layer: the prior C that attention saw (B, T, T), of several
+            their mean.
+        recursions: With `output_links` and `max_recursions` above 1, one tensor a layer: how often it was
+            applied to each row (B,). Links, priors and weights are those of the last time.
+        hidden_states: With `output_hidden_states`, the embeddings and the output of every layer (B, T, D).
+        attentions: With `output_attentions`, one tensor a layer: E = C * softmax (B, H, T, T).
+    """
+
+    last_hidden_state: Tensor | None = None
+    pooler_output: Tensor | None = None
+    links: tuple[Tensor, ...] | None = None
+    group_links: tuple[Tensor, ...] | None = None
+    priors: tuple[Tensor, ...] | None = None
+    recursions: tuple[Tensor, ...] | None = None
+    hidden_states: tuple[Tensor, ...] | None = None
+    attentions: tuple[Tensor, ...] | None = None
+
+
+class TreeBertPreTrainedModel(PreTrainedModel):
+    """Loading, saving and initialisation shared by the family."""
+
+    config_class = TreeBertConfig
+    config: TreeBertConfig
+    base_model_prefix = "treebert"
+    supports_gradient_checkpointing = True
+    _supports_sdpa = True
+    _no_split_modules = ["TreeBertLayer"]  # noqa: RUF012
+
+    @classmethod
+    def from_bert(cls, name: str | Path, **config_overrides: Any) -> Self:
+        """BERT's weights with fresh links; with `prior="none"` the very same function as BERT.
+
+        A language model takes the prediction head of the checkpoint too, and a classifier takes its own where
+        the checkpoint is of the same kind. A classifier of sequences reads BERT's pooler, fresh where the
+        checkpoint has none.
+
+        Args:
+            name: A folder with `config.json` and safetensors, or an installed package that holds one.
+            **config_overrides: Fields of `TreeBertConfig` other than the checkpoint's. With a smaller
+                `num_hidden_layers` the lowest layers are taken.
+
+        Raises:
+            FileNotFoundError: Neither such a folder nor such a package.
+            ValueError: A checkpoint of another architecture, a damaged one, one that lacks weights or has
+                them in other shapes, or an override that is no field.
+        """
+        folder = find_pretrained(str(name))
+        config, weights = read_bert(folder, cls.__name__.removeprefix("TreeBert"), config_overrides)
+        model = cls(config)
+        try:
+            unexpected = model.load_state_dict(weights, strict=False).unexpected_keys
+        except RuntimeError as error:  # shapes
+            raise ValueError(f"{folder}: {' '.join(str(error).split())[:300]}") from None
+        if unexpected:
+            given = ", ".join(f"{key}={value!r}" for key, value in config_overrides.items())
+            raise ValueError(f"{folder}: no place for {unexpected[0]} of BERT in a model with {given}")
+        return model
+
+    @torch.no_grad()
+    def _init_weights(self, module: nn.Module) -> None:
+        super()._init_weights(module)
+        if isinstance(module, LinkProjection):
+            init.xavier_uniform_(module.weight)
+
+    def get_input_embeddings(self) -> nn.Module:
+        return cast("TreeBertModel", self.base_model).embeddings
+
+    def set_input_embeddings(self, value: nn.Module) -> None:
+        self.base_model.embeddings = value
+
+
+class TreeBertModel(TreeBertPreTrainedModel):
+    """The encoder. `attn_implementation="eager"` forms the attention weights, "sdpa" does not."""
+
+    def __init__(self, config: TreeBertConfig) -> None:
+        super().__init__(config)
+        width = config.hidden_size
+        self.embeddings = nn.Embedding(config.vocab_size, width, padding_idx=config.pad_token_id)
+        self.positions = (
+            nn.Embedding(config.max_position_embeddings, width)
+            if config.position_embedding_type == "learned"
+            else None
+        )
+        self.token_types = nn.Embedding(config.type_vocab_size, width) if config.type_vocab_size else None
+        self.dropout = nn.Dropout(config.hidden_dropout_prob)
+        self.layers = nn.ModuleList(TreeBertLayer(config) for _ in range(config.num_hidden_layers))
+        self.norm = nn.LayerNorm(width, eps=float(config.layer_norm_eps))
+        self.pooler = nn.Linear(width, width) if config.pooler else None
+        self.post_init()
+
+    def _embed(self, embedded: Tensor, token_type_ids: Tensor | None, boundaries: Tensor | None) -> Tensor:
+        tokens, width = embedded.shape[1:]
+        steps = torch.arange(tokens, device=embedded.device)
+        if boundaries is not None:  # the first token of every document has position 0
+            starts = nn.functional.pad(steps[1:] * boundaries, (1, 0)).cummax(1).values
+            steps = steps - starts
+        if self.positions is None:
+            table = sinusoids(steps.flatten(), width, embedded.dtype).view(*steps.shape, width)
+            embedded = embedded * math.sqrt(width) + table
+        elif tokens > self.positions.num_embeddings:
+            raise ValueError(
+                f"{tokens} tokens given, but max_position_embeddings is {self.positions.num_embeddings}"
+            )
+        else:
+            embedded = embedded + self.positions(steps)
+        if self.token_types is not None:
+            kinds = torch.zeros_like(steps) if token_type_ids is None else token_type_ids
+            embedded = embedded + self.token_types(kinds)
+        elif token_type_ids is not None:
+            raise ValueError("token_type_ids given, but type_vocab_size is 0")
+        return embedded
+
+    @can_return_tuple
+    def forward(
+        self,
+        input_ids: Tensor | None = None,
+        attention_mask: Tensor | None = None,
+        word_ids: Tensor | None = None,
+        inputs_embeds: Tensor | None = None,
+        output_links: bool = False,
+        output_priors: bool = False,
+        output_attentions: bool | None = None,
+        output_hidden_states: bool | None = None,
+        token_type_ids: Tensor | None = None,
+        document_ids: Tensor | None = None,
+    ) -> TreeBertOutput:
+        """Encode a batch, padded on the right.
+
+        Args:
+            input_ids: Token ids (B, T).
+            attention_mask: 1 at real tokens (B, T); all are real by default. Links that touch padding are 0.
+            word_ids: Word of each token (B, T): equal neighbours belong to one word, negative ones (special
+                tokens) stand alone. Used by `link_level="word"` only.
+            inputs_embeds: Embeddings (B, T, D) in place of `input_ids`, before positions and scaling.
+            output_links: Also return the link probabilities of every layer.
+            output_priors: Also return the priors of every layer.
+            output_attentions: Also return the attention weights of every layer (computed eagerly).
+            output_hidden_states: Also return the hidden states.
+            token_type_ids: Type of each token (B, T); all 0 by default. Needs `type_vocab_size`.
+            document_ids: Document of each token (B, T), where several stand one behind the other in a row.
+                No link and no attention crosses from one to another and each counts its positions from 0, so
+                that they are encoded as if each had a row of its own. With `max_recursions` above 1 those of
+                a row stop together.
+
+        Raises:
+            ValueError: Not exactly one of `input_ids` and `inputs_embeds`, no `word_ids` for links between
+                words, or more tokens or types than there are embeddings for.
+        """
+        config = self.config
+        if (input_ids is None) == (inputs_embeds is None):
+            raise ValueError("expected exactly one of input_ids and inputs_embeds")
+        if output_attentions is None:
+            output_attentions = bool(config.output_attentions)
+        if output_hidden_states is None:
+            output_hidden_states = bool(config.output_hidden_states)
+        eager = output_attentions or config._attn_implementation == "eager"
+        of_words = config.prior != "none" and config.link_level == "word"
+        if of_words and word_ids is None:
+            raise ValueError('word_ids are missing: link_level="word" needs the word of each token')
+
+        mask = None if attention_mask is None else attention_mask.bool()
+        if mask is not None and mask.device.type == "cpu" and mask.all():
+            mask = None
+        layout = Layout.build(mask, document_ids, word_ids if of_words else None)
+        embedded = self.embeddings(input_ids) if inputs_embeds is None else inputs_embeds
+        hidden = self._embed(embedded, token_type_ids, layout.boundaries)
+        if config.norm == "post":
+            hidden = self.norm(hidden)
+        hidden = self.dropout(hidden)
+
+        state = None
+        hidden_states, links, group_links, priors, recursions, attentions = [hidden], [], [], [], [], []
+        for layer in self.layers:
+            applied, times = apply_until_stable(
+                layer, hidden, state, layout, eager, config.max_recursions, float(config.recursion_tolerance)
+            )
+            hidden, state, log_links, weights = applied
+            hidden_states.append(hidden)
+            if log_links is not None and output_links:
+                probabilities = _probabilities(log_links)
+                if config.num_priors > 1:
+                    group_links.append(probabilities)
+                    probabilities = probabilities.mean(1)
+                links.append(probabilities)
+                recursions.append(times)
+            if log_links is not None and output_priors:
+                prior = constituent_prior(
+                    log_links, float(config.self_prior), log=True, hard=config.hard_links
+                )
+                priors.append(prior.mean(1) if config.num_priors > 1 else prior)
+            if output_attentions and weights is not None:
+                attentions.append(weights)
+        if config.norm == "pre":
+            hidden = self.norm(hidden)
+        return TreeBertOutput(
+            last_hidden_state=hidden,
+            pooler_output=None if self.pooler is None else self.pooler(hidden[:, 0]).tanh(),
+            links=tuple(links) or None,
+            group_links=tuple(group_links) or None,
+            priors=tuple(priors) or None,
+            recursions=tuple(recursions) or None if config.max_recursions > 1 else None,
+            hidden_states=tuple(hidden_states) if output_hidden_states else None,
+            attentions=tuple(attentions) or None,
+        )
+
+
+def _probabilities(log_links: Tensor) -> Tensor:
+    return log_links.exp() if log_links.device.type == "mps" else log_links.double().exp()

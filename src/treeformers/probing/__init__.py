@@ -1,0 +1,33 @@
+"""Do the trees of a model mean anything? Probes with counts, chances and exact tests (Ginn 2024)."""
+
+from treeformers.probing.constituents import Finding, find_constituents, span_chance
+from treeformers.probing.constructions import Question, Target, constructions, treebank_questions
+from treeformers.probing.report import (
+    Example,
+    LayerLinks,
+    ProbeReport,
+    SystemReport,
+    find_words,
+    probe,
+    summarise_links,
+)
+from treeformers.probing.systems import System, TreeFile
+
+__all__ = [
+    "Example",
+    "Finding",
+    "LayerLinks",
+    "ProbeReport",
+    "Question",
+    "System",
+    "SystemReport",
+    "Target",
+    "TreeFile",
+    "constructions",
+    "find_constituents",
+    "find_words",
+    "probe",
+    "span_chance",
+    "summarise_links",
+    "treebank_questions",
+]

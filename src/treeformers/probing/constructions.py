@@ -1,0 +1,233 @@
+"""Sentences whose constituents are known: the constructions of Ginn (2024, Section 4) and treebanks."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from math import prod
+from typing import NamedTuple
+
+from treeformers.data.grammar import default_grammar
+from treeformers.trees.punctuation import strip_punctuation
+from treeformers.trees.tree import Tree
+
+__all__ = ["LABELS", "Question", "Target", "constructions", "treebank_questions"]
+
+LABELS = ("NP", "VP", "PP", "SBAR")
+"""Constituents asked for on treebanks."""
+RELATIVE = "SBAR, relative"
+
+
+class Target(NamedTuple):
+    """The words `start` to `end - 1`: do they form a constituent?
+
+    Attributes:
+        probe: such as "determiners".
+        case: the kind of sentence, or the label.
+        name: the words asked for, such as "[Det N]".
+        start: first word, from 0.
+        end: after the last word.
+    """
+
+    probe: str
+    case: str
+    name: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A sentence, its gold tree, and what to ask of other trees over it.
+
+    Attributes:
+        tree: the gold tree; its words are the sentence.
+        targets: the spans asked for, none of one word or of the whole sentence.
+        whole: the gold tree with its punctuation.
+    """
+
+    tree: Tree
+    targets: tuple[Target, ...]
+    whole: Tree
+
+
+def constructions(sentences: int = 5000, seed: int = 0) -> list[Question]:
+    """Sentences with determiners, adjectives and relative clauses, as in Ginn (2024, Tables 2 to 4).
+
+    The words and the rules are those of the agreement grammar: each tree is one of its derivations. As in the
+    paper the determiner is "the", and sentences are distinct: "the N V" and "the N V the N" ask for [Det N],
+    of the subject and of the object; "the Adj N V (the N)" for [Adj N], against which stands [Det Adj], and
+    for [Det Adj N]; "the N that VP V (the N)" for the relative clause [that VP].
+
+    The paper has 5,550, 12,000 and 4,080 of them; here the three constructions have a third each, and within
+    these the kinds of sentence equal parts, but for those that have fewer. Relative clauses are intransitive
+    in half of the sentences (what they are in the paper is not published).
+
+    Args:
+        sentences: how many.
+        seed: of the choice.
+
+    Raises:
+        ValueError: fewer than 12, or more than there are.
+    """
+    if sentences < 12:
+        raise ValueError(f"{sentences} sentences for 12 kinds of them, expected more")
+    generator = random.Random(seed)
+    kinds = _kinds()
+    found: list[Question] = []
+    for number, construction in enumerate(kinds):
+        remaining = sentences * (number + 1) // len(kinds) - len(found)
+        ordered = sorted(construction, key=lambda kind: prod(map(len, kind.pools)))
+        for place, kind in enumerate(ordered):
+            share = min(remaining // (len(ordered) - place), prod(map(len, kind.pools)))
+            remaining -= share
+            found += kind.choose(share, generator)
+        if remaining:
+            raise ValueError(f"there are not {sentences} different sentences: expected fewer")
+    return found
+
+
+def treebank_questions(trees: Iterable[Tree], labels: Sequence[str] = LABELS) -> list[Question]:
+    """Ask for the constituents of gold trees.
+
+    Punctuation goes by its tags. Constituents of one word and of the whole sentence are not asked for. A
+    relative clause is a SBAR in a NP, after other words, that begins with a phrase labelled WH..., or that
+    has no conjunction ("the man I saw"): what begins with one is a complement ("the claim that ...").
+
+    Args:
+        trees: as `treeformers.data.corpora.load` gives them; function tags and traces removed.
+        labels: those asked for.
+
+    Returns:
+        One for each tree that has words, even where nothing is asked.
+    """
+    questions = []
+    for whole in trees:
+        if (tree := strip_punctuation(whole)) is None:
+            continue
+        n_words = len(tree)
+        targets = {
+            Target(
+                "constituents", label, "[phrase]", start, end
+            ): None  # a set in order: unary copies are one
+            for start, end, label in _constituents(tree)
+            if label in (*labels, RELATIVE) and 1 < end - start < n_words
+        }
+        questions.append(Question(tree, tuple(targets), whole))
+    return questions
+
+
+def _constituents(tree: Tree) -> Iterator[tuple[int, int, str]]:
+    """The spans of a tree, and once more those of relative clauses."""
+    pending = [(tree, 0, False)]
+    while pending:
+        node, start, relative = pending.pop()
+        if node.is_leaf:
+            continue
+        for label in (node.label, RELATIVE)[: 1 + relative]:
+            yield start, start + len(node), label
+        for place, child in enumerate(node.children):
+            pending.append((child, start, node.label == "NP" and place > 0 and _is_relative(child)))
+            start += len(child)
+
+
+def _is_relative(node: Tree) -> bool:
+    if node.label != "SBAR" or node.is_leaf:
+        return False
+    first = node.children[0].label
+    return first.startswith("WH") or first == "S"
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """Sentences of one kind: what each is made of, and what is asked of it."""
+
+    construction: str
+    case: str
+    plural: bool
+    pools: tuple[Sequence[Tree], ...]  # subject noun, verb phrase, and the adjective or the relative clause
+
+    def choose(self, count: int, generator: random.Random) -> Iterator[Question]:
+        """So many different sentences."""
+        for number in generator.sample(range(prod(map(len, self.pools))), count):
+            parts = []
+            for pool in self.pools:
+                number, place = divmod(number, len(pool))
+                parts.append(pool[place])
+            yield self._ask(*parts)
+
+    def _ask(self, noun: Tree, verb: Tree, modifier: Tree | None = None) -> Question:
+        subject = _noun_phrase(noun, self.plural, modifier)
+        outer = "NP_nom" if self.plural else "NP_3Sg_nom"
+        tree = Tree("S", (Tree(outer, (subject,)), verb))
+        targets = self._targets(len(tree), 0 if modifier is None else len(modifier))
+        return Question(tree, tuple(targets), tree)
+
+    def _targets(self, n_words: int, modifier: int) -> Iterator[Target]:
+        name, case = self.construction, self.case
+        if name == "determiners":
+            yield Target(name, case, "[Det N]", 0, 2)
+            if n_words == 5:
+                yield Target(name, "object", "[Det N]", 3, 5)
+                yield Target(name, "all", "[Det N]", 3, 5)
+            yield Target(name, "all", "[Det N]", 0, 2)
+        elif name == "adjectives":
+            for kind in (case, "all"):
+                yield Target(name, kind, "[Adj N]", 1, 3)
+                yield Target(name, kind, "[Det Adj]", 0, 2)
+                yield Target(name, kind, "[Det Adj N]", 0, 3)
+        else:
+            for kind in (case, "all"):
+                yield Target(name, kind, "[that VP]", 2, 2 + modifier)
+
+
+@lru_cache(maxsize=1)
+def _kinds() -> tuple[tuple[_Kind, ...], ...]:
+    """The kinds of sentence of the three constructions."""
+    made: dict[str, list[_Kind]] = {"determiners": [], "adjectives": [], "relative clauses": []}
+    adjectives = _leaves("Adj")
+    for plural in (False, True):
+        nouns = _leaves("N_common_s" if plural else "N_common")
+        for transitive in (False, True):
+            case = f"{'plural' if plural else 'singular'} subject, {'' if transitive else 'in'}transitive"
+            verbs = _verb_phrases(plural, transitive)
+            made["determiners"].append(_Kind("determiners", case, plural, (nouns, verbs)))
+            made["adjectives"].append(_Kind("adjectives", case, plural, (nouns, verbs, adjectives)))
+            for inner in (False, True):
+                that, label = Tree("that", word="that"), "Rel_Pl" if plural else "Rel_Sg"
+                clauses = [Tree(label, (that, phrase)) for phrase in _verb_phrases(plural, inner)]
+                made["relative clauses"].append(
+                    _Kind("relative clauses", case, plural, (nouns, verbs, clauses))
+                )
+    return tuple(map(tuple, made.values()))
+
+
+def _verb_phrases(plural: bool, transitive: bool) -> list[Tree]:
+    label, ending = ("VP", "") if plural else ("VP_3Sg", "_s")
+    if not transitive:
+        return [Tree(label, (verb,)) for verb in _leaves(f"VI{ending}")]
+    objects = [
+        Tree("NP_acc", (_noun_phrase(noun, number),))
+        for number in (False, True)
+        for noun in _leaves("N_common_s" if number else "N_common")
+    ]
+    return [Tree(label, (verb, thing)) for verb in _leaves(f"VT{ending}") for thing in objects]
+
+
+def _noun_phrase(noun: Tree, plural: bool, modifier: Tree | None = None) -> Tree:
+    number = "Pl" if plural else "Sg"
+    bar = f"N_bar_common_{number}"
+    if modifier is None:
+        inner = Tree(bar, (noun,))
+    elif modifier.is_leaf:
+        inner = Tree(bar, (modifier, Tree(bar, (noun,))))
+    else:
+        inner = Tree(bar, (noun, modifier))
+    return Tree(f"NP_common_{number}", (Tree(f"Det_{number}", word="the"), inner))
+
+
+def _leaves(tag: str) -> list[Tree]:
+    """The words that the grammar has under a tag."""
+    return [Tree(tag, word=p.right[0].name) for p in default_grammar().productions if p.left == tag]

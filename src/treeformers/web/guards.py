@@ -1,0 +1,167 @@
+"""What stands before the service: limits on size, number and time, headers, and a line of log a request."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import time
+from typing import TYPE_CHECKING
+
+from treeformers.web.limits import Limits
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+__all__ = ["Guard"]
+
+logger = logging.getLogger(__name__)
+
+_HEADERS = {
+    "content-security-policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; connect-src 'self'; "
+        "frame-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    ),
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "permissions-policy": "camera=(), geolocation=(), microphone=()",
+    "referrer-policy": "no-referrer",
+    "x-content-type-options": "nosniff",
+}
+_SANDBOX = (  # a report is a page of its own: its scripts run, without an origin and without the network
+    "sandbox allow-scripts; default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "
+    "img-src data:; frame-ancestors 'self'"
+)
+
+
+class _Refused(Exception):
+    def __init__(self, status: int, problem: str) -> None:
+        super().__init__(problem)
+        self.status, self.problem = status, problem
+
+
+class Guard:
+    """Turns away what is too large, too much at once or too slow, each with a status and a line of JSON.
+
+    413: a body larger than `body_bytes`. 503 with Retry-After: more than `in_flight` requests of the API at
+    once, or one that takes more than `seconds`; what it waits for is given up. Whatever happens inside, the
+    answer is JSON and the log has a line.
+
+    Args:
+        app: the application.
+        limits: the bounds.
+        report: path of the page that is served into a sandbox.
+    """
+
+    def __init__(self, app: ASGIApp, limits: Limits, report: str = "/report") -> None:
+        self.app, self.limits, self.report = app, limits, report
+        self.in_flight = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle one connection."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        scope["guard"] = self
+        started, status = time.perf_counter(), 0
+
+        async def send_with_headers(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                message["headers"] = [*message.get("headers", ()), *self._headers(scope["path"])]
+            await send(message)
+
+        self.in_flight += 1
+        try:
+            await self._handle(scope, receive, send_with_headers)
+        except _Refused as refused:
+            await _refuse(send_with_headers, refused, self.limits)
+        except Exception:
+            logger.exception("a request failed")
+            if not status:
+                await _refuse(
+                    send_with_headers, _Refused(500, "the service failed; its log says how"), self.limits
+                )
+        finally:
+            self.in_flight -= 1
+            fields = {
+                "method": scope["method"],
+                "path": scope["path"],
+                "status": status,
+                "milliseconds": round(1000 * (time.perf_counter() - started), 1),
+                "in_flight": self.in_flight,
+            }
+            logger.info("request", extra={"fields": fields})
+
+    async def _handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["path"].startswith("/api/") and self.in_flight > self.limits.in_flight:
+            raise _Refused(503, f"busy: {self.limits.in_flight} requests are being worked on; try again soon")
+        started = False
+
+        async def note_start(message: Message) -> None:
+            nonlocal started
+            started = True
+            await send(message)
+
+        try:
+            async with asyncio.timeout(self.limits.seconds):
+                whole = await self._body(scope, receive)
+                await self.app(scope, _replay(whole, receive), note_start)
+        except TimeoutError:
+            if not started:
+                raise _Refused(
+                    503, f"no answer within {self.limits.seconds:g} seconds; try again, or with less"
+                ) from None
+
+    async def _body(self, scope: Scope, receive: Receive) -> bytes:
+        most = self.limits.body_bytes
+        problem = f"the request is larger than {most} bytes"
+        declared = dict(scope["headers"]).get(b"content-length", b"0")
+        if declared.isdigit() and int(declared[:20]) > most:
+            raise _Refused(413, problem)
+        body = bytearray()
+        while True:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                return bytes(body)
+            body += message.get("body", b"")
+            if len(body) > most:
+                raise _Refused(413, problem)
+            if not message.get("more_body"):
+                return bytes(body)
+
+    def _headers(self, path: str) -> list[tuple[bytes, bytes]]:
+        headers = dict(_HEADERS)
+        if path == self.report:
+            headers["content-security-policy"] = _SANDBOX
+        if path.startswith("/api/") or path == "/health":
+            headers["cache-control"] = "no-store"
+        elif not path.startswith("/openapi"):
+            headers["cache-control"] = "no-cache"  # ask again whether the page is the one there is
+        return [(name.encode(), value.encode()) for name, value in headers.items()]
+
+
+def _replay(body: bytes, receive: Receive) -> Receive:
+    """Hand on a body that has been read; then whatever comes."""
+    handed_on = False
+
+    async def again() -> Message:
+        nonlocal handed_on
+        if handed_on:
+            return await receive()
+        handed_on = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return again
+
+
+async def _refuse(send: Send, refused: _Refused, limits: Limits) -> None:
+    content = json.dumps({"error": refused.problem}).encode()
+    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(content)).encode())]
+    if refused.status == 503:
+        headers.append((b"retry-after", str(limits.retry_seconds).encode()))
+    if refused.status == 413:
+        headers.append((b"connection", b"close"))  # the rest of the body is not read
+    await send({"type": "http.response.start", "status": refused.status, "headers": headers})
+    await send({"type": "http.response.body", "body": content})

@@ -1,0 +1,114 @@
+"""What people paste to sentences and trees, within the limits."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from treeformers.data.penn import tokenize
+from treeformers.trees.tree import Tree, parse_brackets
+from treeformers.web.limits import Limits
+
+__all__ = ["Given", "check_words", "read_text", "read_tree"]
+
+_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
+_BLANK = re.compile("[ \t\r\n\f\v]")
+
+
+class Given(NamedTuple):
+    """The words of a sentence, and its tree where brackets were pasted."""
+
+    words: tuple[str, ...]
+    gold: Tree | None
+
+
+def read_text(text: str, limits: Limits) -> list[Given]:
+    """Read sentences, one a line, or trees in brackets where the text begins with one.
+
+    Sentences are cut into words as the Penn Treebank cuts them; of trees the traces are left out.
+
+    Raises:
+        ValueError: nothing to read, malformed brackets, or more than the limits allow; says which line.
+    """
+    _check_controls(text)
+    if text.lstrip().startswith("("):
+        given = [Given(tree.words, tree) for tree in _read_brackets(text, limits)]
+    else:
+        given = []
+        for number, line in enumerate(text.split("\n"), start=1):
+            if len(line) > limits.characters:
+                raise ValueError(
+                    f"line {number}: {len(line)} characters, expected at most {limits.characters}"
+                )
+            if words := tuple(word.text for word in tokenize(line)):
+                given.append(Given(words, None))
+    if not given:
+        raise ValueError("nothing to read: expected sentences, one a line, or trees in brackets")
+    check_words([one.words for one in given], limits)
+    return given
+
+
+def read_tree(brackets: str, limits: Limits) -> Tree:
+    """Read exactly one tree.
+
+    Raises:
+        ValueError: malformed, none or several, or more than the limits allow.
+    """
+    _check_controls(brackets)
+    trees = _read_brackets(brackets, limits)
+    if len(trees) != 1:
+        raise ValueError(f"expected one tree in brackets, found {len(trees)}")
+    check_words([trees[0].words], limits)
+    return trees[0]
+
+
+def check_words(sentences: Sequence[Sequence[str]], limits: Limits) -> None:
+    """Check the sizes of sentences, and that their words can stand in brackets.
+
+    Raises:
+        ValueError: says which sentence and what is wrong with it.
+    """
+    if len(sentences) > limits.sentences:
+        raise ValueError(f"{len(sentences)} sentences, expected at most {limits.sentences}")
+    for number, words in enumerate(sentences, start=1):
+        if not words:
+            raise ValueError(f"sentence {number} has no words")
+        if len(words) > limits.words:
+            raise ValueError(f"sentence {number} has {len(words)} words, expected at most {limits.words}")
+        for word in words:
+            if not word or word.isspace() or _BLANK.search(word):
+                raise ValueError(
+                    f"sentence {number} has the word {word[:20]!r}: expected no blanks and at least a letter"
+                )
+            if len(word) > limits.word_characters:
+                raise ValueError(
+                    f"sentence {number} has a word of {len(word)} characters, "
+                    f"expected at most {limits.word_characters}"
+                )
+            _check_controls(word)
+        if sum(map(len, words)) > limits.characters:
+            raise ValueError(f"sentence {number} has more than {limits.characters} characters")
+    if (total := sum(map(len, sentences))) > limits.all_words:
+        raise ValueError(f"{total} words in all, expected at most {limits.all_words}")
+
+
+def _read_brackets(text: str, limits: Limits) -> list[Tree]:
+    depth = 0
+    for bracket in re.findall("[()]", text):
+        depth += 1 if bracket == "(" else -1
+        if depth > limits.depth:
+            raise ValueError(f"brackets more than {limits.depth} deep")
+    lines = ((f"line {number}", line) for number, line in enumerate(text.split("\n"), start=1))
+    trees = []
+    for number, tree in enumerate(parse_brackets(lines), start=1):
+        bare = tree.without_traces()
+        if bare is None:
+            raise ValueError(f"tree {number} has nothing but traces")
+        trees.append(bare)
+    return trees
+
+
+def _check_controls(text: str) -> None:
+    if found := _CONTROL.search(text):
+        raise ValueError(f"the text holds the character U+{ord(found[0]):04X}, which is no text")

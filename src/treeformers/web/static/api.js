@@ -1,0 +1,26 @@
+// Requests to the service. A busy service is asked again once, after as long as it says.
+
+export async function ask(path, body) {
+  const options = body === undefined ? {} : {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify(body),
+  };
+  let response = await send(path, options);
+  if (response.status === 503) {
+    const seconds = Number(response.headers.get("retry-after")) || 2;
+    await new Promise((resolve) => setTimeout(resolve, 1000 * seconds));
+    response = await send(path, options);
+  }
+  const answer = await response.json().catch(() => ({}));
+  if (!response.ok) throw new Error(answer.error || `the service answered ${response.status}`);
+  return answer;
+}
+
+async function send(path, options) {
+  try {
+    return await fetch(path, options);
+  } catch {
+    throw new Error("the service does not answer; is it still running?");
+  }
+}

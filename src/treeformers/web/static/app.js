@@ -1,0 +1,142 @@
+// The page: what is asked, which sentence and which view is shown.
+
+import { ask } from "./api.js";
+import { ClassesView } from "./classes.js";
+import { Compare } from "./compare.js";
+import { make } from "./elements.js";
+import { LayersView } from "./layers.js";
+import { showReport } from "./report.js";
+import { StepsView } from "./steps.js";
+
+const find = (id) => document.getElementById(id);
+const tabs = [...document.querySelectorAll('[role="tab"]')];
+const views = {};
+let info = null;
+let answer = null;
+let number = 0;
+let asked = 0;
+
+const say = (text) => { find("status").textContent = text; };
+
+function complain(error) {
+  find("problem").textContent = error ? error.message : "";
+  find("problem").hidden = !error;
+  if (error) say("");
+}
+
+function chosen() {
+  return [...document.querySelectorAll("#engines input:checked")].map((box) => box.value);
+}
+
+async function draw() {
+  const turn = (asked += 1);
+  complain(null);
+  say("Parsing …");
+  find("results").setAttribute("aria-busy", "true");
+  try {
+    const found = await ask("api/parse", { text: find("text").value, engines: chosen() });
+    if (turn !== asked) return;
+    [answer, number] = [found, 0];
+    const names = answer.engines.length;
+    say(`${count(answer.sentences.length, "sentence")}, ${count(names, "tree")} each`);
+    fillPager();
+    await show();
+  } catch (error) {
+    if (turn === asked) complain(error);
+  } finally {
+    if (turn === asked) find("results").removeAttribute("aria-busy");
+  }
+}
+
+const count = (value, noun) => (value === 1 ? `1 ${noun}` : `${value} ${noun}s`);
+
+function fillPager() {
+  const many = answer.sentences.length > 1;
+  find("pager").hidden = !many;
+  find("sentence").replaceChildren(...answer.sentences.map((sentence, i) => {
+    const text = sentence.words.join(" ");
+    return make("option", { value: i }, `${i + 1}. ${text.length > 60 ? `${text.slice(0, 59)}…` : text}`);
+  }));
+}
+
+function go(next) {
+  number = Math.max(0, Math.min(answer.sentences.length - 1, next));
+  show().catch(complain);
+}
+
+/** Fill the view that is open. */
+async function show() {
+  const open = tabs.find((tab) => tab.getAttribute("aria-selected") === "true").getAttribute("aria-controls");
+  if (open !== "steps") views.steps?.stop();
+  if (open === "report") return showReport(find("report"), info.report);
+  if (!answer) return undefined;
+  find("sentence").value = number;
+  find("previous").disabled = number === 0;
+  find("next").disabled = number === answer.sentences.length - 1;
+  const sentence = answer.sentences[number];
+  if (open === "compare") return views.compare.show(sentence, answer.f1, number, answer.sentences.length);
+  if (open === "classes") return views.classes.show(sentence.trees);
+  return views[open].show(sentence.words);
+}
+
+function select(tab) {
+  for (const other of tabs) {
+    const open = other === tab;
+    other.setAttribute("aria-selected", String(open));
+    other.tabIndex = open ? 0 : -1;
+    find(other.getAttribute("aria-controls")).hidden = !open;
+  }
+  complain(null);
+  show().catch(complain);
+}
+
+function setUp() {
+  const of = (kind) => info.engines.filter((engine) => engine.kind === kind).map((engine) => engine.name);
+  const usual = (engine) => engine.kind !== "shape" || engine.name === "right";
+  find("engines").replaceChildren(...info.engines.filter((engine) => engine.kind !== "classifier").map((engine) =>
+    make("label", { className: "chip" }, make("input", { type: "checkbox", value: engine.name, checked: usual(engine) }), engine.name, engine.kind === "shape" ? null : make("small", {}, engine.kind))));
+  find("examples").replaceChildren(...info.examples.map((text, i) =>
+    make("button", { type: "button", className: "quiet", onclick: () => { find("text").value = text; draw(); } }, text.startsWith("(") ? "Brackets" : `Example ${i + 1}`)));
+  find("limits").textContent = `At most ${info.sentences} sentences of ${info.words} words. Nothing leaves this machine.`;
+  find("version").textContent = `treeformers ${info.version}`;
+  views.compare = new Compare(find("compare"), say);
+  const kinds = { layers: ["inducer", LayersView], steps: ["parser", StepsView], classes: ["classifier", ClassesView] };
+  for (const [name, [kind, View]] of Object.entries(kinds)) {
+    const engines = of(kind);
+    find(`tab-${name}`).hidden = !engines.length;
+    if (engines.length) views[name] = new View(find(name), engines, say);
+  }
+  find("tab-report").hidden = info.report === "none";
+}
+
+for (const tab of tabs) tab.addEventListener("click", () => select(tab));
+document.querySelector('[role="tablist"]').addEventListener("keydown", (event) => {
+  const shown = tabs.filter((tab) => !tab.hidden);
+  const place = shown.indexOf(event.target);
+  const next = { ArrowRight: shown[place + 1] ?? shown[0], ArrowLeft: shown.at(place - 1), Home: shown[0], End: shown.at(-1) }[event.key];
+  if (place < 0 || !next) return;
+  event.preventDefault();
+  next.focus();
+  select(next);
+});
+find("ask").addEventListener("submit", (event) => { event.preventDefault(); draw(); });
+find("text").addEventListener("keydown", (event) => {
+  if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
+    event.preventDefault();
+    draw();
+  }
+});
+find("engines").addEventListener("change", () => { if (answer) draw(); });
+find("previous").addEventListener("click", () => go(number - 1));
+find("next").addEventListener("click", () => go(number + 1));
+find("sentence").addEventListener("change", () => go(Number(find("sentence").value)));
+
+try {
+  info = await ask("api/info");
+  setUp();
+  select(tabs[0]);
+  if (!find("text").value) find("text").value = info.examples[0];
+  await draw();
+} catch (error) {
+  complain(error);
+}

@@ -1,0 +1,105 @@
+// The trees of all engines side by side, and how alike they are.
+
+import { download } from "./download.js";
+import { choice, make } from "./elements.js";
+import { TreeView, readBrackets } from "./trees.js";
+
+const NONE = "nothing";
+
+export class Compare {
+  constructor(panel, say) {
+    this.panel = panel;
+    this.say = say;
+    this.views = new Map();
+    this.against = "gold";
+  }
+
+  show(sentence, means, number, count) {
+    this.views.clear();
+    const names = Object.keys(sentence.trees);
+    const trees = new Map(names.map((name) => [name, readBrackets(sentence.trees[name].brackets)]));
+    const cards = names.map((name) => this.#card(name, sentence.trees[name], trees.get(name), number));
+    const [label, select] = choice("Mark against", [NONE, ...names], (name) => {
+      this.against = name;
+      this.#mark(trees);
+    });
+    select.value = names.includes(this.against) ? this.against : NONE;
+    const legend = make("p", { className: "legend" }, make("span", {}, make("i", { className: "agree" }), "in both"), make("span", {}, make("i", { className: "cross" }), "crossing"), make("span", {}, make("i", {}), "only here"));
+    const tables = names.length > 1 ? [
+      scores("F1 of this sentence", names, sentence.f1),
+      count > 1 ? scores(`Mean F1 of ${count} sentences`, names, means) : null,
+    ] : [];
+    this.panel.replaceChildren(
+      make("div", { className: "bar spread" }, label, legend),
+      make("div", { className: "cards" }, ...cards),
+      make("div", { className: "bar top" }, ...tables.filter(Boolean)),
+    );
+    this.legend = legend;
+    this.#mark(trees);
+  }
+
+  #mark(trees) {
+    this.legend.hidden = !trees.has(this.against);
+    for (const [name, view] of this.views) view.mark(name === this.against ? null : trees.get(this.against));
+  }
+
+  #card(name, answer, nodes, number) {
+    const detail = make("p", { className: "detail" }, hint());
+    const view = new TreeView({
+      name: `Tree of ${name}`,
+      over: (node, from) => {
+        detail.textContent = node ? from.describe(node) : hint();
+        for (const other of this.views.values()) other.light(node?.start ?? 0, node?.end ?? 0);
+      },
+      folded: (node, folded) => this.say(folded ? "Folded" : "Unfolded"),
+    });
+    view.show(nodes, { links: answer.links });
+    this.views.set(name, view);
+    const menu = make("details", { className: "menu" }, make("summary", {}, "Download"));
+    const list = make("div", {});
+    for (const [format, title] of [["svg", "SVG"], ["png", "PNG"], ["brackets", "Brackets"], ["latex", "LaTeX"]]) {
+      const onclick = async () => {
+        menu.open = false;
+        try {
+          await download(format, view, answer.brackets, `${name}-${number + 1}`);
+          this.say(`${title} of ${name} is saved`);
+        } catch (error) {
+          this.say(error.message);
+        }
+      };
+      list.append(make("button", { type: "button", onclick }, title));
+    }
+    menu.append(list);
+    menu.addEventListener("keydown", (event) => {
+      if (event.key === "Escape") {
+        menu.open = false;
+        menu.querySelector("summary").focus();
+      }
+    });
+    const note = answer.score === null ? "" : `log-probability ${answer.score.toFixed(2)}`;
+    return make("article", { className: "card", "aria-label": name },
+      make("div", { className: "bar spread" },
+        make("h2", {}, name, note ? make("small", {}, note) : null),
+        make("div", { className: "bar tight" },
+          make("button", { type: "button", className: "quiet", onclick: () => view.foldAll() }, "Fold"),
+          make("button", { type: "button", className: "quiet", onclick: () => view.unfoldAll() }, "Unfold"),
+          menu)),
+      detail, view.box);
+  }
+}
+
+const hint = () => "Point at a node, or move with the arrow keys; click or Enter folds it.";
+
+function scores(title, names, found) {
+  const value = (a, b) => found.find((score) => (score.first === a && score.second === b) || (score.first === b && score.second === a));
+  const head = make("tr", {}, make("td", {}), ...names.slice(1).map((name) => make("th", { scope: "col" }, name)));
+  const rows = names.slice(0, -1).map((name, row) => make("tr", {}, make("th", { scope: "row" }, name), ...names.slice(1).map((other, column) => {
+    if (column < row) return make("td", {});
+    const f1 = value(name, other)?.f1;
+    const cell = make("td", {}, f1 === null || f1 === undefined ? "–" : f1.toFixed(1));
+    if (typeof f1 === "number") cell.style.setProperty("--share", `${f1 * 0.35}%`);
+    return cell;
+  })));
+  return make("div", { className: "card scroll", tabIndex: 0, role: "region", "aria-label": title },
+    make("table", { className: "scores" }, make("caption", {}, title, make("small", {}, "unlabelled, without punctuation, in per cent")), make("thead", {}, head), make("tbody", {}, ...rows)));
+}

@@ -1,0 +1,69 @@
+// An inducer layer by layer: tree, prior and attention move together.
+
+import { ask } from "./api.js";
+import { choice, make, slider } from "./elements.js";
+import { HeatMap } from "./heatmap.js";
+import { TreeView, readBrackets } from "./trees.js";
+
+export class LayersView {
+  constructor(panel, engines, say) {
+    Object.assign(this, { panel, say, engine: engines[0], answers: new Map() });
+    const [engine] = choice("Inducer", engines, (name) => {
+      this.engine = name;
+      this.load();
+    });
+    const [layer, showLayer] = slider("Layer", (value) => this.draw(value - 1));
+    this.showLayer = showLayer;
+    this.detail = make("p", { className: "detail" }, "");
+    this.tree = new TreeView({ name: "Tree of the layer", over: (node) => this.#overNode(node) });
+    this.prior = new HeatMap("Prior: how surely two words share a constituent", (row, column) => this.#overCell(row, column));
+    this.attention = new HeatMap("Attention, mean of the heads", (row, column) => this.#overCell(row, column));
+    this.content = make("div", {},
+      make("div", { className: "card" }, this.detail, this.tree.box),
+      make("div", { className: "cards" }, this.prior.figure, this.attention.figure));
+    panel.replaceChildren(make("div", { className: "bar" }, engines.length > 1 ? engine : null, layer), this.content);
+  }
+
+  async show(words) {
+    this.words = words;
+    await this.load();
+  }
+
+  async load() {
+    const key = `${this.engine} ${this.words.join(" ")}`;
+    if (!this.answers.has(key)) {
+      this.say(`Looking into ${this.engine} …`);
+      if (this.answers.size > 8) this.answers.clear();
+      this.answers.set(key, await ask("api/layers", { engine: this.engine, words: this.words }));
+    }
+    this.answer = this.answers.get(key);
+    this.most = Math.max(...this.answer.layers.flatMap((layer) => layer.attention.map((row) => Math.max(...row))));
+    this.draw(Math.min(this.number ?? this.answer.layers.length - 1, this.answer.layers.length - 1));
+    this.say("");
+  }
+
+  draw(number) {
+    this.number = number;
+    const layer = this.answer.layers[number];
+    this.showLayer(number + 1, this.answer.layers.length);
+    this.tree.show(readBrackets(layer.tree), { links: layer.links });
+    this.prior.show(layer.prior, this.answer.words, 10000);
+    this.attention.show(layer.attention, this.answer.words, this.most);
+    this.detail.textContent = "Bars under the words are the links of this layer; the tree splits at the weakest ones.";
+  }
+
+  #overNode(node) {
+    this.tree.light(node?.start ?? 0, node?.end ?? 0);
+    for (const map of [this.prior, this.attention]) {
+      map.light(null, null);
+      map.span(node?.start ?? 0, node?.end ?? 0);
+    }
+    if (node) this.detail.textContent = this.tree.describe(node);
+  }
+
+  #overCell(row, column) {
+    this.prior.light(row, column);
+    this.attention.light(row, column);
+    for (const [word, element] of this.tree.words) element.classList.toggle("lit", word === row || word === column);
+  }
+}

@@ -1,0 +1,195 @@
+// A parser's steps, one by one: the forest so far, stack and buffer, what it reads, what it does.
+
+import { ask } from "./api.js";
+import { choice, make, percent, slider, svg } from "./elements.js";
+import { TreeView, plain } from "./trees.js";
+
+const FOOT = 74;
+const LISTED = 14;
+const PACE = 700;
+
+export class StepsView {
+  constructor(panel, engines, say) {
+    Object.assign(this, { panel, say, engine: engines[0], answers: new Map(), number: 0 });
+    const [engine] = choice("Parser", engines, (name) => {
+      this.engine = name;
+      this.load();
+    });
+    const [step, showStep] = slider("Step", (value) => this.go(value - 1));
+    this.showStep = showStep;
+    const button = (text, label, onclick) => make("button", { type: "button", "aria-label": label, onclick }, text);
+    this.playing = button("▶", "Play", () => this.play());
+    this.buttons = make("div", { className: "bar tight", role: "group", "aria-label": "Steps" },
+      button("«", "First step", () => this.go(0)), button("‹", "Previous step", () => this.go(this.number - 1)), this.playing,
+      button("›", "Next step", () => this.go(this.number + 1)), button("»", "Last step", () => this.go(Infinity)));
+    this.actions = make("div", { className: "actions", "aria-live": "polite" });
+    this.forest = new TreeView({ still: true, bare: true, foot: FOOT });
+    this.forest.box.tabIndex = 0;
+    this.forest.box.classList.add("forest");
+    this.forest.box.setAttribute("role", "img");
+    this.lists = make("dl", { className: "lists" });
+    this.legend = make("p", { className: "legend" });
+    panel.replaceChildren(
+      make("div", { className: "bar" }, engines.length > 1 ? engine : null, this.buttons, step),
+      make("div", { className: "card" }, this.actions, this.legend, this.forest.box),
+      make("div", { className: "card" }, this.lists));
+    panel.addEventListener("keydown", (event) => this.#key(event));
+  }
+
+  async show(words) {
+    this.words = words;
+    this.number = 0;
+    await this.load();
+  }
+
+  async load() {
+    this.stop();
+    const key = `${this.engine} ${this.words.join(" ")}`;
+    if (!this.answers.has(key)) {
+      this.say(`Following ${this.engine} …`);
+      if (this.answers.size > 8) this.answers.clear();
+      this.answers.set(key, await ask("api/steps", { engine: this.engine, words: this.words }));
+    }
+    this.answer = this.answers.get(key);
+    this.forests = forests(this.answer.steps.map((step) => step.taken.name), this.words, this.answer.linearization);
+    const entry = (kind, text) => make("span", {}, make("i", { className: kind }), text);
+    this.legend.replaceChildren(...(this.answer.attention === "deterministic"
+      ? [entry("bound", "boundary read"), entry("head", "head word read")]
+      : [entry("bound", "word read, the higher the more")]), entry("item", "on the stack"));
+    this.forest.box.style.minHeight = "";
+    this.forest.show(this.forests.at(-1));  // the tallest: the page keeps its place while it grows
+    this.forest.box.style.minHeight = `${this.forest.box.clientHeight}px`;
+    this.go(this.number);
+    this.say("");
+  }
+
+  go(number) {
+    const steps = this.answer.steps;
+    this.number = Math.max(0, Math.min(steps.length - 1, number));
+    if (this.number === steps.length - 1) this.stop();
+    const step = steps[this.number];
+    this.showStep(this.number + 1, steps.length);
+    this.actions.replaceChildren(action("does", step.taken), step.runner_up ? action("might have done", step.runner_up) : "");
+    this.forest.show(this.forests[this.number]);
+    this.#marks(step);
+    this.#lists(step);
+    this.#scroll(step);
+  }
+
+  play() {
+    if (this.timer) return this.stop();
+    if (this.number === this.answer.steps.length - 1) this.go(0);
+    this.timer = setInterval(() => this.go(this.number + 1), PACE);
+    this.playing.textContent = "❚❚";
+    this.playing.setAttribute("aria-label", "Pause");
+  }
+
+  stop() {
+    clearInterval(this.timer);
+    this.timer = null;
+    this.playing.textContent = "▶";
+    this.playing.setAttribute("aria-label", "Play");
+  }
+
+  #marks(step) {
+    const { places, baseline, picture } = this.forest;
+    const group = svg("g", { class: "marks" });
+    step.stack.forEach((item, i) => {
+      if (item.end === item.start) return;
+      const [left, right] = [places[item.start].left + 2, places[item.end - 1].right - 2];
+      const top = i === step.stack.length - 1;
+      group.append(svg("rect", { class: top ? "item top" : "item", x: left, y: baseline + 12, width: right - left, height: 5, rx: 2.5 }));
+      if (item.label) group.append(svg("text", { class: "item-label", x: (left + right) / 2, y: baseline + 30 }, item.label));
+    });
+    for (const { position, role, weight } of step.attended) {
+      const { x } = places[position];
+      if (role === "head") group.append(svg("circle", { class: "head", cx: x, cy: baseline + 62, r: 5 }));
+      else if (role === "bound") group.append(svg("path", { class: "bound", d: `M${x - 6} ${baseline + 50}H${x + 6}L${x} ${baseline + 38}Z` }));
+      else group.append(svg("rect", { class: "weight", x: x - 6, y: baseline + 68 - 32 * weight, width: 12, height: Math.max(1, 32 * weight), rx: 2 }));
+    }
+    picture.append(group);
+    for (const [word, element] of this.forest.words) element.classList.toggle("ahead", word >= step.next);
+    const read = step.attended.map(({ position, role }) => `${plain(this.answer.words[position])} (${role})`).join(", ");
+    this.forest.box.setAttribute("aria-label", `Forest before step ${this.number + 1}. It reads ${read || "nothing"}.`);
+  }
+
+  #lists(step) {
+    const words = this.words.map(plain);
+    const few = (list) => (list.length > LISTED ? [...list.slice(0, LISTED), `and ${list.length - LISTED} more`] : list);
+    const stack = step.stack.map((item) => {
+      const text = item.end - item.start > 4 ? `${words[item.start]} … ${words[item.end - 1]}` : words.slice(item.start, item.end).join(" ");
+      return make("li", {}, item.label ? make("b", {}, item.open ? `(${item.label}` : item.label) : null, item.open ? "" : ` ${text}`);
+    });
+    const shown = stack.length > LISTED ? [make("li", {}, `${stack.length - LISTED} more`), ...stack.slice(-LISTED)] : stack;
+    const buffer = few(words.slice(step.next)).map((word) => make("li", {}, word));
+    const row = (name, items) => make("div", {}, make("dt", {}, name), make("dd", {}, items.length ? make("ul", {}, ...items) : "empty"));
+    this.lists.replaceChildren(row("Stack", shown), row("Buffer", buffer));
+  }
+
+  #scroll(step) {
+    const { box, places, picture } = this.forest;
+    const x = places[Math.min(step.next, places.length - 1)].x * picture.clientWidth / picture.viewBox.baseVal.width;
+    if (x < box.scrollLeft + 60 || x > box.scrollLeft + box.clientWidth - 60) box.scrollLeft = x - box.clientWidth / 2;
+    box.scrollTop = box.scrollHeight;
+  }
+
+  #key(event) {
+    if (event.target.matches("select, input") || event.ctrlKey || event.metaKey || event.altKey || !this.answer) return;
+    const moves = { ArrowRight: this.number + 1, ArrowLeft: this.number - 1, Home: 0, End: Infinity };
+    if (!(event.key in moves)) return;
+    event.preventDefault();
+    this.go(moves[event.key]);
+  }
+}
+
+function action(does, { name, probability }) {
+  const bar = make("span", { className: "meter" }, make("i", {}));
+  bar.firstChild.style.width = `${100 * probability}%`;
+  return make("p", {}, make("small", {}, does), make("code", {}, name), bar, make("span", { className: "number" }, percent(probability)));
+}
+
+/** The forest before each action, as nodes under a root that is not drawn, the end mark at its end. */
+function forests(actions, words, linearization) {
+  const leaf = (word) => ({ label: "", word: plain(words[word]), children: [] });
+  const found = [];
+  let stack = [];
+  let next = 0;
+  for (const name of actions) {
+    const buffer = words.slice(next).map((_, i) => leaf(next + i));
+    found.push(number([...stack.flatMap((item) => item.parts), ...buffer, { label: "", word: "end", children: [] }]));
+    if (name === "sh" || name === "XX") {
+      stack = [...stack, { parts: [leaf(next)] }];
+      next += 1;
+    } else if (name === "comb") {
+      stack = [...stack.slice(0, -2), { parts: stack.slice(-2).flatMap((item) => item.parts) }];
+    } else if (name.startsWith("label-")) {
+      let parts = stack.at(-1).parts;
+      for (const label of name.slice(6).split("+").reverse()) parts = [{ label, word: null, children: parts }];
+      stack = [...stack.slice(0, -1), { parts }];
+    } else if (linearization === "top-down" && name.startsWith("(")) {
+      stack = [...stack, { open: true, parts: [] }];
+    } else if (linearization === "top-down" && name.startsWith(")")) {
+      const place = stack.findLastIndex((item) => item.open);
+      if (place < 0) continue;
+      const parts = stack.slice(place).flatMap((item) => item.parts);
+      stack = [...stack.slice(0, place), ...(parts.length ? [{ parts: [{ label: name.slice(1), word: null, children: parts }] }] : [])];
+    }
+  }
+  return found;
+}
+
+/** Copy a forest with places and numbers in pre-order. */
+function number(parts) {
+  const nodes = [];
+  let position = 0;
+  const visit = (node, parent) => {
+    const copy = { ...node, parent, index: nodes.length, start: position, end: position, children: [] };
+    nodes.push(copy);
+    copy.children = node.children.map((child) => visit(child, copy));
+    if (node.word !== null) position += 1;
+    copy.end = position;
+    return copy;
+  };
+  visit({ label: "", word: null, children: parts }, null);
+  return nodes;
+}

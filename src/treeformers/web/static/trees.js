@@ -1,0 +1,348 @@
+// Trees: from brackets, where nodes stand, and a drawing that folds.
+
+import { make, svg } from "./elements.js";
+
+const ESCAPES = { "-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-": "]", "-LCB-": "{", "-RCB-": "}", "\\/": "/", "\\*": "*" };
+const ESCAPE = /-LRB-|-RRB-|-LSB-|-RSB-|-LCB-|-RCB-|\\\/|\\\*/g;
+const WORD_FONT = '16px ui-serif, Georgia, "Times New Roman", serif';
+const LABEL_FONT = '600 12px system-ui, sans-serif';
+const MARGIN = 12;
+const TALL = 1500;
+const SMALLEST = 0.7; // a tree that is a little too wide is drawn smaller, one that is much too wide scrolls
+
+export const shown = (label) => (label === "X" ? "" : label);
+export const plain = (word) => word.replace(ESCAPE, (found) => ESCAPES[found]);
+
+/** Nodes in pre-order, each {label, word, children, start, end, index, parent}. */
+export function readBrackets(text) {
+  const nodes = [];
+  const open = [];
+  let position = 0;
+  for (const [token] of text.matchAll(/[()]|[^ \t\r\n\f\v()]+/g)) {
+    const top = open.at(-1);
+    if (token === "(") {
+      const node = { label: null, word: null, children: [], start: position, end: position, index: nodes.length, parent: top ?? null };
+      if (top) {
+        top.label ??= "";
+        top.children.push(node);
+      }
+      nodes.push(node);
+      open.push(node);
+    } else if (token === ")") {
+      open.pop().end = position;
+    } else if (top.label === null) {
+      top.label = token;
+    } else {
+      top.word = plain(token);
+      position += 1;
+    }
+  }
+  return nodes;
+}
+
+const canvas = document.createElement("canvas").getContext("2d");
+const widths = new Map();
+
+function width(text, font) {
+  const key = font + text;
+  if (!widths.has(key)) {
+    if (widths.size > 20000) widths.clear();
+    canvas.font = font;
+    widths.set(key, Math.ceil(canvas.measureText(text).width));
+  }
+  return widths.get(key);
+}
+
+/** Put every node as low as it can stand, so that no two subtrees share a column. */
+function place(root, folded, textOf) {
+  const spot = new Map();
+  const order = [];
+  const pending = [root];
+  while (pending.length) {
+    const node = pending.pop();
+    order.push(node);
+    if (!folded.has(node.index)) pending.push(...node.children);
+  }
+  for (const node of order.reverse()) {
+    const children = folded.has(node.index) ? [] : node.children.map((child) => spot.get(child));
+    const label = width(shown(node.label ?? ""), LABEL_FONT) + 14;
+    let needed = label;
+    let height = 0;
+    if (!children.length) {
+      needed = Math.max(width(textOf(node), WORD_FONT) + 14, label, 26);
+      height = node.children.length ? 1 : 0;
+    } else {
+      height = 1 + Math.max(...children.map((child) => child.height));
+    }
+    const inner = children.reduce((sum, child) => sum + child.width, 0);
+    const last = children.at(-1);
+    const middle = last ? (children[0].center + inner - last.width + last.center) / 2 : needed / 2;
+    const inset = Math.max(0, needed / 2 - middle);
+    spot.set(node, { height, inset, center: middle + inset, width: Math.max(inset + inner, middle + inset + needed / 2) });
+  }
+  order.reverse();
+  spot.get(root).left = 0;
+  for (const node of order) {
+    const own = spot.get(node);
+    own.x = own.left + own.center;
+    let left = own.left + own.inset;
+    if (!folded.has(node.index)) {
+      for (const child of node.children) {
+        spot.get(child).left = left;
+        left += spot.get(child).width;
+      }
+    }
+  }
+  return spot;
+}
+
+function branch(x, start, bar, ends) {
+  let path = start !== bar ? `M${x} ${start}V${bar}` : "";
+  if (ends.length > 1) {
+    const [[left, leftEnd], [right, rightEnd]] = [ends[0], ends.at(-1)];
+    const corner = Math.min(7, (right - left) / 2);
+    path += `M${left} ${leftEnd}V${bar + corner}Q${left} ${bar} ${left + corner} ${bar}`;
+    path += `H${right - corner}Q${right} ${bar} ${right} ${bar + corner}V${rightEnd}`;
+    ends = ends.slice(1, -1);
+  }
+  return path + ends.map(([at, end]) => `M${at} ${bar}V${end}`).join("");
+}
+
+/** A tree in a box: folds by click or Enter, moves by arrow keys, tells what it is over. */
+export class TreeView {
+  /**
+   * @param {object} options name: for screen readers; links: between neighbouring words; shares: of attention
+   *   in pre-order; over: called with a node or null; still: a picture only; bare: the root is not drawn;
+   *   foot: room in pixels under the words.
+   */
+  constructor(options = {}) {
+    this.options = options;
+    this.folded = new Set();
+    this.kinds = new Map();
+    this.current = 0;
+    this.box = make("div", { className: "tree" });
+    if (!options.still) {
+      this.box.setAttribute("role", "tree");
+      this.box.addEventListener("click", (event) => this.#toggle(this.#nodeOf(event)));
+      this.box.addEventListener("keydown", (event) => this.#key(event));
+      this.box.addEventListener("focusin", (event) => this.#over(this.#nodeOf(event)));
+      this.box.addEventListener("pointerover", (event) => this.#over(this.#nodeOf(event)));
+      this.box.addEventListener("pointerleave", () => this.#over(null));
+    }
+  }
+
+  show(nodes, { links = null, shares = null } = {}) {
+    this.nodes = nodes;
+    this.links = links;
+    this.shares = shares;
+    this.folded.clear();
+    this.current = 0;
+    this.draw();
+  }
+
+  foldAll() {
+    for (const node of this.nodes) if (node.children.length && node.parent) this.folded.add(node.index);
+    this.draw();
+  }
+
+  unfoldAll() {
+    this.folded.clear();
+    this.draw();
+  }
+
+  /** Mark constituents by whether another tree has them, crosses them, or neither. */
+  mark(others) {
+    this.kinds.clear();
+    const spans = (others ?? []).filter((node) => node.children.length);
+    if (spans.length) {
+      const same = new Set(spans.map((node) => `${node.start} ${node.end}`));
+      const crosses = (a, b) => (a.start < b.start && b.start < a.end && a.end < b.end) || (b.start < a.start && a.start < b.end && b.end < a.end);
+      for (const node of this.nodes) {
+        if (!node.children.length) continue;
+        const kind = same.has(`${node.start} ${node.end}`) ? "agree" : spans.some((other) => crosses(node, other)) ? "cross" : "extra";
+        this.kinds.set(node.index, kind);
+      }
+    }
+    this.draw();
+  }
+
+  /** Light up the words from `start` to `end - 1`. */
+  light(start, end) {
+    for (const [word, element] of this.words) element.classList.toggle("lit", word >= start && word < end);
+  }
+
+  #text = (node) => {
+    if (!node.children.length) return node.word;
+    const words = this.nodes.filter((leaf) => leaf.word !== null && leaf.start >= node.start && leaf.end <= node.end).map((leaf) => leaf.word);
+    return words.length > 3 ? `${words[0]} … ${words.at(-1)}` : words.join(" ");
+  };
+
+  draw() {
+    const root = this.nodes[0];
+    const spot = place(root, this.folded, this.#text);
+    const labelled = this.nodes.some((node) => node.children.length && shown(node.label));
+    const tagged = this.nodes.some((node) => node.word !== null && shown(node.label));
+    const heights = this.options.bare ? spot.get(root).height - 1 : spot.get(root).height;
+    const gap = labelled ? 18 : 0;
+    const step = Math.max(labelled ? 30 : 9, Math.min(labelled ? 46 : 26, TALL / Math.max(1, heights)));
+    const leafTop = MARGIN + heights * step + (labelled ? 0 : 4);
+    const baseline = leafTop + (tagged ? 36 : 20);
+    const total = spot.get(root).width + 2 * MARGIN;
+    const high = baseline + 14 + (this.links ? 10 : 0) + (this.options.foot ?? 0);
+    this.places = [];
+    this.words = [];
+    this.baseline = baseline;
+    const top = (node) => leafTop - spot.get(node).height * step;
+    const at = (node) => Math.round(spot.get(node).x + MARGIN);
+    const back = svg("g");
+    const front = svg("g");
+
+    const pending = [[root, 1]];
+    while (pending.length) {
+      const [node, level] = pending.pop();
+      const folded = this.folded.has(node.index);
+      const inner = node.children.length > 0;
+      if (inner && !folded) pending.push(...node.children.map((child) => [child, level + 1]).reverse());
+      if (inner && this.options.bare && !node.parent) continue;
+      const x = at(node);
+      const label = shown(node.label ?? "");
+      const item = svg("g", { "data-index": node.index, class: `node ${this.kinds.get(node.index) ?? ""}` });
+      if (!this.options.still) {
+        item.setAttribute("role", "treeitem");
+        item.setAttribute("aria-level", level);
+        item.setAttribute("aria-label", this.#name(node));
+        item.setAttribute("tabindex", node.index === this.current ? 0 : -1);
+        if (inner) item.setAttribute("aria-expanded", String(!folded));
+      }
+      const y = inner ? top(node) : leafTop;
+      if (!inner || folded) this.#word(item, node, x, baseline);
+      if (inner) {
+        const bar = y + (label || labelled ? gap + 4 : 0);
+        if (folded) {
+          const half = spot.get(node).width / 2 - 9;
+          back.append(svg("path", { class: "branch", d: `M${x} ${bar}L${x - half} ${baseline - 17}H${x + half}Z` }));
+        } else {
+          const ends = node.children.map((child) => [at(child), child.children.length ? top(child) : leafTop]);
+          back.append(svg("path", { class: `branch ${this.kinds.get(node.index) ?? ""}`, d: branch(x, label || !labelled ? bar : y, bar, ends) }));
+        }
+        const wide = label ? width(label, LABEL_FONT) + 12 : 20;
+        this.#box(item, node, x, label ? y - 2 : bar - 10, wide, 20);
+        if (label) item.append(svg("text", { class: "label", x, y: y + 12 }, label));
+        else item.append(svg("circle", { class: "knot", cx: x, cy: bar, r: folded ? 5 : 3.5 }));
+      } else if (label) {
+        item.append(svg("text", { class: "tag", x, y: leafTop + 14 }, label));
+      }
+      front.append(item);
+    }
+    this.picture = svg("svg", { class: "figure", width: total, height: high, viewBox: `0 0 ${total} ${high}`, ...(this.options.still ? { "aria-hidden": "true" } : { role: "none" }) });
+    this.picture.style.minWidth = `${Math.round(SMALLEST * total)}px`;
+    if (this.links) this.#linkBars(back, baseline + 13);
+    this.picture.append(back, front);
+    const { scrollLeft, scrollTop } = this.box;
+    this.box.replaceChildren(this.picture);
+    this.box.scrollTo(scrollLeft, scrollTop);
+    if (this.options.name && !this.options.still) this.box.setAttribute("aria-label", this.options.name);
+  }
+
+  #word(item, node, x, baseline) {
+    const text = this.#text(node);
+    const wide = Math.max(18, width(text, WORD_FONT) + 10);
+    if (this.shares && !node.children.length) this.#shade(item, x, baseline - 17, wide, 24, this.shares[node.index]);
+    item.append(svg("rect", { class: "glow", x: x - wide / 2, y: baseline - 17, width: wide, height: 24, rx: 5 }));
+    item.append(svg("text", { class: "word", x, y: baseline }, text));
+    if (!node.children.length) this.places[node.start] = { x, left: x - wide / 2, right: x + wide / 2 };
+    for (let word = node.start; word < node.end; word += 1) this.words.push([word, item]);
+  }
+
+  #box(item, node, x, y, wide, high) {
+    if (this.shares) this.#shade(item, x, y, wide, high, this.shares[node.index]);
+    item.append(svg("rect", { class: "hit", x: x - wide / 2 - 2, y, width: wide + 4, height: high, rx: 6 }));
+  }
+
+  #shade(item, x, y, wide, high, share) {
+    const most = Math.max(1e-9, ...this.shares);
+    item.append(svg("rect", { class: "shade", x: x - wide / 2, y, width: wide, height: high, rx: 5, "fill-opacity": (0.8 * Math.max(0, share) / most).toFixed(3) }));
+  }
+
+  #linkBars(group, y) {
+    this.links.forEach((link, word) => {
+      const [left, right] = [this.places[word], this.places[word + 1]];
+      if (!left || !right) return;
+      const bar = svg("line", { class: "link", x1: left.x + 4, x2: right.x - 4, y1: y, y2: y, "stroke-opacity": Math.max(0.06, link).toFixed(3) });
+      bar.append(svg("title", {}, `link ${link.toFixed(2)}`));
+      group.append(bar);
+    });
+  }
+
+  #name(node) {
+    const label = shown(node.label ?? "");
+    if (node.word !== null) return label ? `${node.word}, ${label}` : node.word;
+    return `${label || "constituent"}, ${this.#text(node)}, words ${node.start + 1} to ${node.end}`;
+  }
+
+  /** What there is to know of a node, in a line. */
+  describe(node) {
+    const parts = [shown(node.label ?? "") || (node.word === null ? "constituent" : "word")];
+    const count = node.end - node.start;
+    parts.push(count > 1 ? `words ${node.start + 1}–${node.end}` : `word ${node.start + 1}`);
+    parts.push(`“${this.#text(node)}”`);
+    if (this.links && count > 1) {
+      const inside = this.links.slice(node.start, node.end - 1);
+      const weakest = Math.min(...inside);
+      parts.push(inside.length > 8 ? `weakest link ${weakest.toFixed(2)}` : `links ${inside.map((link) => link.toFixed(2)).join(" ")}`);
+    } else if (this.links && this.links[node.start] !== undefined) {
+      parts.push(`link to the next word ${this.links[node.start].toFixed(2)}`);
+    }
+    if (this.shares) parts.push(`attention ${(100 * this.shares[node.index]).toFixed(1)} %`);
+    return parts.join(" · ");
+  }
+
+  #nodeOf(event) {
+    const item = event.target.closest?.("[data-index]");
+    return item ? this.nodes[Number(item.dataset.index)] : null;
+  }
+
+  #over(node) {
+    if (node && node.index !== this.current) {
+      this.box.querySelector('[tabindex="0"]')?.setAttribute("tabindex", -1);
+      this.box.querySelector(`[data-index="${node.index}"]`)?.setAttribute("tabindex", 0);
+      this.current = node.index;
+    }
+    this.options.over?.(node, this);
+  }
+
+  #toggle(node) {
+    if (!node?.children.length) return;
+    if (!this.folded.delete(node.index)) this.folded.add(node.index);
+    this.current = node.index;
+    this.draw();
+    this.#focus(node);
+    this.options.folded?.(node, this.folded.has(node.index));
+  }
+
+  #focus(node) {
+    this.box.querySelector(`[data-index="${node.index}"]`)?.focus({ preventScroll: false });
+  }
+
+  #key(event) {
+    const node = this.#nodeOf(event);
+    if (!node || event.ctrlKey || event.metaKey || event.altKey) return;
+    const folded = this.folded.has(node.index);
+    const siblings = node.parent?.children ?? [node];
+    const place = siblings.indexOf(node);
+    const visible = [...this.box.querySelectorAll("[data-index]")].map((item) => Number(item.dataset.index));
+    let next = null;
+    if (event.key === "Enter" || event.key === " ") this.#toggle(node);
+    else if (event.key === "ArrowUp") next = node.parent;
+    else if (event.key === "ArrowDown") {
+      if (folded) this.#toggle(node);
+      else next = node.children[0];
+    } else if (event.key === "ArrowLeft") next = siblings[place - 1] ?? this.nodes[visible[visible.indexOf(node.index) - 1]];
+    else if (event.key === "ArrowRight") next = siblings[place + 1] ?? this.nodes[visible[visible.indexOf(node.index) + 1]];
+    else if (event.key === "Home") next = this.nodes[0];
+    else if (event.key === "End") next = this.nodes[visible.at(-1)];
+    else return;
+    event.preventDefault();
+    if (next) this.#focus(next);
+  }
+}

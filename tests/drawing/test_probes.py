@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from treeformers.drawing.probes import probe_page, probe_tables
+from treeformers.probing import probe
+from treeformers.trees.tree import Tree
+
+TREEBANK = [Tree.from_brackets("(S (NP (DT a) (NN <b>)) (VP (VBZ sees) (NP (DT the) (NN cat))))")]
+
+
+@pytest.fixture(scope="module")
+def content() -> dict[str, Any]:
+    report = probe({"right": "right", "mine & <yours>": "left", "gold": "gold"}, 60, TREEBANK).to_dict()
+    report["systems"]["gold"]["links"] = [
+        {
+            "layer": 0,
+            "mean": 0.5,
+            "sd": 0.1,
+            "quantiles": (0.1, 0.2, 0.3, 0.4, 0.5),
+            "initial": 0.5,
+            "near_initial": 12.0,
+        }
+    ]
+    accuracy = {"test": "pairs", "p_value": 1e-9, "low": 60.0, "high": 90.0, "skipped": 2}
+    report["systems"]["gold"]["accuracies"] = [
+        {**accuracy, "case": "all", "trials": 30, "correct": 25, "share": 83.333},
+        {**accuracy, "case": "none", "trials": 0, "correct": 0, "share": 0.0},
+        {**accuracy, "case": "none: at all", "trials": 0, "correct": 0, "share": 0.0},
+    ]
+    report["systems"]["right"]["notes"] = ["subwords: none"]
+    return json.loads(json.dumps(report))  # type: ignore[no-any-return]
+
+
+def test_systems_stand_side_by_side(content: dict[str, Any]) -> None:
+    tables = probe_tables(content, detail=False)
+    assert [table.title.split(".")[0] for table in tables] == [
+        "Determiners",
+        "Adjectives",
+        "Relative clauses",
+        "Constituents",
+        "Structure",
+        "Links",
+        "pairs",
+    ]
+    assert tables[0].columns == ("", "asked", "times", "right", "mine & <yours>", "gold")
+    rows = {row[0]: row[1:] for row in tables[0].rows}
+    assert rows["object"] == ("[Det N]", "10", "100.0 (50.0)  ", "0.0 (50.0)  ", "100.0 (50.0)  ")
+    assert rows["all"][3] == "66.7 (50.0)  "
+    clauses = {row[0]: row[1:] for row in tables[2].rows}
+    assert clauses["all"][4] == "100.0 (20.5) ▲" and clauses["all"][2].startswith("0.0 (20.5)")
+    assert tables[-2].rows == (
+        ("0", "0.5000", "0.1000", "0.1000", "0.2000", "0.3000", "0.4000", "0.5000", "0.5000", "12.0"),
+    )
+    assert tables[-1].rows == (
+        ("all", "30", "2", "83.3", "60.0–90.0", "1e-09"),
+        ("none", "0", "2", "–", "–", "–"),
+    )
+    assert [row[0] for row in probe_tables(content)[-1].rows] == ["all", "none", "none: at all"]
+    assert all(len(row) == len(table.columns) for table in tables for row in table.rows)
+
+
+def test_details_of_each_system(content: dict[str, Any]) -> None:
+    tables = [table for table in probe_tables(content) if table.title.startswith("Determiners")]
+    assert [table.columns[0] for table in tables] == ["", "right", "mine & <yours>", "gold"]
+    row = next(row for row in tables[1].rows if row[0] == "object")
+    assert row[1:7] == ("[Det N]", "10", "10", "0", "100.0", "69.2–100.0")
+    assert row[7:] == ("50.0", "100.0", "0.0", "100.0", "0.002")
+    alone = {**content, "systems": {"right": content["systems"]["right"]}}
+    assert [table.columns[0] for table in probe_tables(alone, detail=False)][:2] == ["right", "right"]
+
+
+def test_what_is_below_every_number(content: dict[str, Any]) -> None:
+    again = json.loads(json.dumps(content))
+    again["systems"]["gold"]["findings"][0]["p_value"] = 0.0
+    (table,) = (t for t in probe_tables(again) if t.title.startswith("Det") and t.columns[0] == "gold")
+    assert table.rows[0][-1] == "< 1e-300"
+
+
+def test_one_page_with_pictures(content: dict[str, Any]) -> None:
+    page = probe_page(content)
+    assert page == probe_page(content)
+    assert "60 generated sentences, 1 sentence of treebank, minimal pairs and agreement." in page
+    assert "mine &amp; &lt;yours&gt;" in page and "<yours>" not in page
+    assert "right: subwords: none" in page
+    assert not re.search(r"(?:src|href)=", page)  # nothing from outside
+    pictures = re.findall(r"<svg.*?</svg>", page, re.DOTALL)
+    assert len(pictures) == 3 * len(content["examples"])  # every system, gold once
+    for picture in pictures:
+        ElementTree.fromstring(picture)
+    headings = re.findall(r"<h2>(.*?)</h2>", page)
+    assert len(headings) == len(set(headings)) == 8

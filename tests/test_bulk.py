@@ -1,0 +1,407 @@
+"""Runs that are stopped and go on give the same bytes as one that was left alone."""
+
+from __future__ import annotations
+
+import gzip
+import importlib.util
+import json
+import os
+import random
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+import bulk_engines
+from conftest import ROOT
+from tiny_models import save_inducer, save_parser
+from treeformers.bulk import MANIFEST, Progress, Summary, parse_files, parse_lines, shards
+from treeformers.cli import app
+from treeformers.engine import Engine
+from treeformers.trees.formats import read_trees
+from treeformers.trees.tree import Tree
+
+LINES = ["the dogs run", "", "he kicks the big cat", "me", "a (small) dog", "  ", "she runs", "it"]
+TEXT = "".join(f"{line}\n" for line in LINES)
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file() and path.name != MANIFEST
+    }
+
+
+def manifest(folder: Path) -> dict[str, Any]:
+    return dict(json.loads((folder / MANIFEST).read_text()))
+
+
+def joined(folder: Path, name: str) -> str:
+    """The shards of a file one after the other."""
+    names = sorted(path.name for path in folder.iterdir() if path.name.startswith(f"{name}-"))
+    return "".join((folder / name).read_text() for name in names if not name.endswith(".unparsed"))
+
+
+@pytest.fixture
+def text(tmp_path: Path) -> Path:
+    path = tmp_path / "text.txt"
+    path.write_text(TEXT)
+    return path
+
+
+class Stop(BaseException):
+    """Ends a run as a signal would."""
+
+
+class StopsAfter:
+    """An engine that parses some chunks and no more."""
+
+    def __init__(self, chunks: int) -> None:
+        self.left = chunks
+
+    def __call__(self) -> Engine:
+        return Engine(self.parse, str.split, induces=True)
+
+    def parse(self, sentences: Sequence[str | Sequence[str]], batch_size: int) -> list[Tree]:
+        if not self.left:
+            raise Stop
+        self.left -= 1
+        return bulk_engines.parse(sentences, batch_size)
+
+
+def test_each_line_has_its_line(text: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    done = parse_files(bulk_engines.quick, text, out, shard_lines=3)
+    assert done == Summary(lines=8, shards=3, unparsed=0, problems=())
+    assert sorted(contents(out)) == ["text.txt-000000.txt", "text.txt-000001.txt", "text.txt-000002.txt"]
+    assert [len((out / name).read_text().splitlines()) for name in sorted(contents(out))] == [3, 3, 2]
+    lines = joined(out, "text.txt").splitlines()
+    words = [" ".join(Tree.from_brackets(line).words) if line else "" for line in lines]
+    assert words == [line.strip().replace("(", "-LRB-").replace(")", "-RRB-") for line in LINES]
+    state = manifest(out)
+    assert (state["lines"], state["lines_done"], state["unparsed"]) == (8, 8, 0)
+    assert state["inputs"] == [
+        {"name": "text.txt", "bytes": len(TEXT), "mtime": text.stat().st_mtime, "lines": 8}
+    ]
+
+
+def test_json_and_gzip(text: Path, tmp_path: Path) -> None:
+    packed = tmp_path / "text.txt.gz"
+    packed.write_bytes(gzip.compress(b"\xef\xbb\xbf" + TEXT.encode()))
+    parse_files(bulk_engines.quick, packed, tmp_path / "packed", format="json", shard_lines=3)
+    parse_files(bulk_engines.quick, text, tmp_path / "plain", format="json", shard_lines=3)
+    names = sorted(contents(tmp_path / "packed"))
+    assert names == [f"text.txt.gz-00000{number}.jsonl" for number in range(3)]
+    assert joined(tmp_path / "packed", "text.txt.gz") == joined(tmp_path / "plain", "text.txt")
+    trees = [tree for name in names for tree in read_trees(tmp_path / "packed" / name)]
+    assert [tree.words for tree in trees] == [tuple(line.split()) for line in LINES if line.strip()]
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    st.lists(st.text("ab \r\u2028é", max_size=5), min_size=1, max_size=12), st.integers(1, 5), st.booleans()
+)
+def test_the_size_of_shards_changes_nothing(
+    tmp_path_factory: pytest.TempPathFactory, lines: list[str], size: int, ends: bool
+) -> None:
+    folder = tmp_path_factory.mktemp("run")
+    path = folder / "text"
+    whole = "\n".join(lines) + "\n" * ends
+    if not whole:
+        return
+    path.write_bytes(whole.encode())
+    parse_files(bulk_engines.quick, path, folder / "out", shard_lines=size)
+    given = whole.split("\n")[: -1 if whole.endswith("\n") else None]
+    expected = [str(bulk_engines.right_branching(line.split())) if line.split() else "" for line in given]
+    assert joined(folder / "out", "text").split("\n")[:-1] == expected
+
+
+def test_a_folder(tmp_path: Path) -> None:
+    source = tmp_path / "texts"
+    for name in ("b.txt", "part/a.txt", "part/.hidden", ".git/c.txt", "empty.txt"):
+        path = source / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("" if name == "empty.txt" else TEXT)
+    done = parse_files(bulk_engines.quick, source, tmp_path / "out", shard_lines=5)
+    assert (done.lines, done.shards) == (16, 4)
+    assert sorted(contents(tmp_path / "out")) == [
+        "b.txt-000000.txt",
+        "b.txt-000001.txt",
+        "part/a.txt-000000.txt",
+        "part/a.txt-000001.txt",
+    ]
+    assert joined(tmp_path / "out", "b.txt") == joined(tmp_path / "out" / "part", "a.txt")
+
+
+@pytest.mark.parametrize("chunks", range(8))
+def test_a_stopped_run_goes_on_where_it_was(
+    text: Path, tmp_path: Path, chunks: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shards, "CHUNK", 1)
+    parse_files(bulk_engines.quick, text, tmp_path / "whole", shard_lines=2)
+    out = tmp_path / "out"
+    with pytest.raises(Stop):
+        parse_files(StopsAfter(chunks), text, out, shard_lines=2)
+    finished = contents(out)
+    assert len(finished) == chunks // 2
+    # What a killed process leaves: half a shard under another name, and the reasons of one that is not there.
+    (out / ".text.txt-000003.txt.0123abcd.tmp").write_text("(X (X he")
+    (out / "text.txt-000003.txt.unparsed").write_text("a reason\n")
+    parsed: list[Progress] = []
+    done = parse_files(bulk_engines.quick, text, out, shard_lines=2, resume=True, progress=parsed.append)
+    assert contents(out) == contents(tmp_path / "whole")
+    assert (done.lines, done.unparsed) == (8, 0)
+    assert len(parsed) == 4 - len(finished)
+    assert manifest(out)["lines_done"] == 8
+
+
+def test_a_finished_run_does_nothing_more(text: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    done = parse_files(bulk_engines.quick, text, out)
+    times = {path: path.stat().st_mtime_ns for path in out.glob("text*")}
+    assert parse_files(bulk_engines.broken, text, out, resume=True) == done
+    assert {path: path.stat().st_mtime_ns for path in out.glob("text*")} == times
+
+
+def test_lines_that_cannot_be_parsed_keep_their_place_and_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "text"
+    path.write_bytes(b"he runs\na bad dog\n\nr\xe9n\n\x00\nme\nbad\n")
+    out = tmp_path / "out"
+    done = parse_files(bulk_engines.quick, path, out, shard_lines=6)
+    assert (done.lines, done.unparsed) == (7, 4)
+    assert done.problems == (
+        f"{path}:4: not UTF-8 text: byte 0xe9",
+        f"{path}:5: not text: byte 0x00",
+        f"{path}:2: has the word 'bad'",
+        f"{path}:7: has the word 'bad'",
+    )
+    lines = joined(out, "text").split("\n")[:-1]
+    assert [bool(line) for line in lines] == [True, False, False, False, False, True, False]
+    assert (out / "text-000001.txt.unparsed").read_text() == f"{path}:7: has the word 'bad'\n"
+    assert manifest(out)["unparsed"] == 4
+    assert parse_files(bulk_engines.quick, path, out, shard_lines=6, resume=True) == done
+
+
+def test_a_tree_that_cannot_be_written_is_such_a_line(text: Path, tmp_path: Path) -> None:
+    def parse(sentences: Sequence[Any], batch_size: int) -> list[Tree]:
+        return [Tree("X", word="no word" if sentence == ["me"] else "w") for sentence in sentences]
+
+    done = parse_files(lambda: Engine(parse, str.split, True), text, tmp_path / "out")
+    assert done.problems == (
+        f"{text}:4: 'no word' cannot be written in brackets: it is empty or holds a blank",
+    )
+    assert joined(tmp_path / "out", "text.txt").split("\n")[3] == ""
+
+
+def test_lines_are_parsed_one_by_one_where_together_they_fail() -> None:
+    problems: list[str] = []
+    lines = [(f"f:{number}", line) for number, line in enumerate(["a b", "", "bad", "c"], start=1)]
+    trees = parse_lines(bulk_engines.quick(), lines, 2, problems)
+    assert [tree and tree.words for tree in trees] == [("a", "b"), None, None, ("c",)]
+    assert problems == ["f:3: has the word 'bad'"]
+
+
+def test_progress(text: Path, tmp_path: Path) -> None:
+    seen: list[Progress] = []
+    parse_files(bulk_engines.quick, text, tmp_path / "out", shard_lines=3, progress=seen.append)
+    assert [(now.done, now.lines, now.unparsed) for now in seen] == [(3, 8, 0), (6, 8, 0), (8, 8, 0)]
+    assert seen[-1].seconds_left == 0
+    assert all(now.per_second > 0 and now.seconds_left >= 0 for now in seen)
+
+
+def test_several_processes_make_the_same_shards(text: Path, tmp_path: Path) -> None:
+    parse_files(bulk_engines.quick, text, tmp_path / "one", shard_lines=2)
+    done = parse_files(bulk_engines.quick, text, tmp_path / "two", shard_lines=2, workers=2)
+    assert (done.lines, done.shards) == (8, 4)
+    assert contents(tmp_path / "two") == contents(tmp_path / "one")
+
+
+def test_errors_of_workers_come_through(text: Path, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="no model here"):
+        parse_files(bulk_engines.broken, text, tmp_path / "out", shard_lines=2, workers=2)
+    with pytest.raises(ChildProcessError, match=r"a worker was killed, .*; the run can be resumed"):
+        parse_files(bulk_engines.killed, text, tmp_path / "out", shard_lines=2, workers=2, resume=True)
+    parse_files(bulk_engines.quick, text, tmp_path / "out", shard_lines=2, resume=True)
+    assert len(joined(tmp_path / "out", "text.txt").splitlines()) == 8
+
+
+RUN = """
+import sys
+import bulk_engines
+from treeformers.bulk import parse_files
+
+if __name__ == "__main__":
+    source, out, notes, workers = sys.argv[1:]
+    load = partial(bulk_engines.slow, notes)
+    parse_files(load, source, out, shard_lines=25, workers=int(workers), resume=True)
+"""
+
+
+def ended(process: int) -> bool:
+    """Whether a process is no more, or only its entry waits for somebody to look at it."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[0] == "Z"
+    except OSError:
+        return True
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks at processes in /proc")
+@pytest.mark.parametrize("workers", [1, 2])
+def test_killed_at_any_moment(tmp_path: Path, workers: int) -> None:
+    text, script, notes = tmp_path / "text", tmp_path / "run.py", tmp_path / "notes"
+    text.write_text("".join(f"w{number} in line {number}\n" for number in range(500)))
+    script.write_text(RUN)
+    notes.mkdir()
+    parse_files(bulk_engines.quick, text, tmp_path / "whole", shard_lines=25)
+    out = tmp_path / "out"
+    command = [sys.executable, str(script), str(text), str(out), str(notes), str(workers)]
+    python = os.pathsep.join([str(ROOT / "src"), str(ROOT / "tests")])
+    chance = random.Random(workers)
+    kills = 0
+    while True:
+        run = subprocess.Popen(command, env={**os.environ, "PYTHONPATH": python})
+        shards_before = len(list(out.glob("text-*")))
+        try:
+            # Once it works, at a random moment; after three kills it may end.
+            while kills < 3 and run.poll() is None and len(list(out.glob("text-*"))) <= shards_before:
+                time.sleep(0.01)
+            assert run.wait(chance.uniform(0, 0.15) if kills < 3 else 120) == 0
+            break
+        except subprocess.TimeoutExpired:
+            run.kill()
+            run.wait()
+            kills += 1
+    assert kills == 3
+    assert contents(out) == contents(tmp_path / "whole")
+    deadline = time.monotonic() + 20
+    while not all(ended(int(path.name)) for path in notes.iterdir()):
+        assert time.monotonic() < deadline, "a worker outlives the run that was killed"
+        time.sleep(0.05)
+
+
+class TestBadInput:
+    def fails(self, match: str, source: Path, out: Path, **options: Any) -> None:
+        with pytest.raises(ValueError, match=match):
+            parse_files(bulk_engines.quick, source, out, **options)
+
+    def test_numbers(self, text: Path, tmp_path: Path) -> None:
+        for name in ("batch_size", "shard_lines", "workers"):
+            self.fails(f"{name} is 0, expected at least 1", text, tmp_path / "out", **{name: 0})
+
+    def test_nothing_to_parse(self, tmp_path: Path) -> None:
+        (tmp_path / "empty").touch()
+        (tmp_path / "folder").mkdir()
+        self.fails("empty: no sentences in it", tmp_path / "empty", tmp_path / "out")
+        self.fails("folder: no sentences in it", tmp_path / "folder", tmp_path / "out")
+        with pytest.raises(FileNotFoundError):
+            parse_files(bulk_engines.quick, tmp_path / "none", tmp_path / "out")
+        assert not (tmp_path / "out").exists()
+
+    def test_damaged_gzip(self, tmp_path: Path) -> None:
+        path = tmp_path / "text.gz"
+        path.write_bytes(gzip.compress(TEXT.encode())[:-9])
+        self.fails(r"text.gz:\d+: damaged gzip file", path, tmp_path / "out")
+
+    def test_a_folder_of_something_else(self, text: Path, tmp_path: Path) -> None:
+        self.fails("not empty, and without manifest.json; expected a new folder", text, tmp_path)
+        self.fails("inside the folder that is parsed", tmp_path, tmp_path / "out")
+
+    def test_a_run_is_not_begun_twice(self, text: Path, tmp_path: Path) -> None:
+        parse_files(bulk_engines.quick, text, tmp_path / "out")
+        self.fails("out: holds a run; expected --resume to go on with it", text, tmp_path / "out")
+
+    def test_another_run(self, text: Path, tmp_path: Path) -> None:
+        out = tmp_path / "out"
+        parse_files(bulk_engines.quick, text, out, settings={"model": "a", "beam": None})
+        given = {"settings": {"model": "a", "beam": None}, "resume": True}
+        begun = "manifest.json: the run was begun with"
+        self.fails(f"{begun} model a, it is b now", text, out, **{**given, "settings": {"model": "b"}})
+        self.fails(
+            f"{begun} beam None, it is 3 now", text, out, **{**given, "settings": {"model": "a", "beam": 3}}
+        )
+        self.fails(f"{begun} shard_lines 10000, it is 9 now", text, out, shard_lines=9, **given)
+        self.fails(f"{begun} format brackets, it is json now", text, out, format="json", **given)
+        text.write_text(TEXT + "more\n")
+        self.fails(f"{begun} another text.txt: .*it is .* now; resume it as it was begun", text, out, **given)
+        (out / MANIFEST).write_text("{")
+        self.fails("manifest.json: damaged: ", text, out, **given)
+
+    @pytest.mark.skipif(importlib.util.find_spec("ray") is not None, reason="Ray is installed")
+    def test_no_ray(self, text: Path, tmp_path: Path) -> None:
+        self.fails(
+            r"Ray is not installed .*; expected pip install treeformers\[ray\]",
+            text,
+            tmp_path / "out",
+            ray=True,
+        )
+
+
+@pytest.fixture(scope="module")
+def inducer(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return save_inducer(tmp_path_factory.mktemp("inducer"))
+
+
+class TestCommand:
+    def run(self, *arguments: object) -> Any:
+        return CliRunner().invoke(app, ["parse", *map(str, arguments)])
+
+    def test_a_file_into_a_folder(self, inducer: Path, text: Path, tmp_path: Path) -> None:
+        out = tmp_path / "out"
+        sharded = ("--shard-lines", 3, "--layer", 1)
+        done = self.run(inducer, text, "--out", out, *sharded)
+        assert (done.exit_code, done.stdout) == (0, ""), done.stderr
+        assert "8 lines in 3 shards" in done.stderr
+        assert joined(out, "text.txt") == self.run(inducer, text, "--layer", 1).stdout
+        again = self.run(inducer, text, "--out", out, *sharded)
+        assert (again.exit_code, again.stderr.count("\n")) == (2, 1)
+        assert "holds a run; expected --resume" in again.stderr
+        (out / "text.txt-000001.txt").unlink()
+        assert self.run(inducer, text, "--out", out, "--resume", "--workers", 2, *sharded).exit_code == 0
+        assert joined(out, "text.txt") == self.run(inducer, text, "--layer", 1).stdout
+        other = self.run(inducer, text, "--out", out, "--resume", "--shard-lines", 3)
+        assert "the run was begun with layer 1, it is None now" in other.stderr
+
+    def test_a_folder_and_lines_that_cannot_be_parsed(self, tmp_path: Path) -> None:
+        parser = save_parser(tmp_path / "parser")
+        (tmp_path / "texts").mkdir()
+        (tmp_path / "texts" / "a.txt").write_bytes(b"he runs\nr\xe9n\n")
+        done = self.run(parser, tmp_path / "texts", "--out", tmp_path / "out.d", "--format", "json")
+        assert done.exit_code == 2
+        assert "1 of 2 lines could not be parsed, the first: " in done.stderr
+        assert len((tmp_path / "out.d" / "a.txt-000000.jsonl").read_text().splitlines()) == 2
+
+    def test_bad_usage(self, inducer: Path, text: Path, tmp_path: Path) -> None:
+        (tmp_path / "out").mkdir()
+        for says, *arguments in (
+            ("are for --out DIR", text, "--resume"),
+            ("are for --out DIR", text, "--out", tmp_path / "trees.txt", "--workers", 2),
+            ("--format brackets or json, got pretty", text, "--out", tmp_path / "out", "--format", "pretty"),
+            ("standard input cannot be read twice", "-", "--out", tmp_path / "out"),
+            ("layer 7 is not a layer", text, "--out", tmp_path / "out", "--layer", 7),
+        ):
+            done = self.run(inducer, *arguments)
+            assert (done.exit_code, says in done.stderr) == (2, True), done.stderr
+
+
+@pytest.mark.slow
+def test_ray_makes_the_same_shards(text: Path, tmp_path: Path) -> None:
+    ray = pytest.importorskip("ray", reason="Ray is not installed: pip install treeformers[ray]")
+    parse_files(bulk_engines.quick, text, tmp_path / "one", shard_lines=2)
+    options: dict[str, Any] = {"shard_lines": 2, "workers": 2, "ray": True, "resume": True}
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
+    try:
+        done = parse_files(bulk_engines.quick, text, tmp_path / "ray", **options)
+        assert contents(tmp_path / "ray") == contents(tmp_path / "one")
+        (tmp_path / "ray" / "text.txt-000001.txt").unlink()
+        assert parse_files(bulk_engines.quick, text, tmp_path / "ray", **options) == done
+    finally:
+        ray.shutdown()
+    assert contents(tmp_path / "ray") == contents(tmp_path / "one")

@@ -1,0 +1,118 @@
+"""`treeformers probe` end to end, and what it says of bad input."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from treeformers.cli import app
+from treeformers.data import corpora
+from treeformers.induction import trivial_tree
+from treeformers.probing import constructions
+from treeformers.trees.formats import write_trees
+from treeformers.trees.tree import Tree
+
+GOLD = [
+    Tree.from_brackets("(S (NP (DT the) (NN dog)) (VP (VBZ sees) (NP (DT the) (NN cat))) (. .))"),
+    Tree.from_brackets("(S (NP (PRP I)) (VP (VBP go) (PP (IN to) (NP (DT the) (NN cat)))))"),
+]
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(app, ["probe", *map(str, arguments)])
+
+
+def output(*arguments: object) -> str:
+    result = run(*arguments)
+    assert result.exit_code == 0, result.stderr
+    return result.stdout
+
+
+def complaint(*arguments: object) -> str:
+    result = run(*arguments)
+    lines = [line for line in result.stderr.splitlines() if line.startswith("treeformers: error: ")]
+    assert (result.exit_code, len(lines)) == (2, 1), (result.stderr, result.exception)
+    return lines[0].removeprefix("treeformers: error: ")
+
+
+def test_report_on_the_screen_as_json_and_as_a_page(tmp_path: Path) -> None:
+    shown = output(
+        *("right", "gold", "--sentences", 24),
+        *("--json", tmp_path / "probes.json", "--html", tmp_path / "probes.html"),
+    )
+    assert "Determiners. Does a determiner join its noun first" in shown
+    assert "[that VP]" in shown and "100.0 (50.0)" in shown
+    assert shown.count("in brackets that of random trees") == 1
+    report = json.loads((tmp_path / "probes.json").read_text(encoding="utf-8"))
+    assert list(report["systems"]) == ["right", "gold"]
+    p_values = [row["p_value"] for row in report["systems"]["gold"]["findings"]]
+    assert 0 < min(p_values) < 1e-4  # not rounded away
+    assert (tmp_path / "probes.html").read_text(encoding="utf-8").startswith("<!doctype html>")
+
+
+def test_one_system_alone_is_shown_in_detail() -> None:
+    shown = output("left", "--sentences", 24)
+    assert "crossed" in shown and "interval" in shown
+
+
+def test_trees_of_another_program(tmp_path: Path) -> None:
+    sentences, trees = tmp_path / "sentences.txt", tmp_path / "trees.txt"
+    assert output("--sentences", 24, "--write", sentences) == ""
+    lines = sentences.read_text(encoding="utf-8").splitlines()
+    assert lines == [" ".join(question.tree.words) for question in constructions(24)]
+    write_trees((trivial_tree(line.split()) for line in lines), trees)
+    output(trees, "right", "--sentences", 24, "--json", tmp_path / "probes.json")
+    ours, theirs = json.loads((tmp_path / "probes.json").read_text())["systems"].values()
+    assert ours == theirs
+    write_trees((trivial_tree(line.split()) for line in reversed(lines)), trees)
+    assert complaint(trees, "--sentences", 24).startswith(f"{trees}: {trees}:1: a tree over 'the ")
+
+
+def test_trees_over_a_treebank(tmp_path: Path) -> None:
+    gold, trees = tmp_path / "gold.mrg", tmp_path / "trees.txt"
+    write_trees(GOLD, gold)
+    write_trees([trivial_tree(tree.words) for tree in GOLD], trees)
+    output(trees, "gold", "--corpus", gold, "--json", tmp_path / "probes.json")
+    report = json.loads((tmp_path / "probes.json").read_text())
+    assert report["settings"]["sentences"] == 0 and report["settings"]["treebank_sentences"] == 2
+    found = {row["case"]: row["share"] for row in report["systems"][str(trees)]["findings"]}
+    assert found == {"NP": pytest.approx(200 / 3), "VP": 100.0, "PP": 100.0}
+    assert {row["share"] for row in report["systems"]["gold"]["findings"]} == {100.0}
+    trees.write_text(f"{trivial_tree(GOLD[0].words)}\n(X (X I) (X went))\n")
+    assert f"{trees}:2: a tree over 'I went', expected 'I go to" in complaint(trees, "--corpus", gold)
+
+
+def test_a_trained_inducer(inducer_folder: Path, tmp_path: Path) -> None:
+    shown = output(inducer_folder, "random", "--sentences", 24, "--html", tmp_path / "probes.html")
+    assert "Links. Have they gone from where they begin?" in shown
+    assert "Links" in (tmp_path / "probes.html").read_text(encoding="utf-8")
+
+
+def test_minimal_pairs(inducer_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "blimp").mkdir()
+    pair = {"sentence_good": "the dog runs", "sentence_bad": "the dog run run", "UID": "verbs"}
+    line = json.dumps({**pair, "linguistics_term": "agreement"})
+    (tmp_path / "blimp" / "verbs.jsonl").write_text(f"{line}\n" * 3)
+    monkeypatch.setenv("TREEFORMERS_DATA", str(tmp_path))
+    shown = output(inducer_folder, "--sentences", 0, "--pairs", "blimp", "--each", 2)
+    assert "blimp. Is the right one more probable?" in shown and "agreement" in shown
+    assert "which blimp asks for" in complaint("right", "--sentences", 0, "--pairs", "blimp")
+    (tmp_path / "blimp" / "verbs.jsonl").write_text(f"{line}\n{{\n")
+    assert "verbs.jsonl:2: not JSON" in complaint(inducer_folder, "--pairs", "blimp")
+
+
+def test_bad_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert complaint().startswith("nothing to probe: expected a model folder, a file of trees, or gold, ")
+    assert complaint("nowhere").startswith("nowhere: neither gold, right, left, balanced, random, nor a file")
+    assert "config.json: no such file" in complaint(tmp_path)
+    assert complaint("right", "--sentences", 3).startswith("3 sentences for 12 kinds")
+    assert "no pairs 'wug': expected blimp, marvin-linzen, agreement-" in complaint("right", "--pairs", "wug")
+    gold = tmp_path / "gold.mrg"
+    write_trees(GOLD, gold)
+    assert "nothing to ask" in complaint("right", "--sentences", 0)
+    monkeypatch.setattr(corpora, "load", lambda name: {"train": GOLD, "test": ["a line"]})
+    assert complaint("right", "--corpus", "news") == "news: no constituency trees in it"
+    assert complaint("right", "--corpus", "news", "--split", "dev").startswith("news has no part 'dev'")

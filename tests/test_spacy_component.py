@@ -1,0 +1,271 @@
+"""Trees of a pipeline are those of the model on the same words; spans answer as benepar's users expect."""
+
+from __future__ import annotations
+
+import pickle
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tiny_models import save_inducer, save_parser
+from tree_strategies import tokens, trees
+from treeformers.inducer import Inducer
+from treeformers.parsing import Parser
+from treeformers.trees.tree import Span, Tree
+
+spacy = pytest.importorskip("spacy", reason="spaCy is not installed: pip install treeformers[spacy]")
+from spacy.tokens import Doc  # noqa: E402
+
+from treeformers.spacy_component import KEY, Component, Constituents, NotAConstituent  # noqa: E402
+
+torch.set_num_threads(1)
+
+TEXTS = [
+    "The dog (a big one) sees Ann. Ann ran home!",
+    "",
+    "25 cats.\n\n  The dog ran  home.\n",
+    "  \n",
+    "me",
+]
+NLP = spacy.blank("en")
+GOLD = "(S (NP (DT the) (NN dog)) (VP (VBZ sees) (NP (NP (NNP Ann)))) (. .))"
+
+
+@pytest.fixture(scope="module")
+def parser_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return save_parser(tmp_path_factory.mktemp("parser"))
+
+
+@pytest.fixture(scope="module")
+def inducer_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return save_inducer(tmp_path_factory.mktemp("inducer"))
+
+
+def pipeline(folder: Path, **config: Any) -> Any:
+    nlp = spacy.blank("en")
+    nlp.add_pipe("sentencizer")
+    nlp.add_pipe("treeformers", config={"model": str(folder), **config})
+    return nlp
+
+
+def words(doc: Any) -> list[list[str]]:
+    """Of every sentence that has any."""
+    sentences = ([token.text for token in sentence if not token.is_space] for sentence in doc.sents)
+    return [sentence for sentence in sentences if sentence]
+
+
+def found(docs: Iterable[Any]) -> list[Tree]:
+    return [
+        sentence._.tree
+        for doc in docs
+        for sentence in doc.sents
+        if any(not token.is_space for token in sentence)
+    ]
+
+
+def annotated(tree: Tree) -> Any:
+    """A document with this tree on it."""
+    doc = Doc(NLP.vocab, words=list(tree.words))
+    doc.user_data[KEY] = Constituents.of(len(doc), [(list(range(len(doc))), tree)]).to_message()
+    return doc
+
+
+def test_trees_are_those_of_the_parser_on_the_same_words(parser_folder: Path) -> None:
+    docs = list(pipeline(parser_folder).pipe(TEXTS))
+    assert [doc.text for doc in docs] == TEXTS
+    sentences = [sentence for doc in docs for sentence in words(doc)]
+    assert len(sentences) == 5
+    assert found(docs) == Parser.from_pretrained(parser_folder).parse(sentences)
+    assert docs[0].user_data[KEY]["length"] == len(docs[0])
+
+
+def test_trees_are_those_of_the_inducer_on_the_same_words(inducer_folder: Path) -> None:
+    docs = list(pipeline(inducer_folder, layer=1).pipe(TEXTS, batch_size=2))
+    sentences = [sentence for doc in docs for sentence in words(doc)]
+    assert found(docs) == Inducer.from_pretrained(inducer_folder).parse(sentences, layer=1)
+
+
+def test_one_document_is_as_in_a_stream(parser_folder: Path) -> None:
+    nlp = pipeline(parser_folder, batch_size=1, beam=1)
+    docs = list(nlp.pipe(TEXTS))
+    assert found(nlp(text) for text in TEXTS) == found(docs)
+    pairs = list(nlp.pipe([(text, number) for number, text in enumerate(TEXTS)], as_tuples=True))
+    assert [number for _, number in pairs] == [0, 1, 2, 3, 4]
+
+
+def test_sentences_of_all_documents_are_computed_together(
+    parser_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[int] = []
+    parse = Parser.parse
+
+    def counted(self: Parser, sentences: list[list[str]], *rest: object) -> list[Tree]:
+        calls.append(len(sentences))
+        return parse(self, sentences, *rest)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Parser, "parse", counted)
+    list(pipeline(parser_folder).pipe(TEXTS))
+    assert calls == [1, 5]  # a word when the model is loaded
+
+
+def test_spans_and_tokens_answer() -> None:
+    doc = annotated(Tree.from_brackets(GOLD))
+    sentence = doc[:]
+    assert [(span.start, span.end, span._.labels) for span in sentence._.constituents] == [
+        (0, 5, ("S",)),
+        (0, 2, ("NP",)),
+        (0, 1, ()),
+        (1, 2, ()),
+        (2, 4, ("VP",)),
+        (2, 3, ()),
+        (3, 4, ("NP", "NP")),
+        (4, 5, ()),
+    ]
+    assert sentence._.parse_string == GOLD
+    assert doc[2:4]._.parse_string == "(VP (VBZ sees) (NP (NP (NNP Ann))))"
+    assert [(span.start, span.end) for span in sentence._.children] == [(0, 2), (2, 4), (4, 5)]
+    assert list(doc[0:1]._.children) == []
+    assert sentence._.parent is None
+    assert (doc[3:4]._.parent.start, doc[3:4]._.parent.end) == (2, 4)
+    assert doc[3]._.labels == ("NP", "NP")
+    assert doc[3]._.parent == doc[2:4]
+    assert doc[0]._.parse_string == "(DT the)"
+    assert list(doc[1]._.constituents) == [doc[1:2]]
+    assert list(doc[1]._.children) == []
+    assert doc[1]._.tree == Tree("NN", word="dog")
+
+
+@settings(deadline=None, max_examples=60)
+@given(trees(words=tokens.filter(lambda word: not word.isspace())), st.data())
+def test_every_tree_comes_back_from_its_document(tree: Tree, data: st.DataObject) -> None:
+    doc = annotated(tree)
+    assert doc[:]._.tree == tree
+    constituents = list(doc[:]._.constituents)
+    assert {(span.start, span.end) for span in constituents} == {
+        *((start, end) for start, end, _ in tree.spans()),
+        *((i, i + 1) for i in range(len(tree))),
+    }
+    span = data.draw(st.sampled_from(constituents))
+    labels = tuple(label for start, end, label in tree.spans() if (start, end) == (span.start, span.end))
+    assert span._.labels == labels
+    assert all(child._.parent == span for child in span._.children)
+    inside = [span, *(inner for child in span._.children for inner in child._.constituents)]
+    assert inside == list(span._.constituents)
+    joined = [token.i for child in span._.children for token in child]
+    assert joined == ([] if len(span) == 1 else list(range(span.start, span.end)))
+
+
+def test_white_space_is_no_word(parser_folder: Path) -> None:
+    doc = pipeline(parser_folder)("The dog  \n sees Ann.\n\n")
+    sentence = doc[:]  # the line ends behind it too, of which spaCy makes a sentence of its own
+    assert sentence._.tree.words == ("The", "dog", "sees", "Ann", ".")
+    assert next(span.text for span in sentence._.constituents) == "The dog  \n sees Ann."
+    blank = next(token for token in doc if token.is_space)
+    with pytest.raises(NotAConstituent, match="are no constituent"):
+        blank._.labels  # noqa: B018
+
+
+def test_a_span_that_is_no_constituent_is_an_error() -> None:
+    doc = annotated(Tree.from_brackets(GOLD))
+    with pytest.raises(NotAConstituent, match=r"tokens 1 to 3 are no constituent: 'dog sees'"):
+        doc[1:3]._.labels  # noqa: B018
+    with pytest.raises(ValueError, match="no constituent"):
+        doc[1:1]._.parent  # noqa: B018
+
+
+def test_documents_without_trees_or_with_other_tokens_are_errors() -> None:
+    with pytest.raises(ValueError, match="the document has no trees; expected one that a pipeline"):
+        NLP("the dog")[0]._.labels  # noqa: B018
+    doc = annotated(Tree.from_brackets(GOLD))
+    with doc.retokenize() as retokenizer:
+        retokenizer.merge(doc[0:2])
+    with pytest.raises(ValueError, match="the trees are over 5 tokens, the document has 4 by now"):
+        doc[0]._.labels  # noqa: B018
+
+
+def test_no_sentence_boundaries_no_model_and_a_missing_folder_are_errors(
+    parser_folder: Path, tmp_path: Path
+) -> None:
+    nlp = spacy.blank("en")
+    with pytest.raises(ValueError, match="no model was given; expected nlp"):
+        nlp.add_pipe("treeformers")
+    nlp.add_pipe("treeformers", config={"model": str(parser_folder)})
+    assert nlp("").user_data[KEY]["length"] == 0
+    with pytest.raises(ValueError, match=r"no sentence boundaries; expected .*sentencizer"):
+        nlp("The dog ran.")
+    with pytest.raises(FileNotFoundError, match="no such file; expected a folder of `treeformers train`"):
+        pipeline(tmp_path / "none")("The dog ran.")
+
+
+def test_the_error_handler_gets_the_documents_that_fail(parser_folder: Path) -> None:
+    nlp = spacy.blank("en")
+    nlp.add_pipe("treeformers", config={"model": str(parser_folder)})
+    failed: list[str] = []
+    nlp.set_error_handler(lambda name, component, docs, error: failed.extend(doc.text for doc in docs))
+    whole = Doc(nlp.vocab, words=["The", "dog", "ran"], sent_starts=[True, False, False])
+    assert found(nlp.pipe([whole, "no boundaries"])) == found([whole])
+    assert failed == ["no boundaries"]
+
+
+def test_documents_can_be_saved(parser_folder: Path) -> None:
+    nlp = pipeline(parser_folder)
+    doc = nlp(TEXTS[0])
+    again = Doc(nlp.vocab).from_bytes(doc.to_bytes())
+    assert found([again]) == found([doc]) == found([pickle.loads(pickle.dumps(doc))])
+
+
+def test_pipelines_are_saved_with_their_model(parser_folder: Path, tmp_path: Path) -> None:
+    moved = tmp_path / "model"
+    shutil.copytree(parser_folder, moved)
+    nlp = pipeline(moved, beam=1)
+    expected = found(nlp.pipe(TEXTS))
+    nlp.to_disk(tmp_path / "pipeline")
+    packed, pickled = nlp.to_bytes(), pickle.dumps(nlp)
+    shutil.rmtree(moved)
+
+    saved = spacy.load(tmp_path / "pipeline")
+    saved.to_disk(tmp_path / "pipeline")  # over the files that it was read from
+    shutil.rmtree(tmp_path / "pipeline")
+    assert found(saved.pipe(TEXTS)) == expected
+    other = pipeline(tmp_path / "none", beam=1).from_bytes(packed)
+    assert found(other.pipe(TEXTS)) == expected
+    assert found(pickle.loads(pickled).pipe(TEXTS)) == expected
+
+
+def test_bytes_name_no_files_elsewhere(tmp_path: Path) -> None:
+    import srsly
+
+    with pytest.raises(ValueError, match="no file of a model"):
+        Component(tmp_path).from_bytes(srsly.msgpack_dumps({"../config.json": b"{}"}))
+
+
+def test_several_processes(parser_folder: Path) -> None:
+    nlp = pipeline(parser_folder)
+    expected = found(nlp.pipe(TEXTS))
+    docs = list(nlp.pipe(TEXTS, n_process=2, batch_size=2))
+    assert [doc.text for doc in docs] == TEXTS
+    assert found(docs) == expected
+
+
+def test_a_tree_over_some_tokens_of_a_document() -> None:
+    tree = Tree.from_spans(["a", "b", "c"], [Span(0, 3, "S"), Span(1, 3, "T")])
+    made = Constituents.of(6, [([1, 2, 4], tree), ([5], Tree("N", word="d"))])
+    rows = list(zip(made.starts, made.ends, made.labels, made.parents, strict=True))
+    assert rows == [
+        (1, 5, ["S"], -1),
+        (1, 2, [], 0),
+        (2, 5, ["T"], 0),
+        (2, 3, [], 2),
+        (4, 5, [], 2),
+        (5, 6, [], -1),
+    ]
+    assert made.tags == ["", "X", "X", "", "X", "N"]
+    assert made.find(1, 5) == 0
+    assert made.find(3, 5) is None
+    assert list(made.children(0)) == [1, 2]

@@ -1,0 +1,529 @@
+"""The service: answers, limits, hostile requests, batches."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import re
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+pytest.importorskip("fastapi", reason="needs the extra web")
+from starlette.testclient import TestClient
+
+from conftest import ROOT
+from tiny_engines import SENTENCE, TREES, Counting, tiny_classifier, tiny_inducer, tiny_parser
+from treeformers.metrics import unlabeled_f1
+from treeformers.trees.actions import from_bottom_up
+from treeformers.trees.tree import Tree
+from treeformers.web import api, engines, server
+from treeformers.web.api import create_app
+from treeformers.web.engines import ClassifierEngine, InducerEngine, ParserEngine, ShapeEngine, find_engines
+from treeformers.web.limits import Limits
+from treeformers.web.logs import JsonFormatter
+from treeformers.web.service import Service
+from treeformers.web.watching import stacks
+
+torch.set_num_threads(1)
+
+WORDS = SENTENCE.split()
+LIMITS = Limits(
+    body_bytes=4000, sentences=4, words=12, all_words=30, word_characters=20, characters=90, depth=20
+)
+
+
+@pytest.fixture(scope="module")
+def models() -> dict[str, Any]:
+    return {
+        "inducer": tiny_inducer(),
+        "parser": tiny_parser(heads="right"),
+        "reader": tiny_parser(attention="probabilistic", decoder="conditional", linearization="top-down"),
+        "classifier": tiny_classifier(),
+    }
+
+
+@pytest.fixture(scope="module")
+def client(models: dict[str, Any]) -> Iterator[TestClient]:
+    asked = [
+        InducerEngine("inducer", models["inducer"]),
+        ParserEngine("parser", models["parser"]),
+        ParserEngine("reader", models["reader"]),
+        ClassifierEngine("classifier", models["classifier"]),
+        ShapeEngine("right"),
+        ShapeEngine("left"),
+    ]
+    with TestClient(create_app(asked, LIMITS)) as made:
+        yield made
+
+
+def answer(client: TestClient, path: str, **body: Any) -> Any:
+    found = client.post(path, json=body)
+    assert found.status_code == 200, found.text
+    return found.json()
+
+
+def refusal(client: TestClient, path: str, status: int = 422, **body: Any) -> str:
+    """The one line of an answer without a result."""
+    found = client.post(path, json=body)
+    assert found.status_code == status, found.text
+    assert set(found.json()) == {"error"}
+    line = str(found.json()["error"])
+    assert "\n" not in line
+    return line
+
+
+class TestAnswers:
+    def test_trees_are_those_of_the_models(self, client: TestClient, models: dict[str, Any]) -> None:
+        text = f"{SENTENCE}\n\nOslo sleeps well"
+        found = answer(client, "/api/parse", text=text, engines=["inducer", "parser", "right"])
+        split = [WORDS, ["Oslo", "sleeps", "well"]]
+        assert [sentence["words"] for sentence in found["sentences"]] == split
+        for name in ("inducer", "parser"):
+            trees = [sentence["trees"][name]["brackets"] for sentence in found["sentences"]]
+            assert trees == [str(tree) for tree in models[name].parse(split)]
+        links = models["inducer"].links([WORDS])[0][-1]
+        assert found["sentences"][0]["trees"]["inducer"]["links"] == pytest.approx(links.tolist(), abs=1e-4)
+        ((best, *_),) = models["parser"].parse_best([WORDS], 1)
+        assert found["sentences"][0]["trees"]["parser"]["score"] == pytest.approx(best.score, abs=1e-4)
+
+    def test_f1_is_that_of_the_metrics(self, client: TestClient) -> None:
+        text = "\n".join(map(str, TREES[:2]))
+        found = answer(client, "/api/parse", text=text, engines=["right", "left"])
+        assert found["engines"] == ["gold", "right", "left"]
+        values = []
+        for gold, sentence in zip(TREES, found["sentences"], strict=False):
+            trees = {name: Tree.from_brackets(one["brackets"]) for name, one in sentence["trees"].items()}
+            assert trees["gold"] == gold
+            assert {(one["first"], one["second"]) for one in sentence["f1"]} == {
+                ("gold", "right"),
+                ("gold", "left"),
+                ("right", "left"),
+            }
+            for one in sentence["f1"]:
+                score = unlabeled_f1([trees[one["first"]]], [trees[one["second"]]]).sentence_f1
+                assert one["f1"] == pytest.approx(score, abs=0.01)
+            values.append(sentence["f1"][0]["f1"])
+        mean = next(one for one in found["f1"] if {one["first"], one["second"]} == {"gold", "right"})
+        assert mean["f1"] == pytest.approx(sum(values) / 2, abs=0.01)
+
+    def test_punctuation_alone_has_no_f1(self, client: TestClient) -> None:
+        found = answer(client, "/api/parse", text="(S (. .) (. !))", engines=["right"])
+        assert [one["f1"] for one in found["f1"]] == [None]
+
+    def test_traces_are_left_out(self, client: TestClient) -> None:
+        text = "(S (NP (-NONE- *T*-1)) (VP (VB Stay)))"
+        (sentence,) = answer(client, "/api/parse", text=text, engines=[])["sentences"]
+        assert sentence["words"] == ["Stay"]
+        assert "traces" in refusal(client, "/api/parse", text="(S (-NONE- *))", engines=[])
+
+    def test_layers(self, client: TestClient, models: dict[str, Any]) -> None:
+        found = answer(client, "/api/layers", engine="inducer", words=WORDS)
+        look = models["inducer"].look(WORDS)
+        assert len(found["layers"]) == 3
+        for number, layer in enumerate(found["layers"]):
+            (tree,) = models["inducer"].parse([WORDS], layer=number)
+            assert layer["tree"] == str(tree)
+            assert layer["prior"] == (10000 * look.priors[number]).round().astype(int).tolist()
+            assert layer["attention"] == (10000 * look.attentions[number]).round().astype(int).tolist()
+            assert layer["links"] == pytest.approx(look.links[number].tolist(), abs=1e-4)
+
+    def test_steps_of_deterministic_attention(self, client: TestClient, models: dict[str, Any]) -> None:
+        found = answer(client, "/api/steps", engine="parser", words=WORDS)
+        taken = [step["taken"]["name"] for step in found["steps"]]
+        assert found["tree"] == str(from_bottom_up(taken, WORDS))
+        assert found["words"] == [*WORDS, "</s>"]
+        assert [(item["start"], item["end"]) for item in found["last"]] == [(0, len(WORDS))]
+        for step in found["steps"]:
+            held = [place for item in step["stack"] for place in range(item["start"], item["end"])]
+            assert held == list(range(step["next"]))
+            tops = [(item["start"], item["end"]) for item in step["stack"][-2:]]
+            heads = {read["position"] for read in step["attended"] if read["role"] == "head"}
+            bounds = {read["position"] for read in step["attended"] if read["role"] == "bound"}
+            assert {end - 1 for _, end in tops} <= heads <= {0, *(end - 1 for _, end in tops)}
+            assert {0, len(WORDS), *(start for start, _ in tops)} <= bounds
+            if step["runner_up"]:
+                assert step["runner_up"]["name"] != step["taken"]["name"]
+                assert step["runner_up"]["probability"] + step["taken"]["probability"] <= 1 + 1e-6
+        assert found["steps"][0]["runner_up"] is None  # nothing but a shift is legal
+
+    def test_steps_of_probabilistic_attention(self, client: TestClient) -> None:
+        found = answer(client, "/api/steps", engine="reader", words=WORDS)
+        for step in found["steps"]:
+            assert {read["role"] for read in step["attended"]} == {"weight"}
+            assert sum(read["weight"] for read in step["attended"]) == pytest.approx(1, abs=0.05)
+        assert Tree.from_brackets(found["tree"]).words == tuple(WORDS)
+
+    def test_stacks_top_down(self) -> None:
+        *_, before_last, last = stacks(["(S", "(NP", "XX", ")NP", "XX", ")S"])
+        assert [(item.label, item.open, item.start, item.end) for item in before_last[0]] == [
+            ("S", True, 0, 0),
+            ("NP", False, 0, 1),
+            ("", False, 1, 2),
+        ]
+        assert [(item.label, item.start, item.end) for item in last[0]] == [("S", 0, 2)]
+
+    def test_classes(self, client: TestClient, models: dict[str, Any]) -> None:
+        found = answer(client, "/api/classify", engine="classifier", trees=[str(tree) for tree in TREES])
+        expected = models["classifier"].classify(TREES)
+        for one, wanted, tree in zip(found["classes"], expected, TREES, strict=True):
+            assert one["label"] == wanted.label
+            assert one["probabilities"] == pytest.approx(wanted.probabilities, abs=1e-5)
+            assert one["confidence"] == max(one["probabilities"].values())
+            assert one["shares"] == pytest.approx(models["classifier"].attention(tree), abs=1e-4)
+
+    def test_latex(self, client: TestClient) -> None:
+        assert r"\_" in answer(client, "/api/latex", tree="(S (X a_b))")["latex"]
+
+    def test_markup_comes_back_as_it_is(self, client: TestClient) -> None:
+        text = "<script>alert(1) &amp;"
+        (sentence,) = answer(client, "/api/parse", text=text, engines=["right"])["sentences"]
+        assert Tree.from_brackets(sentence["trees"]["right"]["brackets"]).words == tuple(sentence["words"])
+
+
+class TestLimits:
+    @pytest.mark.parametrize(
+        ("text", "problem"),
+        [
+            ("", "nothing to read"),
+            (" \n\t\n", "nothing to read"),
+            ("a\nb\nc\nd\ne", "5 sentences, expected at most 4"),
+            ("a " * 13, "sentence 1 has 13 words, expected at most 12"),
+            ("b\n" + "a" * 21, "sentence 2 has a word of 21 characters"),
+            ("aaaaaaaaa " * 10, "line 1: 100 characters, expected at most 90"),
+            ("\n".join(["a " * 10] * 4), "40 words in all, expected at most 30"),
+            ("a\x00b", "U+0000"),
+            ("a\u009bb", "U+009B"),
+            ("(S" * 21 + " (X a)" + ")" * 21, "more than 20 deep"),
+            ("(S (X a)", "line 1: the tree that begins here is not closed"),
+            ("(S (X a))\n)", "line 2: ')' without '('"),
+            ("(S a b)", "bare word"),
+        ],
+    )
+    def test_of_texts(self, client: TestClient, text: str, problem: str) -> None:
+        assert problem in refusal(client, "/api/parse", text=text, engines=["right"])
+
+    def test_of_words(self, client: TestClient) -> None:
+        for words, problem in (
+            ([], "no words"),
+            (["a"] * 13, "13 words"),
+            (["a b"], "no blanks"),
+            ([""], "no blanks"),
+            (["\u00a0"], "no blanks"),
+            (["a\x07"], "U+0007"),
+        ):
+            for path, engine in (("/api/layers", "inducer"), ("/api/steps", "parser")):
+                assert problem in refusal(client, path, engine=engine, words=words)
+
+    def test_of_engines(self, client: TestClient) -> None:
+        assert "at least one" in refusal(client, "/api/parse", text="a", engines=[])
+        assert "at most 8" in refusal(client, "/api/parse", text="a", engines=["right"] * 9)
+        assert "expected inducer, parser" in refusal(client, "/api/parse", text="a", engines=["forest"])
+        assert "no engine for this" in refusal(client, "/api/parse", text="a", engines=["classifier"])
+        assert "expected inducer" in refusal(client, "/api/layers", engine="parser", words=["a"])
+        assert "expected parser" in refusal(client, "/api/steps", engine="right", words=["a"])
+        assert "expected classifier" in refusal(client, "/api/classify", engine="right", trees=["(X a)"])
+
+    def test_of_trees(self, client: TestClient) -> None:
+        for trees in ([], ["(X a)"] * 5, ["(X a) (X b)"], ["a"], ["(S" * 10_000]):
+            refusal(
+                client, "/api/classify", engine="classifier", trees=trees[:5] if trees else [], status=422
+            ) if (sum(map(len, trees)) < 3000) else refusal(
+                client, "/api/classify", 413, engine="classifier", trees=trees
+            )
+
+    def test_deep_brackets_within_the_size(self) -> None:
+        limits = Limits()
+        with TestClient(create_app([ShapeEngine("right")], limits)) as client:
+            text = "(S" * 10_000 + " (X a)" + ")" * 10_000
+            assert "more than 512 deep" in refusal(client, "/api/parse", text=text, engines=["right"])
+            assert "more than 512 deep" in refusal(client, "/api/latex", tree=text)
+
+    def test_the_size_of_a_body(self, client: TestClient) -> None:
+        assert "4000 bytes" in refusal(client, "/api/parse", 413, text="a" * 5000, engines=["right"])
+
+        def chunks() -> Iterator[bytes]:  # no length is declared
+            for _ in range(5):
+                yield b" " * 1000
+
+        assert client.post("/api/parse", content=chunks()).status_code == 413
+
+
+HOSTILE: list[bytes | Any] = [
+    b"",
+    b"{",
+    b"null",
+    b"[]",
+    b"\xff\xfe",
+    b"\x00" * 50,
+    b'{"text": "a", "engines": ["right"]',
+    b'{"text": "\\ud800", "engines": ["right"]}',
+    b'{"text": "a", "engines": ["\\ud800"]}',
+    b'{"text": "a", "engines": ["right"], "\\udfff": 1}',
+    b"[" * 3500,
+    b'{"a":' * 700,
+    b'{"text": ' + b"9" * 3900 + b"}",
+    b'{"text": NaN, "engines": Infinity}',
+    {"text": 1, "engines": ["right"]},
+    {"text": None, "engines": None},
+    {"text": ["a"], "engines": "right"},
+    {"text": "a", "engines": [["right"]]},
+    {"text": "a", "engines": [1.5]},
+    {"text": "a", "engines": ["right"], "more": True},
+    {"text": "a", "engines": {"right": 1}},
+    {"text": "\u202eabc \ufeff", "engines": ["<script>"]},
+    {"text": "a\x1b[31m", "engines": ["right"]},
+    {"text": "(" * 3000, "engines": ["right"]},
+    {"text": ")" * 3000, "engines": ["right"]},
+    {"text": "()", "engines": ["right"]},
+    {"text": "(S ())", "engines": ["right"]},
+    {"words": ["a"], "engine": 3},
+    {"words": "abc", "engine": "parser"},
+    {"words": [None], "engine": "parser"},
+    {"trees": ["(((", ")))"], "engine": "classifier"},
+    {"tree": "\u0000"},
+]
+
+
+class TestHostile:
+    @pytest.mark.parametrize(
+        "path", ["/api/parse", "/api/layers", "/api/steps", "/api/classify", "/api/latex"]
+    )
+    def test_bodies(self, client: TestClient, path: str) -> None:
+        for body in HOSTILE:
+            content = body if isinstance(body, bytes) else json.dumps(body).encode()
+            found = client.post(path, content=content, headers={"content-type": "application/json"})
+            assert found.status_code in (400, 413, 422), (content[:60], found.text)
+            assert re.fullmatch(r"[^\n]+", found.json()["error"])
+
+    def test_other_requests(self, client: TestClient) -> None:
+        for method, path, status in (
+            ("GET", "/api/parse", 405),
+            ("DELETE", "/api/info", 405),
+            ("GET", "/nothing", 404),
+            ("GET", "/static/../api.py", 404),
+            ("GET", "/static/%2e%2e/api.py", 404),
+            ("GET", "/static/..%2fapi.py", 404),
+            ("GET", "/report", 404),
+            ("GET", "/api/report", 404),
+        ):
+            assert client.request(method, path).status_code == status, path
+        assert (
+            client.post("/api/parse", content=b"text=a", headers={"content-type": "text/plain"}).status_code
+            == 422
+        )
+
+    def test_a_fault_inside_is_a_line_too(self, caplog: pytest.LogCaptureFixture) -> None:
+        app = create_app([Counting()])
+        with TestClient(app, raise_server_exceptions=False) as client:
+            assert "its log says how" in refusal(
+                client, "/api/parse", 500, text="broken", engines=["counting"]
+            )
+            answer(client, "/api/parse", text="whole", engines=["counting"])
+        assert "a fault of the engine" in caplog.text
+
+
+class TestGuards:
+    def test_headers(self, client: TestClient) -> None:
+        for path in ("/", "/docs", "/static/app.js", "/api/info", "/nothing"):
+            headers = client.get(path, headers={"origin": "http://elsewhere.example"}).headers
+            policy = headers["content-security-policy"]
+            assert policy.startswith("default-src 'none'; script-src 'self'; style-src 'self'")
+            assert not re.search(r"unsafe|https?:|\*", policy)
+            assert headers["x-content-type-options"] == "nosniff"
+            assert not [name for name in headers if name.startswith("access-control")]
+
+    def test_names_of_elsewhere_are_turned_away(self) -> None:
+        with TestClient(create_app([ShapeEngine("right")], hosts=server.LOOPBACK)) as client:
+            assert client.get("/health", headers={"host": "evil.example"}).status_code == 400
+            for host in ("localhost:8000", "127.0.0.1:1", "[::1]:8000"):
+                assert client.get("/health", headers={"host": host}).status_code == 200, host
+
+    def test_busy(self) -> None:
+        engine = Counting()
+        engine.go.clear()
+        limits = Limits(in_flight=1, retry_seconds=7)
+        with TestClient(create_app([engine], limits)) as client:
+            results: list[Any] = []
+            body = {"text": "a b", "engines": ["counting"]}
+            first = threading.Thread(target=lambda: results.append(client.post("/api/parse", json=body)))
+            first.start()
+            while not engine.calls:
+                time.sleep(0.005)
+            found = client.post("/api/parse", json=body)
+            assert (found.status_code, found.headers["retry-after"]) == (503, "7")
+            assert found.json()["error"].startswith("busy: 1 request")
+            assert client.get("/health").json()["in_flight"] == 2  # and it is answered all the same
+            engine.go.set()
+            first.join()
+            assert results[0].status_code == 200
+            answer(client, "/api/parse", **body)
+
+    def test_no_answer_in_time(self) -> None:
+        engine = Counting()
+        engine.go.clear()
+        with TestClient(create_app([engine], Limits(seconds=0.1))) as client:
+            for _ in range(2):  # the second one waits behind the first, and is given up before it is computed
+                found = client.post("/api/parse", json={"text": "a b", "engines": ["counting"]})
+                assert (found.status_code, found.headers["retry-after"]) == (503, "2")
+                assert "0.1 seconds" in found.json()["error"]
+            engine.go.set()
+            answer(client, "/api/parse", text="c d", engines=["counting"])
+        assert engine.calls == [[("a", "b")], [("c", "d")]]
+
+    def test_logs(self, client: TestClient, caplog: pytest.LogCaptureFixture) -> None:
+        caplog.set_level(logging.INFO, "treeformers.web")
+        answer(client, "/api/parse", text="secret words", engines=["right"])
+        (record,) = [record for record in caplog.records if record.name == "treeformers.web.guards"]
+        line = json.loads(JsonFormatter().format(record))
+        assert {key: line[key] for key in ("level", "message", "method", "path", "status", "in_flight")} == {
+            "level": "info",
+            "message": "request",
+            "method": "POST",
+            "path": "/api/parse",
+            "status": 200,
+            "in_flight": 0,
+        }
+        assert line["milliseconds"] > 0
+        assert "secret" not in json.dumps(line)
+
+
+class TestBatches:
+    def run(self, texts: Sequence[str], limits: Limits | None = None) -> tuple[Counting, list[Any]]:
+        engine = Counting()
+
+        async def ask() -> list[Any]:
+            service = Service([engine], limits or Limits())
+            asked = (service.parse(text, ["counting"]) for text in texts)
+            try:
+                return await asyncio.gather(*asked, return_exceptions=True)
+            finally:
+                service.close()
+
+        return engine, asyncio.run(ask())
+
+    def test_requests_that_come_together_are_one_call(self) -> None:
+        engine, found = self.run(
+            [f"word {number}\nagain" for number in range(20)], Limits(gather_seconds=0.3)
+        )
+        assert [len(call) for call in engine.calls] == [40]
+        assert [parsed.sentences[0].words for parsed in found] == [["word", str(n)] for n in range(20)]
+
+    def test_batches_are_bounded(self) -> None:
+        engine, _ = self.run(["a"] * 10, Limits(gather_seconds=0.3, batch_sentences=4))
+        assert [len(call) for call in engine.calls] == [4, 4, 2]
+        limits = Limits(gather_seconds=0.3, batch_characters=6)
+        engine, _ = self.run(["aaaa", "bb", "cccccccccc", "d"], limits)
+        assert [len(call) for call in engine.calls] == [2, 1, 1]
+
+    def test_a_fault_falls_on_its_own_request(self) -> None:
+        _, found = self.run(["good", "bad", "fine"], Limits(gather_seconds=0.3))
+        assert [isinstance(one, ValueError) for one in found] == [False, True, False]
+
+
+class TestEngines:
+    def test_folders_are_named_and_load_when_first_used(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        for place, task in (("a/news", "induce"), ("b/news", "parse"), ("c/right", "classify")):
+            (tmp_path / place).mkdir(parents=True)
+            (tmp_path / place / "recipe.json").write_text(json.dumps({"task": task}))
+        found = find_engines([tmp_path / "a/news", tmp_path / "b/news", tmp_path / "c/right"])
+        assert [(engine.name, engine.kind) for engine in found] == [
+            ("news", "inducer"),
+            ("news-2", "parser"),
+            ("right-2", "classifier"),
+            *((name, "shape") for name in ("right", "left", "balanced")),
+        ]
+        loaded: list[Path] = []
+        inducer = tiny_inducer()
+        monkeypatch.setattr(
+            engines.InducerEngine.loads, "from_pretrained", lambda folder: loaded.append(folder) or inducer
+        )
+        with TestClient(create_app(found)) as client:
+            assert client.get("/health").json()["engines"]["news"] == "not loaded"
+            for _ in range(2):
+                answer(client, "/api/parse", text=SENTENCE, engines=["news"])
+            assert loaded == [tmp_path / "a/news"]
+            assert client.get("/health").json()["engines"]["news"] == "ready"
+            # The folder of the parser holds no model.
+            assert "cannot be loaded" in refusal(client, "/api/steps", engine="news-2", words=["a"])
+            assert client.get("/health").json()["engines"]["news-2"] == "failed"
+
+    def test_folders_that_are_none(self, tmp_path: Path) -> None:
+        with pytest.raises(FileNotFoundError, match=r"recipe.json: no such file"):
+            find_engines([tmp_path])
+        (tmp_path / "recipe.json").write_text('{"task": "translate"}')
+        with pytest.raises(ValueError, match="expected induce, parse, classify"):
+            find_engines([tmp_path])
+        (tmp_path / "recipe.json").write_text("[")
+        with pytest.raises(ValueError, match="damaged"):
+            find_engines([tmp_path])
+
+    def test_the_demonstration_model_is_trained_once(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        caplog.set_level(logging.INFO, "treeformers.web")
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+        trained: list[Path] = []
+
+        def train(recipe: object, folder: Path, progress: bool) -> None:
+            folder.mkdir(parents=True)
+            (folder / "history.json").write_text("[]")
+            trained.append(folder)
+
+        monkeypatch.setattr(server, "train_inducer", train)
+        assert server.demo_model() == server.demo_model() == trained[0]
+        assert len(trained) == 1
+        assert trained[0].is_relative_to(tmp_path)
+        assert "a small one is trained once" in caplog.text
+
+
+class TestDocumentation:
+    def test_openapi(self, client: TestClient) -> None:
+        schema = client.get("/openapi.json").json()
+        posts = {path: item["post"] for path, item in schema["paths"].items() if "post" in item}
+        assert set(posts) == {f"/api/{name}" for name in ("parse", "layers", "steps", "classify", "latex")}
+        for operation in posts.values():
+            assert {"413", "422", "503"} <= set(operation["responses"])
+            assert "Retry-After" in operation["responses"]["503"]["headers"]
+            refused = operation["responses"]["422"]["content"]["application/json"]["schema"]
+            assert refused == {"$ref": "#/components/schemas/Problem"}
+            assert operation["description"]
+
+    def test_pages_load_nothing_of_other_hosts(self, client: TestClient) -> None:
+        for path in sorted(api.STATIC.iterdir()):
+            text = path.read_text(encoding="utf-8").replace("http://www.w3.org/2000/svg", "")
+            assert not re.search(r"https?:|//[a-z]+\.|@import|innerHTML|outerHTML|insertAdjacent", text), path
+        for path in ("/", "/docs"):
+            page = client.get(path).text
+            assert not re.search(r"<script>|<style|style=|\son\w+=", page)
+
+    def test_reports(self, tmp_path: Path) -> None:
+        page, figures = tmp_path / "report.html", tmp_path / "report.json"
+        page.write_text("<!doctype html><p>probes</p>")
+        figures.write_text('{"f1": 61.5}')
+        with TestClient(create_app([ShapeEngine("right")], report=page)) as client:
+            found = client.get("/report")
+            assert "probes" in found.text
+            assert found.headers["content-security-policy"].startswith(
+                "sandbox allow-scripts; default-src 'none'"
+            )
+            assert client.get("/api/info").json()["report"] == "html"
+        with TestClient(create_app([ShapeEngine("right")], report=figures)) as client:
+            assert client.get("/api/report").json() == {"f1": 61.5}
+        figures.write_text("no")
+        with pytest.raises(ValueError, match="neither a page"):
+            create_app([], report=figures)
+
+
+def test_version_of_the_wheel_has_the_page() -> None:
+    project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    assert 'packages = ["src/treeformers"]' in project  # with all its files
+    assert (api.STATIC / "index.html").is_file()

@@ -1,0 +1,394 @@
+"""The page in a real browser: what is seen, clicked and typed, and that nothing is asked of other machines."""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from shutil import which
+from typing import Any
+
+import pytest
+import torch
+
+pytest.importorskip("fastapi", reason="needs the extra web")
+sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright: pip install playwright")
+import uvicorn
+
+from conftest import ROOT
+from tiny_engines import SENTENCE, TREES, tiny_classifier, tiny_inducer, tiny_parser
+from treeformers.trees.tree import Tree
+from treeformers.web.api import create_app
+from treeformers.web.engines import ClassifierEngine, InducerEngine, ParserEngine, ShapeEngine
+
+torch.set_num_threads(1)
+
+CHROMIUM = which("chromium") or which("chromium-browser")
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs chromium: apt-get install chromium")
+FLAGS = [
+    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),
+    *("--disable-background-networking", "--disable-component-update"),
+]
+AXE = [
+    Path(path)
+    for path in (os.environ.get("AXE_CORE"), ROOT / "node_modules" / "axe-core" / "axe.min.js")
+    if path and Path(path).is_file()
+]
+PATIENCE = 20_000  # milliseconds, on a machine that does other things too
+expect = sync_api.expect
+expect.set_options(timeout=PATIENCE)
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    report = tmp_path_factory.mktemp("report") / "probes.html"
+    report.write_text(
+        "<!doctype html><title>p</title><p id=p>figures</p><script>p.textContent = 'drawn'</script>"
+    )
+    engines = [
+        InducerEngine("inducer", tiny_inducer()),
+        ParserEngine("parser", tiny_parser(heads="right")),
+        ParserEngine("reader", tiny_parser(attention="probabilistic", decoder="conditional")),
+        ClassifierEngine("classifier", tiny_classifier()),
+        ShapeEngine("right"),
+        ShapeEngine("left"),
+    ]
+    app = create_app(
+        engines, report=report, examples=[SENTENCE, "Oslo sleeps\nthe ferry sleeps", str(TREES[0])]
+    )
+    server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="error"))
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    while not server.started:
+        time.sleep(0.02)
+    yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
+    server.should_exit = True
+    thread.join()
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with sync_api.sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS, timeout=2 * PATIENCE)
+        yield started
+        started.close()
+
+
+class Visit:
+    """One page, the requests it made and what it complained about."""
+
+    def __init__(self, browser: Any, address: str, **settings: Any) -> None:
+        self.context = browser.new_context(accept_downloads=True, reduced_motion="reduce", **settings)
+        self.page = self.context.new_page()
+        self.page.set_default_timeout(PATIENCE)
+        self.address, self.requests, self.problems = address, [], []
+        self.page.on("request", lambda request: self.requests.append(request.url))
+        self.page.on("pageerror", lambda error: self.problems.append(str(error)))
+        self.page.on("console", lambda line: line.type == "error" and self.problems.append(line.text))
+        self.page.goto(address)
+        self.settled()
+
+    def settled(self) -> None:
+        expect(self.page.locator("#compare article").first).to_be_attached()
+        expect(self.page.locator("#results")).not_to_have_attribute("aria-busy", "true")
+        expect(self.page.locator("#status")).not_to_contain_text("…")
+
+    def draw(self, text: str) -> None:
+        self.page.fill("#text", text)
+        self.page.get_by_role("button", name="Draw trees").click()
+        self.settled()
+
+    def open(self, tab: str) -> Any:
+        self.page.get_by_role("tab", name=tab).click()
+        self.settled()
+        return self.page.get_by_role("tabpanel", name=tab)
+
+    def words(self, name: str) -> list[str]:
+        return self.page.locator(f'article[aria-label="{name}"] .word').all_text_contents()
+
+    def finish(self) -> None:
+        self.context.close()
+        assert self.problems == []
+        assert [
+            url for url in self.requests if not re.match(rf"{self.address}/|blob:{self.address}/", url)
+        ] == []
+
+
+@pytest.fixture
+def visit(browser: Any, address: str) -> Iterator[Visit]:
+    made = Visit(browser, address)
+    yield made
+    made.finish()
+
+
+@pytest.fixture
+def phone(browser: Any, address: str) -> Iterator[Visit]:
+    made = Visit(browser, address, viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
+    yield made
+    made.finish()
+
+
+def test_a_sentence_is_drawn_by_each_engine(visit: Visit) -> None:
+    assert visit.words("inducer") == visit.words("parser") == visit.words("right") == SENTENCE.split()
+    visit.draw("Oslo sleeps well")
+    assert visit.words("right") == ["Oslo", "sleeps", "well"]
+    visit.page.get_by_role("checkbox", name="left").check()
+    visit.settled()
+    assert visit.words("left") == ["Oslo", "sleeps", "well"]
+    visit.page.get_by_role("checkbox", name="inducer").uncheck()
+    expect(visit.page.locator('article[aria-label="inducer"]')).to_have_count(0)
+    table = visit.page.get_by_role("table", name="F1 of this sentence")
+    row = table.get_by_role("row", name=re.compile("right"))
+    assert "0.0" in row.text_content()  # left-branching shares no constituent but the whole
+
+
+def test_brackets_are_gold_and_mark_the_others(visit: Visit) -> None:
+    visit.draw(str(TREES[0]))
+    assert visit.words("gold") == list(TREES[0].words)
+    assert visit.page.locator('article[aria-label="right"] .branch.agree').count() >= 1
+    assert visit.page.locator('article[aria-label="gold"] .branch.agree').count() == 0
+    visit.page.get_by_label("Mark against").select_option("nothing")
+    expect(visit.page.locator(".branch.agree")).to_have_count(0)
+
+
+def test_several_sentences_and_faults(visit: Visit) -> None:
+    visit.page.get_by_role("button", name="Example 2").click()
+    expect(visit.page.get_by_role("combobox", name="Sentence")).to_be_visible()
+    visit.settled()
+    visit.page.get_by_role("button", name="Next sentence").click()
+    expect(visit.page.locator('article[aria-label="right"] .word').first).to_have_text("the")
+    visit.page.fill("#text", "(S (X a)")
+    visit.page.get_by_role("button", name="Draw trees").click()
+    expect(visit.page.get_by_role("alert")).to_contain_text("line 1: the tree that begins here is not closed")
+    visit.problems.clear()  # the browser notes the status 422
+    visit.draw("a b")
+    expect(visit.page.get_by_role("alert")).to_be_hidden()
+
+
+def test_folding(visit: Visit) -> None:
+    card = visit.page.get_by_role("article", name="right")
+    node = card.get_by_role("treeitem", expanded=True).nth(1)
+    node.locator(".hit").click()
+    expect(card.get_by_role("treeitem", expanded=False)).to_have_count(1)
+    assert visit.words("right") == ["the", "old … ."]
+    card.get_by_role("treeitem", expanded=False).press("Enter")
+    assert visit.words("right") == SENTENCE.split()
+    card.get_by_role("button", name="Fold", exact=True).click()
+    assert visit.words("right") == ["the", "old … ."]
+    card.get_by_role("button", name="Unfold").click()
+    assert visit.words("right") == SENTENCE.split()
+
+
+def test_what_a_node_is(visit: Visit) -> None:
+    card = visit.page.get_by_role("article", name="inducer")
+    card.get_by_role("treeitem").first.focus()
+    expect(card.locator(".detail")).to_have_text(re.compile(r"words 1–6 · “the … \.” · links( \d\.\d\d){5}$"))
+    assert visit.page.locator('article[aria-label="parser"] .lit').count() == 6  # in the other trees too
+
+
+def test_markup_is_text(visit: Visit) -> None:
+    visit.draw("<img src=x onerror=alert(1)> <b>bold</b>")
+    assert "".join(visit.words("right")) == "<imgsrc=xonerror=alert(1)><b>bold</b>".replace(" ", "")
+    assert visit.page.locator("#compare b, #compare img").count() == 0
+    for tab in ("Layers", "Steps", "Attention"):
+        panel = visit.open(tab)
+        expect(panel.locator(".word").first).to_have_text("<")
+        assert panel.locator("img").count() == 0
+
+
+@pytest.mark.parametrize(
+    ("format", "ending"), [("SVG", "svg"), ("PNG", "png"), ("Brackets", "txt"), ("LaTeX", "tex")]
+)
+def test_downloads(visit: Visit, format: str, ending: str, tmp_path: Path) -> None:
+    card = visit.page.get_by_role("article", name="right")
+    card.get_by_text("Download").click()
+    with visit.page.expect_download() as download:
+        card.get_by_role("button", name=format).click()
+    assert download.value.suggested_filename == f"right-1.{ending}"
+    saved = tmp_path / "tree"
+    download.value.save_as(saved)
+    content = saved.read_bytes()
+    if format == "PNG":
+        assert content.startswith(b"\x89PNG") and len(content) > 1000
+    elif format == "SVG":
+        assert b"ferry" in content and b"fill=" in content and b"class=" not in content
+    elif format == "LaTeX":
+        assert content.startswith(b"\\begin{forest}")
+    else:
+        assert Tree.from_brackets(content.decode()).words == tuple(SENTENCE.split())
+
+
+def test_the_slider_moves_tree_and_heat_maps(visit: Visit) -> None:
+    panel = visit.open("Layers")
+    seen = set()
+    for layer in ("1", "2", "3"):
+        panel.get_by_role("slider", name="Layer").fill(layer)
+        expect(panel.locator("output")).to_have_text(f"{layer} of 3")
+        pixels = [
+            canvas.evaluate("element => element.toDataURL()") for canvas in panel.locator("canvas").all()
+        ]
+        links = panel.locator(".link title").all_text_contents()
+        assert len(pixels) == 2 and len(links) == 5
+        seen.add((*pixels, *links))
+    assert len(seen) == 3
+    prior = panel.get_by_role("group", name=re.compile("^Prior"))
+    prior.focus()
+    prior.press("ArrowDown")
+    prior.press("ArrowRight")
+    prior.press("ArrowRight")
+    readouts = panel.locator("figure .detail")
+    expect(readouts.nth(0)).to_have_text(re.compile(r"^the → ferry: 0\.\d{3}$"))
+    expect(readouts.nth(1)).to_have_text(re.compile(r"^the → ferry: 0\.\d{3}$"))
+    assert panel.locator(".tree .lit").all_text_contents() == ["the", "ferry"]
+    panel.get_by_role("treeitem", name="ferry").focus()
+    assert panel.locator(".heat .lit").all_text_contents() == ["ferry"] * 4
+
+
+@pytest.mark.parametrize("parser", ["parser", "reader"])
+def test_steps(visit: Visit, parser: str) -> None:
+    panel = visit.open("Steps")
+    panel.get_by_label("Parser").select_option(parser)
+    visit.settled()
+    count = 4 * len(SENTENCE.split()) - 2
+    expect(panel.locator("output")).to_have_text(f"1 of {count}")
+    expect(panel.locator(".actions")).to_contain_text("sh")
+    panel.get_by_role("button", name="Next step").click()
+    expect(panel.locator(".actions p")).to_have_count(2)  # what it does, and the runner-up
+    expect(panel.locator(".actions")).to_contain_text("might have done")
+    expect(panel.locator(".lists li").first).to_have_text(re.compile("the"))
+    marks = panel.locator(".marks .bound, .marks .head" if parser == "parser" else ".marks .weight")
+    assert marks.count() > 0
+    panel.press("ArrowRight")
+    expect(panel.locator("output")).to_have_text(f"3 of {count}")
+    panel.press("ArrowLeft")
+    panel.press("End")
+    expect(panel.locator("output")).to_have_text(f"{count} of {count}")
+    expect(panel.locator("dd").nth(1)).to_have_text("empty")
+    panel.get_by_role("button", name="First step").click()
+    panel.get_by_role("button", name="Play").click()
+    expect(panel.locator("output")).to_have_text(f"2 of {count}")
+    panel.get_by_role("button", name="Pause").click()
+
+
+def test_classes(visit: Visit) -> None:
+    panel = visit.open("Attention")
+    expect(panel.locator(".actions p")).to_have_count(2)
+    expect(panel.locator(".actions").first).to_contain_text("%")
+    assert panel.locator(".shade").count() == 6 + 5  # words, and nodes of the first engine's tree
+    panel.get_by_label("over the tree of").select_option("right")
+    visit.settled()
+    expect(panel.locator(".shade")).to_have_count(6 + 5)
+    panel.get_by_role("treeitem").first.focus()
+    expect(panel.locator(".detail")).to_contain_text("attention")
+
+
+def test_report(visit: Visit) -> None:
+    panel = visit.open("Report")
+    expect(panel.frame_locator("iframe").locator("#p")).to_have_text("drawn")
+
+
+def test_keyboard_alone(visit: Visit) -> None:
+    page = visit.page
+    page.evaluate("document.activeElement.blur()")
+    seen = []
+    for _ in range(40):
+        page.keyboard.press("Tab")
+        seen.append(
+            page.evaluate("(document.activeElement.id || document.activeElement.textContent).slice(0, 20)")
+        )
+        if seen[-1] == "text":
+            break
+    page.keyboard.press("Control+a")
+    page.keyboard.type("Oslo sleeps well")
+    page.keyboard.press("Control+Enter")
+    expect(page.locator("#status")).to_contain_text("1 sentence")
+    expect(page.locator('article[aria-label="right"] .word')).to_have_text(["Oslo", "sleeps", "well"])
+    page.locator("#tab-compare").focus()
+    page.keyboard.press("ArrowRight")
+    expect(page.locator("#tab-layers")).to_be_focused()
+    expect(page.locator("#layers")).to_be_visible()
+    page.keyboard.press("ArrowLeft")
+    tree = page.get_by_role("tree", name="Tree of right")
+    tree.get_by_role("treeitem").first.focus()
+    page.keyboard.press("ArrowDown")
+    expect(tree.get_by_role("treeitem", name="Oslo", exact=True)).to_be_focused()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Enter")
+    expect(tree.get_by_role("treeitem", expanded=False)).to_be_focused()
+    ring = (
+        tree.get_by_role("treeitem", expanded=False)
+        .locator(".hit")
+        .evaluate("e => getComputedStyle(e).stroke")
+    )
+    assert ring != "none"
+
+
+def test_narrow_screen(phone: Visit) -> None:
+    page = phone.page
+    for tab in ("Compare", "Layers", "Steps", "Attention"):
+        panel = phone.open(tab)
+        wide = page.evaluate("document.documentElement.scrollWidth")
+        assert wide <= 390, f"{tab} is {wide} pixels wide"
+        for button in panel.get_by_role("button").all():
+            assert button.bounding_box()["height"] >= 32
+    phone.open("Compare").get_by_role("article", name="right").locator(".hit").nth(1).tap()
+    expect(page.get_by_role("article", name="right").get_by_role("treeitem", expanded=False)).to_have_count(1)
+
+
+def test_a_long_sentence_stays_usable(visit: Visit) -> None:
+    words = [f"word{number}" for number in range(200)]
+    visit.draw(" ".join(words))
+    assert visit.words("right") == words
+    page = visit.page
+    for name in ("right", "inducer", "parser"):
+        box = page.get_by_role("article", name=name).bounding_box()
+        assert box["height"] < 1000
+    assert page.evaluate("document.documentElement.scrollWidth") <= 1280
+    panel = visit.open("Layers")
+    started = time.perf_counter()
+    panel.get_by_role("slider", name="Layer").fill("1")
+    expect(panel.locator("output")).to_have_text("1 of 3")
+    assert time.perf_counter() - started < 10
+    panel = visit.open("Steps")
+    panel.press("End")
+    expect(panel.locator("output")).to_have_text("798 of 798")
+
+
+def test_dark(browser: Any, address: str) -> None:
+    grounds = []
+    for scheme in ("light", "dark"):
+        visit = Visit(browser, address, color_scheme=scheme)
+        grounds.append(visit.page.evaluate("getComputedStyle(document.body).backgroundColor"))
+        visit.finish()
+    assert grounds == ["rgb(251, 250, 247)", "rgb(18, 22, 27)"]
+
+
+def test_documentation_of_the_api(visit: Visit) -> None:
+    visit.page.get_by_role("link", name="API").click()
+    expect(visit.page.get_by_role("heading", name="POST /api/parse")).to_be_visible()
+    expect(visit.page.get_by_text("Retry-After").or_(visit.page.get_by_text("503:")).first).to_be_visible()
+
+
+@pytest.mark.skipif(not AXE, reason="needs axe-core: npm install axe-core, or AXE_CORE=path/to/axe.min.js")
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_accessibility(browser: Any, address: str, scheme: str) -> None:
+    visit = Visit(browser, address, color_scheme=scheme, bypass_csp=True)
+    visit.page.evaluate(AXE[0].read_text(encoding="utf-8"))
+    visit.draw(str(TREES[0]))
+    for tab in ("Compare", "Layers", "Steps", "Attention", "Report"):
+        visit.open(tab)
+        found = visit.page.evaluate("axe.run({iframes: false})")
+        faults = [
+            (
+                fault["id"],
+                fault["impact"],
+                fault["nodes"][0]["html"][:160],
+                fault["nodes"][0].get("failureSummary"),
+            )
+            for fault in found["violations"]
+        ]
+        assert faults == [], tab
+    visit.finish()
