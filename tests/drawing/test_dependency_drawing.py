@@ -17,10 +17,10 @@ from treeformers.trees.tree import DependencyTree
 
 SVG = "{http://www.w3.org/2000/svg}"
 CHASE = DependencyTree(
-    "the old dogs chase a cat .".split(),
+    ["the", "old", "dogs", "chase", "a", "cat", "."],
     [3, 3, 4, 0, 6, 4, 4],
-    "det amod nsubj root det obj punct".split(),
-    "DT JJ NNS VBP DT NN .".split(),
+    ["det", "amod", "nsubj", "root", "det", "obj", "punct"],
+    ["DT", "JJ", "NNS", "VBP", "DT", "NN", "."],
 )
 
 

@@ -23,6 +23,7 @@ from treeformers.reproduction.run import (
     train_once,
     write_json,
 )
+from treeformers.results import card
 from treeformers.training import Fit
 
 torch.set_num_threads(1)
@@ -140,7 +141,7 @@ class TestReproduce:
 
         monkeypatch.setattr(run, "task_functions", lambda recipe: (None, collect))
         monkeypatch.setattr(run, "train_once", lambda *_, **__: {})
-        monkeypatch.setattr(run, "write_card", lambda *_: None)
+        monkeypatch.setattr(card, "write_card", lambda *_: None)
         return folder
 
     def test_what_is_up_to_date_is_not_run_again(

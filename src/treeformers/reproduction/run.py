@@ -31,7 +31,6 @@ from treeformers.recipes import (
     TranslateRecipe,
 )
 from treeformers.reproduction.status import members, read_row
-from treeformers.results.card import write_card
 
 logger = logging.getLogger(__name__)
 
@@ -149,8 +148,10 @@ def run_recipe(
     if parts:
         result["members"] = {name: part.to_dict() for name, part in parts.items()}
     else:
+        from treeformers.results import card
+
         for folder, seed in zip(models, result["seeds"], strict=True):
-            write_card(folder, recipe, seed, result)
+            card.write_card(folder, recipe, seed, result)
     return result
 
 
@@ -279,7 +280,9 @@ def train_once(
         del fit["metric"], fit["best"]
     fit["validation_curve"] = [[entry["step"], entry[figure]] for entry in curve]
     fit["commit"] = commit()
-    write_card(folder, recipe, fit)
+    from treeformers.results import card
+
+    card.write_card(folder, recipe, fit)
     write_json(done, {"training": key, "fit": fit})
     return fit
 
