@@ -2,14 +2,15 @@
 
     python docs/screenshots.py runs/demo/model runs/parser runs/classifier --report probes.html
 
-The folders hold an inducer, a parser and a classifier. Pictures of each view go to docs/pictures, at the widths
-of a desk (1280 pixels) and of a phone (390).
+The folders hold an inducer, a parser and a classifier. Pictures of each view go to docs/pictures, at the
+widths of a desk (1280 pixels) and of a phone (390).
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -60,7 +61,7 @@ def main() -> None:
                     if scheme == "light" or view == "compare":
                         name = f"{view}-{size}{'' if scheme == 'light' else '-dark'}.png"
                         page.screenshot(path=arguments.out / name, full_page=True)
-                        print(arguments.out / name)
+                        sys.stdout.write(f"{arguments.out / name}\n")
                     if scheme == "dark":
                         break
                 page.close()
@@ -83,7 +84,7 @@ def views(page: Page) -> Iterator[str]:
     yield "layers"
     page.click("#tab-steps")
     page.wait_for_selector("#steps .marks")
-    for _ in range(17):
+    for _ in range(29):
         page.click('#steps [aria-label="Next step"]')
     yield "steps"
     page.click("#tab-classes")
@@ -93,7 +94,8 @@ def views(page: Page) -> Iterator[str]:
     if page.locator("#tab-report").is_visible():
         page.click("#tab-report")
         page.wait_for_selector("#report > *")
-        page.wait_for_timeout(500)
+        if page.locator("iframe").count():
+            expect(page.frame_locator("iframe").locator("h1")).to_be_visible(timeout=120_000)
         yield "report"
 
 

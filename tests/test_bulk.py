@@ -392,16 +392,20 @@ class TestCommand:
 
 
 @pytest.mark.slow
-def test_ray_makes_the_same_shards(text: Path, tmp_path: Path) -> None:
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_ray_makes_the_same_shards(text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ray = pytest.importorskip("ray", reason="Ray is not installed: pip install treeformers[ray]")
     parse_files(bulk_engines.quick, text, tmp_path / "one", shard_lines=2)
     options: dict[str, Any] = {"shard_lines": 2, "workers": 2, "ray": True, "resume": True}
+    monkeypatch.setenv("PYTHONPATH", str(ROOT / "tests"), prepend=os.pathsep)
     ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
     try:
         done = parse_files(bulk_engines.quick, text, tmp_path / "ray", **options)
         assert contents(tmp_path / "ray") == contents(tmp_path / "one")
         (tmp_path / "ray" / "text.txt-000001.txt").unlink()
         assert parse_files(bulk_engines.quick, text, tmp_path / "ray", **options) == done
+        with pytest.raises(ChildProcessError, match=r"Ray: .*no model here.*; the run can be resumed"):
+            parse_files(bulk_engines.broken, text, tmp_path / "broken", **options)
     finally:
         ray.shutdown()
     assert contents(tmp_path / "ray") == contents(tmp_path / "one")

@@ -45,6 +45,7 @@ COMMANDS = (
     "probe",
     "draw",
     "reproduce",
+    "serve",
     "env",
     "data list",
     "data get",

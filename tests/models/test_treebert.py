@@ -436,3 +436,15 @@ def test_types_need_an_embedding() -> None:
     assert not torch.allclose(
         first, model(ids, mask, token_type_ids=torch.ones_like(ids)).last_hidden_state, atol=1e-3
     )
+
+
+@pytest.mark.parametrize("changes", VARIANTS)
+def test_variants_train_in_bfloat16_with_checkpointing(changes: dict[str, Any]) -> None:
+    ids, mask, of_token, _ = documents()
+    model = TreeBertForMaskedLM(config(**changes)).train()
+    model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
+    with torch.autocast("cpu", torch.bfloat16):
+        loss = model(ids, mask, labels=ids.masked_fill(mask == 0, -100), document_ids=of_token).loss
+    loss.backward()
+    for name, parameter in model.named_parameters():
+        assert parameter.grad is not None and parameter.grad.isfinite().all(), name

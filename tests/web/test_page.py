@@ -1,4 +1,4 @@
-"""The page in a real browser: what is seen, clicked and typed, and that nothing is asked of other machines."""
+"""The page in a real browser: what is seen, clicked and typed; and that no other machine is asked."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ import pytest
 import torch
 
 pytest.importorskip("fastapi", reason="needs the extra web")
-sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright: pip install playwright")
+pytest.importorskip("playwright.sync_api", reason="needs playwright: pip install playwright")
 import uvicorn
+from playwright import sync_api
 
 from conftest import ROOT
 from tiny_engines import SENTENCE, TREES, tiny_classifier, tiny_inducer, tiny_parser
@@ -141,7 +142,7 @@ def test_a_sentence_is_drawn_by_each_engine(visit: Visit) -> None:
     visit.page.get_by_role("checkbox", name="inducer").uncheck()
     expect(visit.page.locator('article[aria-label="inducer"]')).to_have_count(0)
     table = visit.page.get_by_role("table", name="F1 of this sentence")
-    row = table.get_by_role("row", name=re.compile("right"))
+    row = table.get_by_role("row", name=re.compile("^right"))
     assert "0.0" in row.text_content()  # left-branching shares no constituent but the whole
 
 
@@ -242,8 +243,8 @@ def test_the_slider_moves_tree_and_heat_maps(visit: Visit) -> None:
     readouts = panel.locator("figure .detail")
     expect(readouts.nth(0)).to_have_text(re.compile(r"^the → ferry: 0\.\d{3}$"))
     expect(readouts.nth(1)).to_have_text(re.compile(r"^the → ferry: 0\.\d{3}$"))
-    assert panel.locator(".tree .lit").all_text_contents() == ["the", "ferry"]
-    panel.get_by_role("treeitem", name="ferry").focus()
+    assert panel.locator(".tree .lit .word").all_text_contents() == ["the", "ferry"]
+    panel.get_by_role("treeitem", name="ferry", exact=True).focus()
     assert panel.locator(".heat .lit").all_text_contents() == ["ferry"] * 4
 
 

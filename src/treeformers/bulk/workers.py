@@ -104,19 +104,26 @@ def by_ray(load: Load, task: Task, shards: Sequence[Shard], workers: int) -> Ite
 
     Raises:
         ValueError: Ray is not installed.
+        ChildProcessError: an actor failed.
     """
     try:
-        import ray.data as data
+        from ray import data
+        from ray.exceptions import RayError
     except ImportError as error:
         raise ValueError(f"Ray is not installed ({error}); expected pip install treeformers[ray]") from None
     data.DataContext.get_current().enable_progress_bars = False
     named = {shard.name: shard for shard in shards}
     rows = [{name: getattr(shard, name) for name in Shard.__slots__} for shard in shards]
+    actors = data.ActorPoolStrategy(size=min(workers, len(rows)))
     done = data.from_items(rows, override_num_blocks=len(rows)).map(
-        _Actor, fn_constructor_args=(load, task), concurrency=min(workers, len(rows))
+        _Actor, fn_constructor_args=(load, task), compute=actors
     )
-    for row in done.iter_rows():
-        yield named[row["name"]], row["unparsed"]
+    try:
+        for row in done.iter_rows():
+            yield named[row["name"]], row["unparsed"]
+    except RayError as error:
+        *_, reason = str(error).strip().splitlines() or [type(error).__name__]
+        raise ChildProcessError(f"Ray: {reason}; the run can be resumed") from error
 
 
 def _ready(load: Load) -> Engine:

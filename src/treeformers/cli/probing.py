@@ -29,7 +29,7 @@ def probe(
     systems: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[MODEL|TREES]...",
+            metavar="MODEL|TREES",
             help="Folders of inducers and parsers, files of trees, right, left, balanced, random or gold.",
         ),
     ] = None,

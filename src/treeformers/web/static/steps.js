@@ -7,6 +7,7 @@ import { TreeView, plain } from "./trees.js";
 const FOOT = 74;
 const LISTED = 14;
 const PACE = 700;
+const ROOM = 280;
 
 export class StepsView {
   constructor(panel, engines, say) {
@@ -57,8 +58,8 @@ export class StepsView {
       ? [entry("bound", "boundary read"), entry("head", "head word read")]
       : [entry("bound", "word read, the higher the more")]), entry("item", "on the stack"));
     this.forest.box.style.minHeight = "";
-    this.forest.show(this.forests.at(-1));  // the tallest: the page keeps its place while it grows
-    this.forest.box.style.minHeight = `${this.forest.box.clientHeight}px`;
+    this.forest.show(this.forests.at(-1)); // the tallest: the page keeps its place while it grows
+    this.forest.box.style.minHeight = `${Math.min(ROOM, this.forest.box.clientHeight)}px`;
     this.go(this.number);
     this.say("");
   }

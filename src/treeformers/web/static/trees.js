@@ -235,7 +235,7 @@ export class TreeView {
       front.append(item);
     }
     this.picture = svg("svg", { class: "figure", width: total, height: high, viewBox: `0 0 ${total} ${high}`, ...(this.options.still ? { "aria-hidden": "true" } : { role: "none" }) });
-    this.picture.style.minWidth = `${Math.round(SMALLEST * total)}px`;
+    this.picture.style.minWidth = `${Math.round(this.options.still ? total : SMALLEST * total)}px`;
     if (this.links) this.#linkBars(back, baseline + 13);
     this.picture.append(back, front);
     const { scrollLeft, scrollTop } = this.box;
@@ -249,7 +249,7 @@ export class TreeView {
     const wide = Math.max(18, width(text, WORD_FONT) + 10);
     if (this.shares && !node.children.length) this.#shade(item, x, baseline - 17, wide, 24, this.shares[node.index]);
     item.append(svg("rect", { class: "glow", x: x - wide / 2, y: baseline - 17, width: wide, height: 24, rx: 5 }));
-    item.append(svg("text", { class: "word", x, y: baseline }, text));
+    item.append(svg("text", { class: "word", x, y: baseline }, text), " ");
     if (!node.children.length) this.places[node.start] = { x, left: x - wide / 2, right: x + wide / 2 };
     for (let word = node.start; word < node.end; word += 1) this.words.push([word, item]);
   }
@@ -276,8 +276,8 @@ export class TreeView {
 
   #name(node) {
     const label = shown(node.label ?? "");
-    if (node.word !== null) return label ? `${node.word}, ${label}` : node.word;
-    return `${label || "constituent"}, ${this.#text(node)}, words ${node.start + 1} to ${node.end}`;
+    if (node.word !== null) return `${node.word} ${label}`.trim();
+    return `${this.#text(node)} ${label || "constituent"}, words ${node.start + 1} to ${node.end}`;
   }
 
   /** What there is to know of a node, in a line. */

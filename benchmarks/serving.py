@@ -1,0 +1,195 @@
+"""How the playground's service holds up: many clients at once, batching, and hostile requests.
+
+    python benchmarks/serving.py MODEL --seconds 30 --out benchmarks/results/serving.json
+
+The server runs in a process of its own, once with batches and once with one sentence at a time. The clients
+are one process; each waits for its answer before it asks again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import random
+import signal
+import statistics
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from treeformers.data.grammar import default_grammar
+from treeformers.reproduction import commit, environment, write_json
+
+TOLD = 8  # of the statuses of hostile requests
+LONGEST = 24  # words of a sentence
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("model", type=Path, help="folder of an inducer or a parser")
+    parser.add_argument("--clients", type=int, default=50)
+    parser.add_argument("--seconds", type=float, default=30.0, help="of each of the two ways")
+    parser.add_argument("--hostile", type=int, default=1000, help="hostile requests")
+    parser.add_argument("--out", type=Path, help="write the figures as JSON")
+    parser.add_argument("--serve", type=int, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.serve is not None:
+        _serve(arguments.model, arguments.serve)
+        return
+    sentences = [" ".join(one.words) for one in default_grammar().sample(500, 0, LONGEST)]
+    figures: dict[str, Any] = {"model": arguments.model.name, "clients": arguments.clients}
+    for way, batch in (("batched", 0), ("one at a time", 1)):
+        with _server(arguments.model, batch) as (port, process):
+            asyncio.run(_load(port, sentences, arguments.clients, 1.0))  # loads the model
+            figures[way] = asyncio.run(_load(port, sentences, arguments.clients, arguments.seconds))
+            if way == "batched":
+                asyncio.run(_attack(port, 100))
+                before = _megabytes(process.pid)
+                statuses = asyncio.run(_attack(port, arguments.hostile))
+                after = _megabytes(process.pid)
+                alive = asyncio.run(_load(port, sentences, 1, 0.5))["answers"] > 0
+                figures["hostile"] = {
+                    "requests": sum(statuses.values()),
+                    "statuses": dict(statuses.most_common(TOLD)),
+                    "megabytes_before": round(before, 1),
+                    "megabytes_after": round(after, 1),
+                    "growth_percent": round(100 * (after / before - 1), 2),
+                    "alive_after": alive,
+                }
+    figures["batched_over_one_at_a_time"] = round(
+        figures["batched"]["answers_per_second"] / figures["one at a time"]["answers_per_second"], 2
+    )
+    figures |= {"commit": commit(), "environment": environment()}
+    sys.stdout.write(json.dumps(figures, indent=1) + "\n")
+    if arguments.out:
+        write_json(arguments.out, figures)
+
+
+def _serve(model: Path, batch: int) -> None:
+    from treeformers.web import Limits, find_engines, serve
+
+    limits = replace(Limits(), batch_sentences=1, gather_seconds=0.0) if batch else Limits()
+    serve(find_engines([model]), port=0, limits=limits, started=lambda url: print(url, flush=True))
+
+
+@contextmanager
+def _server(model: Path, batch: int) -> Iterator[tuple[int, subprocess.Popen[str]]]:
+    command = [sys.executable, __file__, str(model), "--serve", str(batch)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    assert process.stdout is not None
+    try:
+        yield int(process.stdout.readline().rsplit(":", 1)[1]), process
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait(30)
+
+
+async def _load(port: int, sentences: Sequence[str], clients: int, seconds: float) -> dict[str, Any]:
+    """Ask with so many clients for so long; each sends one sentence at a time."""
+    waits: list[float] = []
+    statuses: Counter[int] = Counter()
+    engine = (await _info(port))["engines"][0]["name"]
+    started = time.perf_counter()
+
+    async def client(number: int) -> None:
+        chance = random.Random(number)
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        while time.perf_counter() - started < seconds:
+            body = json.dumps({"text": chance.choice(sentences), "engines": [engine]}).encode()
+            began = time.perf_counter()
+            status, _ = await _ask(reader, writer, "/api/parse", body)
+            waits.append(time.perf_counter() - began)
+            statuses[status] += 1
+        writer.close()
+
+    await asyncio.gather(*(client(number) for number in range(clients)))
+    took = time.perf_counter() - started
+    ranked = statistics.quantiles(waits, n=100) if len(waits) > 1 else waits * 99
+    return {
+        "answers": statuses[200],
+        "busy_percent": round(100 * statuses[503] / statuses.total(), 2),
+        "other_statuses": {str(status): n for status, n in statuses.items() if status not in (200, 503)},
+        "answers_per_second": round(statuses[200] / took, 1),
+        "p50_milliseconds": round(1000 * ranked[49], 1),
+        "p95_milliseconds": round(1000 * ranked[94], 1),
+    }
+
+
+async def _attack(port: int, count: int) -> Counter[str]:
+    """Statuses of hostile requests, each on a connection of its own."""
+    statuses: Counter[str] = Counter()
+    for number in range(count):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        path, body = _hostile(number)
+        try:
+            status, _ = await _ask(reader, writer, path, body)
+            statuses[str(status)] += 1
+        except (ConnectionError, asyncio.IncompleteReadError):
+            statuses["closed"] += 1
+        writer.close()
+    return statuses
+
+
+def _hostile(number: int) -> tuple[str, bytes]:
+    chance = random.Random(number)
+    path = chance.choice(["/api/parse", "/api/layers", "/api/steps", "/api/classify", "/api/latex"])
+    deep = "(S " * 10_000 + "(X a)" + ")" * 10_000
+    controls = "".join(chr(chance.randrange(32)) for _ in range(50))
+    value = chance.choice(
+        [
+            deep,
+            controls,
+            "<script>alert(1)</script>",
+            "a" * (1 << 20),
+            "\ud800",
+            "(" * 5000,
+            7,
+            None,
+            [[]],
+            {},
+        ]
+    )
+    field = chance.choice(["text", "engines", "engine", "words", "trees", "tree"])
+    fields = {"text": "a", "engines": ["right"], field: value}
+    bodies = [json.dumps(fields).encode(), b"[" * 100_000, os.urandom(200), b"", json.dumps(value).encode()]
+    return path, chance.choice(bodies)
+
+
+async def _info(port: int) -> Any:
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    _, content = await _ask(reader, writer, "/api/info", None)
+    writer.close()
+    return json.loads(content)
+
+
+async def _ask(
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, path: str, body: bytes | None
+) -> tuple[int, bytes]:
+    method = "GET" if body is None else "POST"
+    head = f"{method} {path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
+    writer.write(f"{head}content-length: {len(body or b'')}\r\n\r\n".encode() + (body or b""))
+    answer = await reader.readuntil(b"\r\n\r\n")
+    status = int(answer.split(b" ", 2)[1])
+    lines = answer.lower().split(b"\r\n")
+    length = next(int(line.split(b":")[1]) for line in lines if line.startswith(b"content-length"))
+    return status, await reader.readexactly(length)
+
+
+def _megabytes(process: int) -> float:
+    """Resident memory of a process."""
+    pages = int(Path(f"/proc/{process}/statm").read_text(encoding="ascii").split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / (1 << 20)
+
+
+if __name__ == "__main__":
+    main()
