@@ -181,12 +181,13 @@ def test_auto_classes_in_a_fresh_process(tmp_path: Path) -> None:
     TreeBertForMaskedLM(config()).save_pretrained(tmp_path)
     code = (
         "import treeformers.models, transformers as t\n"
-        f"for kind in (t.AutoModel, t.AutoModelForMaskedLM, t.AutoModelForSequenceClassification):\n"
+        "kinds = 'Model', 'ModelForMaskedLM', 'ModelForSequenceClassification', 'ModelForTokenClassification'\n"
+        "for kind in (getattr(t, f'Auto{kind}') for kind in kinds):\n"
         f"    print(type(kind.from_pretrained({str(tmp_path)!r})).__name__)"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    names = ["TreeBertModel", "TreeBertForMaskedLM", "TreeBertForSequenceClassification"]
-    assert run.stdout.split() == names
+    heads = ["ForMaskedLM", "ForSequenceClassification", "ForTokenClassification"]
+    assert run.stdout.split() == [f"TreeBert{kind}" for kind in ("Model", *heads)]
 
 
 @pytest.mark.parametrize("reentrant", [True, False])

@@ -11,7 +11,7 @@ import torch
 
 from conftest import ROOT
 from treeformers import results
-from treeformers.recipes import InduceRecipe, ParseRecipe, Recipe
+from treeformers.recipes import InduceRecipe, ParseRecipe, ProbeRecipe, Recipe
 from treeformers.reproduction import run
 from treeformers.reproduction.run import (
     RowsFailed,
@@ -35,6 +35,11 @@ SHIPPED = sorted([*ROOT.glob("experiments/*/*.toml"), *ROOT.glob("examples/*.tom
 def test_shipped_recipes_run(path: Path, tmp_path: Path) -> None:
     shorter = ["train.max_steps=2", "train.seeds=[1]", "data.sentences=100"]
     recipe = Recipe.load(path, "smoke")
+    if isinstance(recipe, ProbeRecipe):
+        report = run_recipe(path, "smoke", tmp_path, progress=False)["report"]
+        assert set(report["systems"]) == {"gold", "right", "random"}
+        assert all(system["findings"] for system in report["systems"].values())
+        return
     if isinstance(recipe, InduceRecipe):
         shorter.append("data.gold_sentences=20")
     result = run_recipe(path, "smoke", tmp_path, shorter, progress=False)

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from conftest import ROOT
+from treeformers.reproduction import run_recipe
 from treeformers.results import rendered
 
 
@@ -86,3 +88,13 @@ def test_depths_stand_in_the_order_of_numbers(folder: Path) -> None:
 
 def test_pretraining_is_shown_as_perplexity(folder: Path) -> None:
     assert rows(folder, "pretraining")[2:] == [["BERT, masked words", "54.6", "2M"]]
+
+
+def test_probes_stand_side_by_side(tmp_path: Path) -> None:
+    row = run_recipe(ROOT / "experiments" / "ginn2024" / "probes.toml", "smoke", tmp_path, progress=False)
+    (tmp_path / "ginn2024" / "results").mkdir(parents=True)
+    (tmp_path / "ginn2024" / "results" / "probes.small.json").write_text(json.dumps(row))
+    (head, _, *found) = rows(tmp_path / "ginn2024", "probes")[:4]
+    assert head[-3:] == ["gold", "right", "random"]
+    assert all("100.0" in cells[-3] for cells in found if cells[1] == "[Det N]")
+    assert rows(tmp_path / "ginn2024", "provenance")[2][:3] == ["`probes`", "", ""]

@@ -11,18 +11,12 @@ import typer
 
 from treeformers.cli.console import JsonFile, stderr, stdout
 from treeformers.trees.formats import atomic_write
-from treeformers.trees.tree import Tree
 
 if TYPE_CHECKING:
-    from treeformers.data.examples import Labelled
-    from treeformers.data.pairs import MinimalPair
     from treeformers.drawing.probes import ProbeTable
-    from treeformers.probing import System
 
 SENTENCES = 5000
-SHAPES = ("gold", "right", "left", "balanced", "random")
-
-AGREEMENT = ("agreement-linzen", "agreement-ud")
+SHAPES = "gold, right, left, balanced, random"
 
 
 def probe(
@@ -74,10 +68,10 @@ def probe(
     by side: gold and right show what the probes read at both ends.
     """
     from treeformers.drawing.probes import probe_page, probe_tables
-    from treeformers.probing import constructions
+    from treeformers.probing import constructions, find_pairs, find_system, find_treebank
     from treeformers.probing import probe as ask_all
 
-    named = {name: _system(name) for name in systems or ()}
+    named = {name: find_system(name) for name in systems or ()}
     if sentences is None:
         files = any(Path(name).is_file() for name in named)
         sentences = 0 if corpus and files else SENTENCES
@@ -87,11 +81,9 @@ def probe(
     if not named:
         if write:
             return
-        raise ValueError(
-            f"nothing to probe: expected a model folder, a file of trees, or {', '.join(SHAPES)}"
-        )
-    treebank = _treebank(corpus, split) if corpus else []
-    minimal, agreement = _pairs(pairs or [], each, seed)
+        raise ValueError(f"nothing to probe: expected a model folder, a file of trees, or one of {SHAPES}")
+    treebank = find_treebank(corpus, split) if corpus else []
+    minimal, agreement = find_pairs(pairs or [], each, seed)
     with stderr().status("probing"):
         report = ask_all(
             named,
@@ -132,72 +124,3 @@ def _print(report: Mapping[str, Any], tables: Sequence[ProbeTable]) -> None:
     for name, system in report["systems"].items():
         for note in system["notes"]:
             console.print(f"{name}: {note}", markup=False)
-
-
-def _system(name: str) -> System:
-    """What a name on the command line stands for.
-
-    Raises:
-        FileNotFoundError: neither a shape, a file nor a folder.
-    """
-    from treeformers.probing import TreeFile
-
-    for shape in SHAPES:
-        if name == shape:
-            return shape  # type: ignore[return-value]
-    path = Path(name)
-    if path.is_file():
-        return TreeFile.read(name)
-    if not path.is_dir():
-        raise FileNotFoundError(
-            f"{name}: neither {', '.join(SHAPES)}, nor a file of trees, nor the folder of a parser or inducer"
-        )
-    if _kind(path) == "treeparser":
-        from treeformers.parsing import Parser
-
-        return Parser.from_pretrained(path)
-    from treeformers.inducer import Inducer
-
-    return Inducer.from_pretrained(path)
-
-
-def _kind(folder: Path) -> str:
-    """The kind of model in a folder, or in the first one of several seeds."""
-    for path in (folder / "config.json", *sorted(folder.glob("seed-*/config.json"))):
-        try:
-            return str(json.loads(path.read_text(encoding="utf-8"))["model_type"])
-        except (OSError, ValueError, KeyError, TypeError):
-            continue
-    return ""
-
-
-def _treebank(corpus: str, split: str) -> list[Tree]:
-    from treeformers.data import corpora
-
-    parts = corpora.load(corpus)
-    if len(parts) > 1 and split not in parts:
-        raise ValueError(f"{corpus} has no part {split!r}: expected {', '.join(parts)}")
-    trees = parts[split] if split in parts else next(iter(parts.values()))
-    if not all(isinstance(tree, Tree) for tree in trees):
-        raise ValueError(f"{corpus}: no constituency trees in it")
-    return trees
-
-
-def _pairs(
-    names: Sequence[str], each: int, seed: int
-) -> tuple[dict[str, list[MinimalPair]], dict[str, list[Labelled]]]:
-    """Minimal pairs, and prefixes of verbs, by name."""
-    from treeformers.data import corpora
-    from treeformers.data.pairs import PAIRS, load_pairs
-    from treeformers.minimal_pairs import choose
-
-    minimal: dict[str, list[MinimalPair]] = {}
-    agreement: dict[str, list[Labelled]] = {}
-    for name in names:
-        if name in PAIRS:
-            minimal[name] = choose(load_pairs(name), lambda pair: pair.paradigm, each, seed)
-        elif name not in AGREEMENT:
-            raise ValueError(f"no pairs {name!r}: expected {', '.join((*PAIRS, *AGREEMENT))}")
-        else:
-            agreement[name] = choose(corpora.load(name)["test"], lambda prefix: prefix.group, each, seed)
-    return minimal, agreement

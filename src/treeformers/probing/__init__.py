@@ -11,6 +11,7 @@ from treeformers.probing.report import (
     probe,
     summarise_links,
 )
+from treeformers.probing.sources import find_pairs, find_system, find_treebank
 from treeformers.probing.systems import System, TreeFile
 
 __all__ = [
@@ -25,6 +26,9 @@ __all__ = [
     "TreeFile",
     "constructions",
     "find_constituents",
+    "find_pairs",
+    "find_system",
+    "find_treebank",
     "find_words",
     "probe",
     "span_chance",

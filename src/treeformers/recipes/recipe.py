@@ -23,6 +23,7 @@ from treeformers.recipes.sections import (
     Examples,
     Judgements,
     ParallelText,
+    Probes,
     Readout,
     Train,
     Treebanks,
@@ -184,6 +185,18 @@ class JudgeRecipe(Recipe):
     data: Judgements = field(default_factory=Judgements)
 
 
+@dataclass(frozen=True, kw_only=True)
+class ProbeRecipe(Recipe):
+    """Questions to systems that yield trees; nothing is trained.
+
+    Attributes:
+        data: what is probed, and with what.
+    """
+
+    task: Literal["probe"] = "probe"
+    data: Probes = field(default_factory=Probes)
+
+
 _TASKS: dict[str, type[Recipe]] = {
     "induce": InduceRecipe,
     "parse": ParseRecipe,
@@ -191,6 +204,7 @@ _TASKS: dict[str, type[Recipe]] = {
     "similarity": SimilarityRecipe,
     "translate": TranslateRecipe,
     "judge": JudgeRecipe,
+    "probe": ProbeRecipe,
 }
 
 
@@ -311,6 +325,8 @@ _LEAST = {
     (Judgements, "sentences"): 0,
     (Judgements, "scored_sentences"): 0,
     (Judgements, "max_length"): 0,
+    (Probes, "sentences"): 0,
+    (Probes, "each"): 0,
     (ParallelText, "sentences"): 0,
     (ParallelText, "scored_sentences"): 0,
     (ParallelText, "vocab_size"): 300,  # bytes, and some pairs of them
@@ -326,7 +342,7 @@ _LEAST = {
     (Beam, "size"): 1,
 }
 _BELOW = {(Train, "average"): 1}
-_FILLED = {(Train, "seeds"), (Treebanks, "train")}
+_FILLED = {(Train, "seeds"), (Treebanks, "train"), (Probes, "systems")}
 
 
 def _typed(hint: Any, value: Any, what: str) -> Any:

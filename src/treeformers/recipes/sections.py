@@ -5,7 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-__all__ = ["Beam", "Data", "Examples", "Judgements", "ParallelText", "Readout", "Train", "Treebanks"]
+__all__ = [
+    "Beam",
+    "Data",
+    "Examples",
+    "Judgements",
+    "ParallelText",
+    "Probes",
+    "Readout",
+    "Train",
+    "Treebanks",
+]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -179,6 +189,30 @@ class Judgements:
     sentences: int = 0
     scored_sentences: int = 0
     max_length: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Probes:
+    """What is probed, and with what.
+
+    Attributes:
+        systems: name in the report to a folder of an inducer or parser, a file of trees, or "gold", "right",
+            "left", "balanced" or "random".
+        sentences: generated sentences with known constituents.
+        corpus: a treebank whose constituents are asked for too; empty for none.
+        split: the part of it.
+        root: folder of the corpora; the environment variable TREEFORMERS_DATA by default.
+        pairs: of the inducers: "blimp", "marvin-linzen", "agreement-linzen", "agreement-ud".
+        each: pairs of each paradigm, prefixes by number of attractors; 0 for all.
+    """
+
+    systems: dict[str, str] = field(default_factory=dict)
+    sentences: int = 5000
+    corpus: str = ""
+    split: str = "test"
+    root: str = ""
+    pairs: tuple[str, ...] = ()
+    each: int = 200
 
 
 @dataclass(frozen=True, kw_only=True)

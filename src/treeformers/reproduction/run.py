@@ -25,6 +25,7 @@ from treeformers.recipes import (
     InduceRecipe,
     JudgeRecipe,
     ParseRecipe,
+    ProbeRecipe,
     Recipe,
     Scale,
     SimilarityRecipe,
@@ -135,6 +136,10 @@ def run_recipe(
     """
     overrides = tuple(overrides)
     recipe = Recipe.load(path, scale, overrides)
+    if isinstance(recipe, ProbeRecipe):
+        from treeformers.reproduction import probe
+
+        return probe.collect(recipe)
     _, collect = task_functions(recipe)
     _check_gold(recipe)
     parts = members(path, recipe, overrides)

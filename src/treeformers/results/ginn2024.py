@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping
 
+from treeformers.drawing.probes import probe_tables
 from treeformers.results.tables import (
     Result,
     Results,
@@ -116,8 +117,24 @@ def pretraining(results: Results) -> str:
     return markdown_table(("", "perplexity of masked tokens", "parameters"), cells)
 
 
+def probes(results: Results) -> str:
+    """What every probe reads of every system."""
+    parts = []
+    for row in tagged(results, "probes").values():
+        tables = probe_tables(row["report"], detail=False)
+        for number, table in enumerate(tables):
+            if number == 0 or table.title != tables[number - 1].title:
+                parts.append(f"**{table.title}**")
+            parts.append(markdown_table(table.columns, table.rows))
+            if all(table.caption != other.caption for other in tables[number + 1 :]):
+                parts.append(table.caption)
+        for name, system in row["report"]["systems"].items():
+            parts += [f"{name}: {note}" for note in system["notes"]]
+    return "\n\n".join(parts)
+
+
 PARTS: Mapping[str, Callable[[Results], str]] = {
-    part.__name__: part for part in (table11, comparisons, depths, pretraining, provenance)
+    part.__name__: part for part in (table11, comparisons, depths, pretraining, probes, provenance)
 }
 
 

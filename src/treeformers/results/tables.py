@@ -12,23 +12,26 @@ Results = Mapping[str, Result]  # by the name of the recipe, in the order of the
 
 def provenance(results: Results) -> str:
     """Where every results file comes from."""
-    cells = [
-        (
-            f"`{name}`",
-            ", ".join(str(seed["seed"]) for seed in row["seeds"]),
-            str(row["seeds"][0]["steps"]),
-            f"{fmean(seed['wall_seconds'] for seed in row['seeds']) / 60:.1f}",
-            f"{row['environment']['device']}, {row['environment']['threads']} of "
-            f"{row['environment']['cores']} cores",
-            row["environment"]["torch"],
-            f"`{row['commit']}`",
-            row["date"],
+    cells = []
+    for name, row in results.items():
+        seeds = row.get("seeds", ())
+        seconds = [seed["wall_seconds"] for seed in seeds] or [row.get("wall_seconds", 0.0)]
+        device = row["environment"]
+        cells.append(
+            (
+                f"`{name}`",
+                ", ".join(str(seed["seed"]) for seed in seeds),
+                str(seeds[0]["steps"]) if seeds else "",
+                f"{fmean(seconds) / 60:.1f}",
+                f"{device['device']}, {device['threads']} of {device['cores']} cores",
+                device["torch"],
+                f"`{row['commit']}`",
+                row["date"],
+            )
         )
-        for name, row in results.items()
-    ]
     head = ("recipe", "seeds", "steps", "minutes a seed", "device", "torch", "commit", "date")
-    seeds = [seed for row in results.values() for seed in row["seeds"] if seed.get("signature")]
-    signatures = {("BLEU" if "bleu" in seed else "F1", seed["signature"]) for seed in seeds}
+    signed = [seed for row in results.values() for seed in row.get("seeds", ()) if seed.get("signature")]
+    signatures = {("BLEU" if "bleu" in seed else "F1", seed["signature"]) for seed in signed}
     lines = [f"Signature of the {figure}: `{signature}`" for figure, signature in sorted(signatures)]
     return "\n\n".join([markdown_table(head, cells), *lines])
 
