@@ -181,8 +181,8 @@ def test_auto_classes_in_a_fresh_process(tmp_path: Path) -> None:
     TreeBertForMaskedLM(config()).save_pretrained(tmp_path)
     code = (
         "import treeformers.models, transformers as t\n"
-        "kinds = 'Model', 'ModelForMaskedLM', 'ModelForSequenceClassification', 'ModelForTokenClassification'\n"
-        "for kind in (getattr(t, f'Auto{kind}') for kind in kinds):\n"
+        "heads = '', 'ForMaskedLM', 'ForSequenceClassification', 'ForTokenClassification'\n"
+        "for kind in (getattr(t, f'AutoModel{head}') for head in heads):\n"
         f"    print(type(kind.from_pretrained({str(tmp_path)!r})).__name__)"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -56,7 +56,9 @@ def test_a_request_is_finished_before_the_server_stops(
     engine = Counting()
     engine.go.clear()
     addresses: list[str] = []
-    serving = threading.Thread(target=serve, args=([engine],), kwargs={"port": 0, "started": addresses.append})
+    serving = threading.Thread(
+        target=serve, args=([engine],), kwargs={"port": 0, "started": addresses.append}
+    )
     serving.start()
     while not running or not running[0].started:
         time.sleep(0.01)
