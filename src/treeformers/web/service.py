@@ -33,6 +33,9 @@ __all__ = ["Service", "compare"]
 T = TypeVar("T")
 E = TypeVar("E", bound=Engine)
 
+SMALL = 1000
+"""Characters of text, times engines, that are dealt with sooner than handed to another thread."""
+
 
 class Service:
     """What the API calls. Models are used by one thread only; answers that need none come from others.
@@ -75,12 +78,13 @@ class Service:
         for name in names:
             if name not in self._makers:
                 self._unknown(name, self._makers)
-        given = await asyncio.to_thread(read_text, text, self.limits)
+        given = await _beside(len(text) > SMALL, lambda: read_text(text, self.limits))
         if not names and not any(one.gold for one in given):
             raise ValueError("no engine was named, expected at least one")
         words = [one.words for one in given]
         made = await _all([self._makers[name].submit(words) for name in names])
-        return await asyncio.to_thread(_parsed, given, dict(zip(names, made, strict=True)))
+        found = dict(zip(names, made, strict=True))
+        return await _beside(len(text) * len(names) > SMALL, lambda: _parsed(given, found))
 
     async def layers(self, engine: str, words: Sequence[str]) -> Layers:
         """All layers of an inducer.
@@ -215,6 +219,11 @@ def _classes(engine: ClassifierEngine, trees: Sequence[Tree]) -> Classes:
             )
         )
     return Classes(classes=classes)
+
+
+async def _beside(large: bool, function: Callable[[], T]) -> T:
+    """What a function gives; a large task does not hold up the other requests."""
+    return await asyncio.to_thread(function) if large else function()
 
 
 async def _all(tasks: Sequence[Coroutine[Any, Any, list[Made]]]) -> list[list[Made]]:
