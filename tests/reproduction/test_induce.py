@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from treeformers.reproduction.induce import score_baselines, score_trees
+from treeformers.reproduction.induce import _few, score_baselines, score_trees
 from treeformers.trees.tree import Tree
 
 GOLD = [
@@ -28,3 +28,9 @@ def test_scores_of_trees() -> None:
     assert baselines["right"]["sentence_f1"] == score["sentence_f1"]
     assert baselines["best binary"]["sentence_f1_from_3"] == pytest.approx(80)
     assert baselines["random"]["sentence_f1"] <= baselines["random"]["sentence_f1_max"]
+
+
+def test_perplexity_is_measured_on_few_lines() -> None:
+    assert _few(["a b"] * 600) == ["a b"] * 500
+    assert [len(_few(["word " * size] * 4)) for size in (5000, 50_000)] == [2, 1]
+    assert _few([]) == []

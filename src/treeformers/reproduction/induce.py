@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from itertools import accumulate
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -22,6 +23,7 @@ SHORT = 10  # words of a sentence of WSJ-10
 FROM = 3  # words of a sentence that can be wrong
 LABELS = ("NP", "VP", "PP", "ADJP", "SBAR", "ADVP")  # the columns of Table 3
 PERPLEXITY_SENTENCES = 500
+PERPLEXITY_WORDS = 12_000  # for texts of long paragraphs: each word costs a run over its paragraph
 
 
 def score_trees(gold: Sequence[Tree], predicted: Sequence[Tree]) -> dict[str, Any]:
@@ -133,9 +135,7 @@ def collect(
     forests: list[list[Tree]] = []
     layers: list[list[Tree]] = []
     for folder, fit in zip(models, fits, strict=True):
-        figures, trees, by_layer = score_inducer(
-            folder, gold, held_out[:PERPLEXITY_SENTENCES], recipe.readout
-        )
+        figures, trees, by_layer = score_inducer(folder, gold, _few(held_out), recipe.readout)
         seeds.append({**fit, **figures})
         forests += [trees] if trees else []
         layers += by_layer
@@ -155,6 +155,13 @@ def collect(
 
 def _average(forests: Sequence[Sequence[Tree]]) -> list[Tree]:
     return [average_trees(trees) for trees in zip(*forests, strict=True)]
+
+
+def _few(lines: Sequence[str]) -> list[str]:
+    """The first lines, as many as perplexity is measured on."""
+    few = list(lines[:PERPLEXITY_SENTENCES])
+    totals = accumulate(len(line.split()) for line in few)
+    return few[: max(1, sum(total <= PERPLEXITY_WORDS for total in totals))]
 
 
 def _f1_by_length(score: Callable[..., UnlabeledScore]) -> dict[str, float | None]:
