@@ -235,6 +235,8 @@ def test_errors_of_workers_come_through(text: Path, tmp_path: Path) -> None:
 
 RUN = """
 import sys
+from functools import partial
+
 import bulk_engines
 from treeformers.bulk import parse_files
 
