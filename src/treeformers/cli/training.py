@@ -66,7 +66,8 @@ def reproduce(
     paper: Annotated[
         str | None,
         typer.Argument(
-            metavar="PAPER[/ROW]", help="An experiment folder, or one recipe in it; none to list them."
+            metavar="PAPER[/ROW]|all",
+            help="An experiment folder, one recipe in it, or all of them; none to list them.",
         ),
     ] = None,
     overrides: Overrides = None,
@@ -79,18 +80,28 @@ def reproduce(
         "experiments"
     ),
     runs: Annotated[Path, typer.Option(help="Folder for the models.")] = Path("runs"),
+    processes: Annotated[int, typer.Option(min=1, help="Of all: rows that run at the same time.")] = 1,
 ) -> None:
     """Run a paper's recipes and render its tables beside ours.
 
     The results are JSON files in the experiment folder, the tables stand in its README.md. A row whose
     results were made from the same recipe is not run again, and a trained seed is not trained again. Without
-    a paper, all rows are listed, and which of them are done.
+    a paper, all rows are listed, and which of them are done; of all papers, the rows come first whose models
+    other rows read.
     """
-    from treeformers.reproduction import RowsFailed
+    from treeformers.reproduction import RowsFailed, reproduce_all
     from treeformers.reproduction import reproduce as run
 
     if not paper:
         _list_rows(experiments, scale)
+        return
+    if paper == "all":
+        try:
+            written = reproduce_all(experiments, scale, runs, overrides or (), is_main_process(), processes)
+        except RowsFailed as failed:
+            _render_all(experiments, failed.written)
+            raise
+        _render_all(experiments, written)
         return
     name, _, row = paper.partition("/")
     experiment = experiments / name
@@ -100,6 +111,12 @@ def reproduce(
         _render(experiment, failed.written)
         raise
     _render(experiment, written)
+
+
+def _render_all(experiments: Path, written: Sequence[Path]) -> None:
+    """Render the tables of every paper that has a README."""
+    for readme in sorted(experiments.glob("*/README.md")):
+        _render(readme.parent, [path for path in written if path.parent.parent == readme.parent])
 
 
 def _render(experiment: Path, written: Sequence[Path]) -> None:
@@ -125,9 +142,8 @@ def _list_rows(experiments: Path, scale: Scale) -> None:
     table = Table("row", f"at scale {scale}", "date", "commit", "changed since", box=None, pad_edge=False)
     for row in list_rows(experiments, scale):
         result = row.result or {}
-        name = f"{row.path.parent.name}/{row.path.stem}"
         table.add_row(
-            name, row.state, result.get("date"), result.get("commit"), escape(", ".join(row.changed))
+            row.key, row.state, result.get("date"), result.get("commit"), escape(", ".join(row.changed))
         )
     stdout().print(table)
 

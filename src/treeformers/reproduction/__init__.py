@@ -1,5 +1,6 @@
 """From recipes to results files: what all tasks share, and a module for each task."""
 
+from treeformers.reproduction.everything import reproduce_all
 from treeformers.reproduction.induce import score_baselines, score_trees
 from treeformers.reproduction.run import (
     RowsFailed,
@@ -21,6 +22,7 @@ __all__ = [
     "list_rows",
     "read_row",
     "reproduce",
+    "reproduce_all",
     "run_recipe",
     "score_baselines",
     "score_trees",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,6 +34,17 @@ class Row:
     target: Path
     result: dict[str, Any] | None
     changed: tuple[str, ...]
+
+    @property
+    def key(self) -> str:
+        """PAPER/ROW, as on the command line."""
+        return f"{self.path.parent.name}/{self.path.stem}"
+
+    def reads(self) -> set[str]:
+        """The keys of the rows whose trained models the recipe names, as "runs/PAPER/ROW-SCALE/seed-1"."""
+        text = json.dumps(self.recipe.to_dict())
+        found = re.findall(rf"runs/([\w-]+)/([\w-]+)-{self.recipe.scale}/", text)
+        return {f"{paper}/{name}" for paper, name in found} - {self.key}
 
     @property
     def state(self) -> State:
@@ -92,6 +104,25 @@ def list_rows(experiments: Path, scale: Scale) -> list[Row]:
     if not rows:
         raise FileNotFoundError(f"{experiments}: no experiments there: expected recipes PAPER/ROW.toml")
     return rows
+
+
+def in_order(rows: Sequence[Row]) -> list[Row]:
+    """The rows so that each comes after those whose trained models it reads.
+
+    Args:
+        rows: of any papers.
+
+    Raises:
+        ValueError: rows that wait for each other.
+    """
+    waiting = {row.key: row for row in rows}
+    ordered: list[Row] = []
+    while waiting:
+        free = [key for key, row in waiting.items() if not row.reads() & waiting.keys()]
+        if not free:
+            raise ValueError(f"these rows read each other's models: {', '.join(waiting)}")
+        ordered += [waiting.pop(key) for key in free]
+    return ordered
 
 
 def members(path: Path, recipe: Recipe, overrides: Iterable[str] = ()) -> dict[str, Recipe]:
