@@ -98,3 +98,14 @@ def test_probes_stand_side_by_side(tmp_path: Path) -> None:
     assert head[-3:] == ["gold", "right", "random"]
     assert all("100.0" in cells[-3] for cells in found if cells[1] == "[Det N]")
     assert rows(tmp_path / "ginn2024", "provenance")[2][:3] == ["`probes`", "", ""]
+
+
+def test_ways_out(tmp_path: Path) -> None:
+    seeds = [{"seed": n, "by_readout": {"blocks": 40.0 + n, "layers": 30.0}} for n in (1, 3)]
+    summary = {"sentence_f1": {"mean": 47.0, "max": 48.0, "sd": 1.0}}
+    row = {"recipe": {"title": "hard links", "tables": ["ways"]}, "seeds": seeds, "summary": summary}
+    (tmp_path / "ginn2024" / "results").mkdir(parents=True)
+    (tmp_path / "ginn2024" / "results" / "ways-hard.small.json").write_text(json.dumps(row))
+    assert rows(tmp_path / "ginn2024", "ways")[2:] == [
+        ["hard links", "47.0 ± 1.0", "42.0", "30.0", "", "2 seeds"]
+    ]

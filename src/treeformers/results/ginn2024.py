@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
+from statistics import fmean
 
 from treeformers.drawing.probes import probe_tables
 from treeformers.results.tables import (
@@ -117,6 +118,24 @@ def pretraining(results: Results) -> str:
     return markdown_table(("", "perplexity of masked tokens", "parameters"), cells)
 
 
+def ways(results: Results) -> str:
+    """F1 and pseudo-perplexity of the switches that answer the paper's objections."""
+    cells = [
+        (
+            row["recipe"]["title"],
+            with_sd(row, "sentence_f1"),
+            *(
+                f"{fmean(seed['by_readout'][name] for seed in row['seeds']):.1f}"
+                for name in ("blocks", "layers")
+            ),
+            with_sd(row, "pseudo_perplexity"),
+            seed_count(row),
+        )
+        for row in tagged(results, "ways").values()
+    ]
+    return markdown_table(("", "F1", "F1, without bias", "F1, Algorithm 1", "pseudo-perplexity", ""), cells)
+
+
 def probes(results: Results) -> str:
     """What every probe reads of every system."""
     parts = []
@@ -134,7 +153,7 @@ def probes(results: Results) -> str:
 
 
 PARTS: Mapping[str, Callable[[Results], str]] = {
-    part.__name__: part for part in (table11, comparisons, depths, pretraining, probes, provenance)
+    part.__name__: part for part in (table11, comparisons, depths, pretraining, ways, probes, provenance)
 }
 
 
