@@ -67,7 +67,7 @@ def comparisons(results: Results) -> str:
     for setting, name in SETTINGS.items():
         arms = _arms(results, setting)
         for title, first, second in COMPARISONS:
-            if not {*first, *second} <= set(arms):
+            if not {*first, *second} <= set(arms) or not _alike(arms, (*first, *second), title):
                 continue
             ours, theirs = (_by_seed(arms, group, setting) for group in (first, second))
             shared = sorted(ours.keys() & theirs.keys())
@@ -166,6 +166,13 @@ def _arms(results: Results, setting: str) -> dict[str, Result]:
         for name, row in rows.items()
         if name.endswith(f"-{arm}") and mean(row, f"{setting}_f1") is not None
     }
+
+
+def _alike(arms: Mapping[str, Result], group: Iterable[str], title: str) -> bool:
+    """Whether what is compared with pretraining reads the same pieces of words."""
+    if "from scratch" not in title:
+        return True
+    return len({bool(arms[arm]["recipe"]["data"]["base"]) for arm in group}) == 1
 
 
 def _by_seed(arms: Mapping[str, Result], group: Iterable[str], setting: str) -> dict[tuple[int, int], float]:
