@@ -105,7 +105,9 @@ def test_minimal_pairs(inducer_folder: Path, tmp_path: Path, monkeypatch: pytest
 
 
 def test_bad_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert complaint().startswith("nothing to probe: expected a model folder, a file of trees, or gold, ")
+    assert complaint().startswith(
+        "nothing to probe: expected a model folder, a file of trees, or one of gold, "
+    )
     assert complaint("nowhere").startswith("nowhere: neither gold, right, left, balanced, random, nor a file")
     assert "config.json: no such file" in complaint(tmp_path)
     assert complaint("right", "--sentences", 3).startswith("3 sentences for 12 kinds")
@@ -113,6 +115,6 @@ def test_bad_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     gold = tmp_path / "gold.mrg"
     write_trees(GOLD, gold)
     assert "nothing to ask" in complaint("right", "--sentences", 0)
-    monkeypatch.setattr(corpora, "load", lambda name: {"train": GOLD, "test": ["a line"]})
+    monkeypatch.setattr(corpora, "load", lambda name, root=None: {"train": GOLD, "test": ["a line"]})
     assert complaint("right", "--corpus", "news") == "news: no constituency trees in it"
     assert complaint("right", "--corpus", "news", "--split", "dev").startswith("news has no part 'dev'")

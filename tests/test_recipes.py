@@ -16,8 +16,10 @@ from treeformers.recipes import (
     ClassifyRecipe,
     Examples,
     InduceRecipe,
+    JudgeRecipe,
     ParallelText,
     ParseRecipe,
+    ProbeRecipe,
     Readout,
     Recipe,
     Scale,
@@ -92,6 +94,16 @@ def test_shipped_recipes_load_and_configure_a_model(path: Path, scale: Scale) ->
         assert (recipe.data.corpus == "grammar") is (scale == "smoke")
         if not isinstance(recipe, TranslateRecipe):
             check_encoder(recipe)
+        return
+    if isinstance(recipe, ProbeRecipe):
+        assert (recipe.data.corpus == "") is (scale == "smoke") and {"gold", "right"} <= set(
+            recipe.data.systems
+        )
+        return
+    if isinstance(recipe, JudgeRecipe):
+        assert (recipe.data.corpus == "grammar") is (scale == "smoke")
+        assert set(recipe.model) <= {field.name for field in dataclasses.fields(TreeBertConfig)}
+        assert recipe.data.base or recipe.model["num_hidden_layers"] > 0
         return
     assert isinstance(recipe, InduceRecipe)
     names = {field.name for field in dataclasses.fields(TreeBertConfig)}

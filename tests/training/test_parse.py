@@ -81,6 +81,7 @@ class TestLearning:
         assert fit.parameters == sum(part.numel() for part in parser.models[0].parameters())
         assert {path.name for path in tmp_path.iterdir()} == {
             "config.json", "model.safetensors", "vocabulary.json", "recipe.json", "history.json", "run.json",
+            "SHA256SUMS",
         }  # fmt: skip
         assert Recipe.from_dict(json.loads((tmp_path / "recipe.json").read_text())) == asked
         assert json.loads((tmp_path / "run.json").read_text())["seed"] == 2

@@ -85,7 +85,7 @@ class TestLearning:
         assert (fit.metric, fit.loss, fit.best) == ("loss", min(losses), min(losses))
         assert {path.name for path in tmp_path.iterdir()} == {
             "config.json", "generation_config.json", "model.safetensors", "reader.json", "tokenizer.json",
-            "tokenizer_config.json", "recipe.json", "history.json", "run.json",
+            "tokenizer_config.json", "recipe.json", "history.json", "run.json", "SHA256SUMS",
         }  # fmt: skip
         assert Recipe.from_dict(json.loads((tmp_path / "recipe.json").read_text())) == asked
         assert trained.beam == asked.beam and trained.trees == "right"
