@@ -398,7 +398,7 @@ class TestFolders:
     def test_no_folder(self, tmp_path: Path) -> None:
         for place in (tmp_path / "nowhere", tmp_path):
             with pytest.raises(
-                FileNotFoundError, match=rf"^{place}/config\.json: no such file, expected what"
+                FileNotFoundError, match=rf"^{place}/config\.json: no such file; expected a folder of"
             ):
                 Classifier.from_pretrained(place)
 

@@ -235,13 +235,13 @@ class TestFolder:
     @pytest.mark.parametrize(
         ("name", "change", "says"),
         [
-            ("config.json", missing, r"config\.json: no such file, expected what `treeformers train` writes"),
+            ("config.json", missing, r"config\.json: no such file; expected a folder of `treeformers train`"),
             ("model.safetensors", missing, r"model\.safetensors: no such file"),
             ("recipe.json", missing, r"recipe\.json: no such file"),
             ("reader.json", missing, r"reader\.json: no such file, expected the folder of a trans"),
             ("tokenizer.json", missing, r"tokenizer\.json: no such file"),
-            ("config.json", lambda _: b"{", "cannot be loaded: .*not a valid JSON file"),
-            ("config.json", lambda _: b"[]", "cannot be loaded: .*not list"),
+            ("config.json", lambda _: b"{", r"config\.json: damaged: "),
+            ("config.json", lambda _: b"[]", r"config\.json: damaged: a list, expected an object"),
             ("config.json", rewritten(hidden_size="8"), "cannot be loaded: .*hidden_size"),
             ("config.json", rewritten(hidden_size=16), "cannot be loaded: "),
             ("config.json", rewritten(num_hidden_layers=2), r"model\.safetensors: lacks encoder\.layers\.1"),

@@ -5,7 +5,6 @@ Shapes: n examples, K classes.
 
 from __future__ import annotations
 
-import json
 import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,10 +15,10 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedModel
 
-from treeformers.checksums import verify_weights
 from treeformers.data.examples import Text
 from treeformers.data.sentences import VOCABULARY
 from treeformers.encoding import AnyTree, Encoded, TreeReader
+from treeformers.model_folder import load_weights, read_settings
 from treeformers.models.accumulation import AccumulationForSequenceClassification
 from treeformers.models.heads import PairClassifier, SentenceClassifier
 from treeformers.models.traversal import TraversalModel
@@ -258,29 +257,8 @@ def _batches(lengths: Sequence[int], each: int) -> Iterator[list[int]]:
 
 
 def _load(folder: Path, task: type[Recipe], device: str | None) -> tuple[PreTrainedModel, TreeReader, str]:
-    for name in ("config.json", "model.safetensors", "recipe.json"):
-        if not (folder / name).is_file():
-            raise FileNotFoundError(
-                f"{folder / name}: no such file, expected what `treeformers train` writes"
-            )
-    try:
-        config = dict(json.loads((folder / "config.json").read_text(encoding="utf-8")))
-        stored = dict(json.loads((folder / "recipe.json").read_text(encoding="utf-8")))
-    except (ValueError, TypeError) as error:
-        raise ValueError(f"{folder}: damaged config.json or recipe.json: {error}") from None
-    recipe: Any = task.from_dict(stored, str(folder / "recipe.json"))
-    kind = str(config.get("model_type"))
-    if kind not in _MODELS:
-        raise ValueError(f"{folder / 'config.json'}: a model of kind {kind!r}, expected {', '.join(_MODELS)}")
-    try:
-        verify_weights(folder)
-        found: Any = _MODELS[kind].from_pretrained(folder, output_loading_info=True)
-    except Exception as error:  # safetensors and huggingface_hub raise kinds of their own
-        raise ValueError(f"{folder}: cannot be loaded: {' '.join(str(error).split())[:300]}") from None
-    model, report = found
-    if report["missing_keys"]:
-        names = ", ".join(sorted(report["missing_keys"]))
-        raise ValueError(f"{folder / 'model.safetensors'}: lacks {names[:300]}")
+    recipe, config = read_settings(folder, task, *_MODELS)
+    model = load_weights(_MODELS[config["model_type"]], folder)
     reader = TreeReader.load(folder)
     if reader.words and len(reader.words.words) != model.config.vocab_size:
         count, expected = len(reader.words.words), model.config.vocab_size

@@ -17,6 +17,7 @@ from torch.nn.utils.rnn import pad_sequence
 from transformers import AutoModel, PreTrainedModel
 
 from treeformers.data.sentences import PieceReader
+from treeformers.model_folder import loading
 from treeformers.models.words import find_pretrained
 
 __all__ = ["FrozenEncoder"]
@@ -66,7 +67,7 @@ class FrozenEncoder:
                 number of layers that it does not have.
         """
         folder = find_pretrained(name)
-        try:
+        with loading(folder):
             found: Any = AutoModel.from_pretrained(
                 folder,
                 use_safetensors=True,
@@ -75,8 +76,6 @@ class FrozenEncoder:
                 output_loading_info=True,
             )
             reader = PieceReader.load(folder)
-        except Exception as error:  # safetensors and tokenizers raise kinds of their own
-            raise ValueError(f"{folder}: cannot be loaded: {' '.join(str(error).split())[:300]}") from None
         model, report = found
         if model.config.is_encoder_decoder:
             raise ValueError(f"{folder}: an encoder with a decoder, expected an encoder such as BERT")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -14,10 +13,10 @@ import torch
 from numpy.typing import NDArray
 from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
-from treeformers.checksums import verify_weights
 from treeformers.data.text import normalize_word
 from treeformers.induction import best_trees, build_tree, split_greedily
-from treeformers.models.treebert import TreeBertForMaskedLM
+from treeformers.model_folder import load_weights, loading, read_settings
+from treeformers.models.treebert import TreeBertConfig, TreeBertForMaskedLM
 from treeformers.recipes import InduceRecipe, Readout
 from treeformers.trees.tree import Tree
 
@@ -130,30 +129,14 @@ class Inducer:
             ValueError: a model of another kind, or a damaged file.
         """
         folder = Path(folder)
-        for name in ("config.json", "model.safetensors", "recipe.json"):
-            if not (folder / name).is_file():
-                raise FileNotFoundError(
-                    f"{folder / name}: no such file; expected a folder of `treeformers train`"
-                )
-        try:
-            kind = json.loads((folder / "config.json").read_text(encoding="utf-8")).get("model_type")
-            recipe = InduceRecipe.from_dict(
-                json.loads((folder / "recipe.json").read_text(encoding="utf-8")), str(folder / "recipe.json")
-            )
-        except (json.JSONDecodeError, UnicodeDecodeError, AttributeError) as error:
-            raise ValueError(f"{folder}: damaged config.json or recipe.json: {error}") from None
-        if kind != "treebert":
-            raise ValueError(f"{folder / 'config.json'}: a model of kind {kind!r}, expected 'treebert'")
-        try:
-            verify_weights(folder)
-            model = TreeBertForMaskedLM.from_pretrained(folder, attn_implementation="sdpa")
+        recipe, _ = read_settings(folder, InduceRecipe, TreeBertConfig.model_type)
+        model = load_weights(TreeBertForMaskedLM, folder, attn_implementation="sdpa")
+        with loading(folder):
             tokenizer = AutoTokenizer.from_pretrained(folder)
-        except Exception as error:  # safetensors and tokenizers raise kinds of their own
-            raise ValueError(f"{folder}: cannot be loaded: {' '.join(str(error).split())[:300]}") from None
         if model.config.prior == "none":
             logger.info("%s is a plain Transformer: it has perplexity, but no trees", folder)
         target = device or ("cuda" if torch.cuda.is_available() else "cpu")
-        return cls(model.to(target), tokenizer, recipe.readout, recipe.data.normalize)  # type: ignore[arg-type]
+        return cls(model.to(target), tokenizer, recipe.readout, recipe.data.normalize)
 
     def parse(
         self,

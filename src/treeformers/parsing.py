@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, Self
+from typing import NamedTuple, Protocol, Self
 
 import torch
 from torch import Tensor, nn
 
 from treeformers.beam import Hypotheses, search
-from treeformers.checksums import verify_weights
 from treeformers.data.penn import tokenize
 from treeformers.data.sentences import END, VOCABULARY, PieceReader, SentenceReader
-from treeformers.models.parser import Memory, TreeParser
+from treeformers.model_folder import EXPECTED, load_weights, loading, read_settings
+from treeformers.models.parser import Memory, ParserConfig, TreeParser
 from treeformers.recipes import ParseRecipe
 from treeformers.trees.actions import from_bottom_up, from_top_down, is_well_formed
 from treeformers.trees.tree import Tree
@@ -26,7 +25,6 @@ logger = logging.getLogger(__name__)
 
 Sentence = str | Sequence[str]
 
-EXPECTED = "no such file; expected a folder of `treeformers train`"
 LARGEST_BATCH = 1 << 13
 """Words of a batch, whatever its size asked for: memory grows with them."""
 
@@ -264,29 +262,12 @@ def _model_folders(folder: Path) -> list[Path]:
 
 
 def _load(folder: Path) -> tuple[TreeParser, Reader, ParseRecipe]:
-    for name in ("config.json", "model.safetensors", "recipe.json"):
-        if not (folder / name).is_file():
-            raise FileNotFoundError(f"{folder / name}: {EXPECTED}")
-    try:
-        config = dict(json.loads((folder / "config.json").read_text(encoding="utf-8")))
-        recipe = dict(json.loads((folder / "recipe.json").read_text(encoding="utf-8")))
-    except (ValueError, TypeError) as error:
-        raise ValueError(f"{folder}: damaged config.json or recipe.json: {error}") from None
-    if (kind := config.get("model_type")) != "treeparser":
-        raise ValueError(f"{folder / 'config.json'}: a model of kind {kind!r}, expected 'treeparser'")
+    recipe, config = read_settings(folder, ParseRecipe, ParserConfig.model_type)
     if config.get("encoder") != "pretrained" and not (folder / VOCABULARY).is_file():
         raise FileNotFoundError(f"{folder / VOCABULARY}: {EXPECTED}")
-    loaded = ParseRecipe.from_dict(recipe, str(folder / "recipe.json"))
-    try:
-        verify_weights(folder)
-        found: Any = TreeParser.from_pretrained(folder, output_loading_info=True)
+    model: TreeParser = load_weights(TreeParser, folder)
+    with loading(folder):
         reader = load_reader(folder)
-    except Exception as error:  # safetensors and tokenizers raise kinds of their own
-        raise ValueError(f"{folder}: cannot be loaded: {' '.join(str(error).split())[:300]}") from None
-    model, report = found
-    if report["missing_keys"]:
-        names = ", ".join(sorted(report["missing_keys"]))
-        raise ValueError(f"{folder / 'model.safetensors'}: lacks {names[:300]}")
     if isinstance(reader, SentenceReader):
         sizes = len(reader.words), len(reader.chars), len(reader.tags)
         expected = model.config.vocab_size, model.config.char_vocab_size, model.config.tag_vocab_size
@@ -294,7 +275,7 @@ def _load(folder: Path) -> tuple[TreeParser, Reader, ParseRecipe]:
             raise ValueError(
                 f"{folder / VOCABULARY}: {sizes} words, characters and tags, the model has {expected}"
             )
-    return model, reader, loaded
+    return model, reader, recipe
 
 
 def _check_beam(beam: int) -> None:

@@ -17,7 +17,8 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 from transformers import PreTrainedTokenizerFast, StoppingCriteria
 
-from treeformers.checksums import verify_weights
+from treeformers.model_folder import load_weights, read_settings
+from treeformers.models.accumulation import AccumulationConfig
 from treeformers.models.translation import AccumulationForTranslation
 from treeformers.recipes import Beam, TranslateRecipe
 from treeformers.tree_sources import find_trees
@@ -180,25 +181,8 @@ class Translator:
             ValueError: a model of another kind, or a damaged file.
         """
         folder = Path(folder)
-        for name in ("config.json", "model.safetensors", "recipe.json"):
-            if not (folder / name).is_file():
-                raise FileNotFoundError(
-                    f"{folder / name}: no such file, expected what `treeformers train` writes"
-                )
-        try:
-            stored = dict(json.loads((folder / "recipe.json").read_text(encoding="utf-8")))
-        except (ValueError, TypeError) as error:
-            raise ValueError(f"{folder / 'recipe.json'}: damaged: {error}") from None
-        recipe = TranslateRecipe.from_dict(stored, str(folder / "recipe.json"))
-        try:
-            verify_weights(folder)
-            found: Any = AccumulationForTranslation.from_pretrained(folder, output_loading_info=True)
-        except Exception as error:  # safetensors and huggingface_hub raise kinds of their own
-            raise ValueError(f"{folder}: cannot be loaded: {' '.join(str(error).split())[:300]}") from None
-        model, report = found
-        if report["missing_keys"]:
-            names = ", ".join(sorted(report["missing_keys"]))
-            raise ValueError(f"{folder / 'model.safetensors'}: lacks {names[:300]}")
+        recipe, _ = read_settings(folder, TranslateRecipe, AccumulationConfig.model_type)
+        model = load_weights(AccumulationForTranslation, folder)
         reader = SourceReader.load(folder)
         sizes = len(reader.units), len(reader.labels)
         expected = model.config.vocab_size, model.config.node_vocab_size

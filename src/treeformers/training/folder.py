@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import torch
 from transformers import PreTrainedModel
 
-from treeformers.checksums import write_checksums
+from treeformers.model_folder import write_checksums
 from treeformers.recipes import Recipe
 from treeformers.training.fit import Fit
 from treeformers.trees.formats import atomic_write

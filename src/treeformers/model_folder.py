@@ -1,0 +1,119 @@
+"""The folder of a trained model: reading its settings and weights, and that they are what was saved."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+from treeformers.recipes import Recipe
+from treeformers.trees.formats import atomic_write
+
+__all__ = ["CHECKSUMS", "EXPECTED", "load_weights", "loading", "read_settings", "write_checksums"]
+
+R = TypeVar("R", bound=Recipe)
+
+CHECKSUMS = "SHA256SUMS"
+"""The file of the checksums, as `sha256sum --check` reads it."""
+EXPECTED = "no such file; expected a folder of `treeformers train`"
+
+
+def read_settings(folder: Path, task: type[R], *kinds: str) -> tuple[R, dict[str, Any]]:
+    """The recipe of a model and the content of its `config.json`.
+
+    Args:
+        folder: of the model.
+        task: the class of the recipe.
+        kinds: the `model_type` is one of them.
+
+    Raises:
+        FileNotFoundError: no such folder, or one that lacks these files or the weights.
+        ValueError: a damaged file, a recipe of another task, or a model of another kind.
+    """
+    for name in ("config.json", "model.safetensors", "recipe.json"):
+        if not (folder / name).is_file():
+            raise FileNotFoundError(f"{folder / name}: {EXPECTED}")
+    config, stored = (_read_object(folder / name) for name in ("config.json", "recipe.json"))
+    recipe = task.from_dict(stored, str(folder / "recipe.json"))
+    if (kind := config.get("model_type")) not in kinds:
+        expected = ", ".join(map(repr, kinds))
+        raise ValueError(f"{folder / 'config.json'}: a model of kind {kind!r}, expected {expected}")
+    return recipe, config
+
+
+def load_weights(model_class: Any, folder: Path, **options: Any) -> Any:
+    """A model with the weights of a folder, which are read as safetensors alone.
+
+    Args:
+        model_class: of transformers' kind.
+        folder: of the model.
+        options: of its `from_pretrained`.
+
+    Raises:
+        ValueError: weights that are damaged, are not those which were saved, do not fit, or lack some.
+    """
+    with loading(folder):
+        _verify(folder)
+        model, report = model_class.from_pretrained(
+            folder, use_safetensors=True, output_loading_info=True, **options
+        )
+    if missing := sorted(report["missing_keys"]):
+        raise ValueError(f"{folder / 'model.safetensors'}: lacks {', '.join(missing)[:300]}")
+    return model
+
+
+@contextmanager
+def loading(folder: Path) -> Iterator[None]:
+    """Whatever fails inside is one line that names the folder.
+
+    Raises:
+        ValueError: something failed; safetensors, tokenizers and huggingface_hub raise kinds of their own.
+    """
+    try:
+        yield
+    except Exception as error:
+        raise ValueError(f"{folder}: cannot be loaded: {' '.join(str(error).split())[:300]}") from None
+
+
+def write_checksums(folder: Path, names: Iterable[str]) -> None:
+    """Write the SHA-256 of files of a folder.
+
+    `load_weights` checks the weights by it. Settings may be changed by hand; `sha256sum --check SHA256SUMS`
+    checks all.
+
+    Raises:
+        OSError: a file that cannot be read, or a folder that cannot be written.
+    """
+    lines = [f"{_digest(folder / name)}  {name}\n" for name in sorted(names)]
+    with atomic_write(folder / CHECKSUMS) as file:
+        file.writelines(lines)
+
+
+def _verify(folder: Path) -> None:
+    path = folder / CHECKSUMS
+    if not path.is_file():
+        return
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+        digest, _, name = line.partition("  ")
+        if len(digest) != 64 or not name or "/" in name:
+            raise ValueError(f"{path}:{number}: {line[:80]!r}, expected SHA-256, two spaces and file name")
+        if name.endswith(".safetensors") and _digest(folder / name) != digest:
+            raise ValueError(f"{name} is damaged or was changed: its SHA-256 is not that of {CHECKSUMS}")
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _read_object(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{path}: damaged: {error}") from None
+    if not isinstance(found, dict):
+        raise ValueError(f"{path}: damaged: a {type(found).__name__}, expected an object")
+    return found
