@@ -471,6 +471,6 @@ class TestFolders:
         path = copied / "config.json"
         path.write_text(json.dumps(json.loads(path.read_text()) | {"model_type": "treeparser"}))
         with pytest.raises(
-            ValueError, match=r"config\.json: a model of kind 'treeparser', expected accumulation, "
+            ValueError, match=r"config\.json: a model of kind 'treeparser', expected 'accumulation', "
         ):
             Classifier.from_pretrained(copied)
