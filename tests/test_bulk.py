@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import importlib.util
 import json
 import os
 import random
@@ -336,8 +335,8 @@ class TestBadInput:
         (out / MANIFEST).write_text("{")
         self.fails("manifest.json: damaged: ", text, out, **given)
 
-    @pytest.mark.skipif(importlib.util.find_spec("ray") is not None, reason="Ray is installed")
-    def test_no_ray(self, text: Path, tmp_path: Path) -> None:
+    def test_no_ray(self, text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setitem(sys.modules, "ray", None)
         self.fails(
             r"Ray is not installed .*; expected pip install treeformers\[ray\]",
             text,

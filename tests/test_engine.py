@@ -9,8 +9,9 @@ import pytest
 import torch
 
 from tiny_models import save_inducer, save_parser
-from treeformers.engine import checksum, load_engine, model_files, read_recipe
+from treeformers.engine import load_engine, load_model, read_tree_recipe
 from treeformers.inducer import Inducer
+from treeformers.model_folder import model_files
 from treeformers.parsing import Parser
 from treeformers.recipes import InduceRecipe, ParseRecipe
 
@@ -74,13 +75,16 @@ def test_what_gives_no_trees_is_found_when_it_is_loaded(inducer: Path, tmp_path:
         load_engine(tmp_path / "none")
 
 
-def test_recipe(parser: Path, inducer: Path, tmp_path: Path) -> None:
-    assert isinstance(read_recipe(parser), ParseRecipe)
-    assert isinstance(read_recipe(inducer), InduceRecipe)
-    assert read_recipe(tmp_path) is None
-    (tmp_path / "recipe.json").write_text("[")
-    with pytest.raises(ValueError, match=r"recipe\.json: damaged"):
-        read_recipe(tmp_path)
+def test_the_recipe_says_which_kind_of_model_it_is(parser: Path, inducer: Path, tmp_path: Path) -> None:
+    assert isinstance(read_tree_recipe(parser), ParseRecipe)
+    assert isinstance(load_model(str(parser)), Parser)
+    assert isinstance(read_tree_recipe(inducer), InduceRecipe)
+    assert isinstance(load_model(inducer), Inducer)
+    (tmp_path / "config.json").write_text("{}")
+    (tmp_path / "recipe.json").write_text('{"task": "translate"}')
+    for read in (read_tree_recipe, load_model, load_engine):
+        with pytest.raises(ValueError, match="a model of the task 'translate', expected 'parse' or 'induce'"):
+            read(tmp_path)
 
 
 def test_files_of_a_model_are_enough_to_load_it(parser: Path, inducer: Path, tmp_path: Path) -> None:
@@ -92,15 +96,3 @@ def test_files_of_a_model_are_enough_to_load_it(parser: Path, inducer: Path, tmp
         assert load_engine(home).parse([["a", "b", "c"]], 1) == load_engine(folder).parse(
             [["a", "b", "c"]], 1
         )
-    with pytest.raises(FileNotFoundError, match=r"config\.json: no such file"):
-        list(model_files(tmp_path / "none"))
-
-
-def test_checksum_is_of_what_decides_on_trees(inducer: Path, tmp_path: Path) -> None:
-    copy = Path(shutil.copytree(inducer, tmp_path / "copy"))
-    (copy / "history.json").write_text("[]")
-    (copy / "README.md").write_text("a model")
-    assert checksum(copy) == checksum(inducer)
-    weights = copy / "model.safetensors"
-    weights.write_bytes(weights.read_bytes()[:-1] + b"\x01")
-    assert checksum(copy) != checksum(inducer)

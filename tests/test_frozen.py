@@ -44,12 +44,12 @@ def literal(folder: Path, words: Sequence[str], layers: int = 1) -> Tensor:
         states = bert(ids, output_hidden_states=True).hidden_states[-layers:]
     rows, place = [], 1
     for row in cut:
-        rows.append(sum(layer[0, place : place + len(row)].mean(0) for layer in states) / layers)
+        rows.append(torch.cat([layer[0, place : place + len(row)].mean(0) for layer in states]))
         place += len(row)
     return torch.stack(rows)
 
 
-@pytest.mark.parametrize("layers", [1, 2])
+@pytest.mark.parametrize("layers", [1, 2, 3])
 def test_a_word_is_the_mean_of_its_pieces(folder: Path, layers: int) -> None:
     encoder = FrozenEncoder.load(str(folder), "cpu", layers)
     sentences = [["owls", "see", "it"], ["a"], ["\u200b", "mice", "é"], ["!", "(", " "]]
@@ -57,7 +57,7 @@ def test_a_word_is_the_mean_of_its_pieces(folder: Path, layers: int) -> None:
     for words, vectors in zip(sentences, found, strict=True):
         assert vectors.dtype == torch.float32 and vectors.shape == (len(words), encoder.width)
         torch.testing.assert_close(vectors, literal(folder, words, layers), rtol=1e-5, atol=1e-5)
-    assert (encoder.name, encoder.width) == (str(folder), 8)
+    assert (encoder.name, encoder.width) == (str(folder), 8 * layers)
 
 
 words_of_letters = st.lists(st.integers(0, 14).map(lambda length: "owlsandmiceaway"[:length]), min_size=1)
@@ -119,9 +119,9 @@ def test_sentences_that_are_none(encoder: FrozenEncoder) -> None:
         encoder.encode(["owls see"])
 
 
-@pytest.mark.parametrize("layers", [0, 3])
+@pytest.mark.parametrize("layers", [0, 4])
 def test_layers_that_are_not_there(folder: Path, layers: int) -> None:
-    with pytest.raises(ValueError, match=f"layers is {layers}, expected 1 to 2, the layers of the encoder"):
+    with pytest.raises(ValueError, match=f"layers is {layers}, expected 1 to 3, the states of the encoder"):
         FrozenEncoder.load(str(folder), "cpu", layers)
 
 

@@ -30,6 +30,7 @@ LEVELS = [
         "parsing",
         "engine",
         "frozen",
+        "pipelines",
         "tree_sources",
         "encoding",
         "classification",

@@ -4,16 +4,16 @@ import json
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
 from conftest import ROOT
-from treeformers.data.text import train_tokenizer
+from tiny_models import tiny_inducer
 from treeformers.inducer import Inducer, read_trees
 from treeformers.induction import best_tree, build_tree, split_greedily
-from treeformers.models.treebert import TreeBertConfig, TreeBertForMaskedLM
 from treeformers.recipes import Readout, Recipe
 from treeformers.training import train_inducer
 
@@ -35,20 +35,8 @@ SENTENCES = [
 ]
 
 
-def inducer(kind: str = "word", normalize: bool = False, end_token: bool = True, **model: object) -> Inducer:
-    tokenizer = train_tokenizer(LINES * 2, kind=kind, vocab_size=90, end_token=end_token)  # type: ignore[arg-type]
-    torch.manual_seed(1)
-    config = TreeBertConfig(
-        vocab_size=len(tokenizer),
-        hidden_size=16,
-        num_hidden_layers=3,
-        num_attention_heads=2,
-        intermediate_size=16,
-        initializer_range=0.5,
-        pad_token_id=tokenizer.pad_token_id,
-        **model,
-    )
-    return Inducer(TreeBertForMaskedLM(config), tokenizer, Readout(), normalize)
+def inducer(kind: str = "word", **options: Any) -> Inducer:
+    return tiny_inducer(LINES * 2, kind, vocab_size=90, initializer_range=0.5, **options)  # type: ignore[arg-type]
 
 
 WAYS = {

@@ -1,13 +1,23 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from treeformers.model_folder import CHECKSUMS, load_weights, read_settings, write_checksums
+from treeformers.model_folder import (
+    CHECKSUMS,
+    checksum,
+    load_weights,
+    model_files,
+    model_homes,
+    read_recipe,
+    read_settings,
+    write_checksums,
+)
 from treeformers.recipes import InduceRecipe, ParseRecipe
 
 
@@ -29,6 +39,52 @@ def folder(tmp_path: Path) -> Path:
     (tmp_path / "recipe.json").write_text('{"task": "parse"}')
     write_checksums(tmp_path, ["model.safetensors", "config.json"])
     return tmp_path
+
+
+class TestHomes:
+    def test_a_model_or_its_seeds(self, folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+        assert model_homes(folder) == [folder]
+        several = tmp_path_factory.mktemp("several")
+        for seed in (2, 1):
+            shutil.copytree(folder, several / f"seed-{seed}")
+        (several / "seed-3").mkdir()
+        assert model_homes(several) == [several / "seed-1", several / "seed-2"]
+        assert read_recipe(folder) == read_recipe(several) == ParseRecipe()
+        names = ["config.json", "model.safetensors", "recipe.json"]
+        assert list(model_files(folder)) == [(name, folder / name) for name in names]
+        assert [name for name, _ in model_files(several)] == [
+            f"seed-{seed}/{name}" for seed in (1, 2) for name in names
+        ]
+
+    def test_seeds_of_what_is_no_parser(self, folder: Path, tmp_path: Path) -> None:
+        (folder / "recipe.json").write_text("{}")
+        assert read_recipe(folder) == InduceRecipe()
+        shutil.copytree(folder, tmp_path / "several" / "seed-1")
+        with pytest.raises(ValueError, match=r"several: holds several seeds, expected .* such as .*seed-1$"):
+            read_recipe(tmp_path / "several")
+
+    def test_no_model(self, tmp_path: Path) -> None:
+        for read in (model_homes, read_recipe, checksum, lambda folder: list(model_files(folder))):
+            with pytest.raises(
+                FileNotFoundError, match=r"none/config\.json: no such file; expected a folder"
+            ):
+                read(tmp_path / "none")
+
+    def test_no_recipe_or_a_damaged_one(self, folder: Path) -> None:
+        (folder / "recipe.json").write_text("[")
+        with pytest.raises(ValueError, match=r"recipe\.json: damaged: "):
+            read_recipe(folder)
+        (folder / "recipe.json").unlink()
+        with pytest.raises(FileNotFoundError, match=r"recipe\.json: no such file; expected a folder"):
+            read_recipe(folder)
+
+    def test_checksum_is_of_what_decides_on_trees(self, folder: Path) -> None:
+        before = checksum(folder)
+        for name in ("history.json", "run.json", "README.md"):
+            (folder / name).write_text("{}")
+        assert checksum(folder) == before
+        (folder / "model.safetensors").write_bytes(b"weightS")
+        assert checksum(folder) != before
 
 
 class TestWeights:

@@ -14,6 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
+from tiny_models import WITH_BRACKETS as TREES
+from tiny_models import decided_parser
 from treeformers import parsing
 from treeformers.data.penn import tokenize
 from treeformers.data.sentences import SentenceReader
@@ -27,11 +29,6 @@ from treeformers.trees.tree import Tree
 
 torch.set_num_threads(1)
 
-TREES = [
-    Tree.from_brackets("(S (NP (DT the) (NN dog)) (VP (VBZ sees) (NP (DT a) (NN cat))) (. .))"),
-    Tree.from_brackets("(S (NP (NNP Ann)) (VP (VBD ran) (PRN (-LRB- -LRB-) (RB home) (-RRB- -RRB-))))"),
-    Tree.from_brackets("(FRAG (NP (CD 25) (NNS cats)))"),
-]
 PROBABILISTIC = {"attention": "probabilistic", "decoder": "conditional"}
 TOP_DOWN = {"linearization": "top-down", **PROBABILISTIC}
 
@@ -42,13 +39,7 @@ def recipe(**model: Any) -> ParseRecipe:
 
 
 def build(seed: int = 1, scale: float = 0.6, **model: Any) -> tuple[TreeParser, SentenceReader]:
-    """A model with weights so large that its decisions differ from state to state."""
-    made, reader = build_parser(recipe(**model), TREES, seed)
-    assert isinstance(reader, SentenceReader)
-    generator = torch.Generator().manual_seed(seed)
-    for parameter in made.parameters():
-        parameter.data = torch.randn(parameter.shape, generator=generator) * scale
-    return made, reader
+    return decided_parser(recipe(**model), seed, scale)
 
 
 def parser(seed: int = 1, beam: int = 3, **model: Any) -> Parser:

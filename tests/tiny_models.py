@@ -1,47 +1,99 @@
-"""A parser and an inducer that are trained for nothing, in folders as training leaves them."""
+"""Models of the smallest sizes that have learned nothing, and folders of them as training leaves them."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any, Literal
 
 import torch
 
+from treeformers.classification import Classifier
+from treeformers.data.sentences import SentenceReader
 from treeformers.data.text import train_tokenizer
+from treeformers.inducer import Inducer
+from treeformers.models.parser import TreeParser
 from treeformers.models.treebert import TreeBertConfig, TreeBertForMaskedLM
-from treeformers.recipes import Beam, InduceRecipe, ParseRecipe
+from treeformers.parsing import Parser
+from treeformers.recipes import Beam, ClassifyRecipe, Examples, InduceRecipe, ParseRecipe, Readout
 from treeformers.training import save_model
+from treeformers.training.examples import build_encoder
 from treeformers.training.parse import build_parser
 from treeformers.trees.tree import Tree
 
 TREES = [
+    Tree.from_brackets(text)
+    for text in (
+        "(S (NP (DT the) (JJ old) (NN ferry)) (VP (VBD left) (NP (NNP Oslo))) (. .))",
+        "(S (NP (NNP Oslo)) (VP (VBZ sleeps)) (. .))",
+        "(S (NP (NP (DT the) (NN ferry)) (PP (IN of) (NP (NNP Oslo)))) (VP (VBZ sleeps) (ADVP (RB well))))",
+    )
+]
+LINES = [" ".join(tree.words) for tree in TREES] * 2
+SENTENCE = "the old ferry left Oslo ."
+WITH_BRACKETS = [
     Tree.from_brackets("(S (NP (DT the) (NN dog)) (VP (VBZ sees) (NP (DT a) (NN cat))) (. .))"),
     Tree.from_brackets("(S (NP (NNP Ann)) (VP (VBD ran) (PRN (-LRB- -LRB-) (RB home) (-RRB- -RRB-))))"),
     Tree.from_brackets("(FRAG (NP (CD 25) (NNS cats)))"),
 ]
+"""Trees whose words are not all what their text has."""
+
+
+def tiny_inducer(
+    lines: Sequence[str] = LINES,
+    kind: Literal["word", "wordpiece"] = "wordpiece",
+    vocab_size: int = 60,
+    end_token: bool = True,
+    readout: Readout | None = None,
+    normalize: bool = False,
+    **model: Any,
+) -> Inducer:
+    """An inducer of three layers; `model` are fields of its configuration."""
+    tokenizer = train_tokenizer(lines, kind=kind, vocab_size=vocab_size, end_token=end_token)
+    torch.manual_seed(1)
+    sizes = {"hidden_size": 16, "num_hidden_layers": 3, "num_attention_heads": 2, "intermediate_size": 16}
+    sizes |= {"vocab_size": len(tokenizer), "pad_token_id": tokenizer.pad_token_id, **model}
+    return Inducer(TreeBertForMaskedLM(TreeBertConfig(**sizes)), tokenizer, readout or Readout(), normalize)
+
+
+def tiny_parser(
+    trees: Sequence[Tree] = TREES, seeds: Sequence[int] = (3,), beam: int = 2, **model: Any
+) -> Parser:
+    """A parser of one model a seed."""
+    recipe = ParseRecipe(model={"embedding_size": 8, "hidden_size": 6, **model})
+    models, readers = zip(*(build_parser(recipe, trees, seed) for seed in seeds), strict=True)
+    return Parser(models, readers, beam)
+
+
+def tiny_classifier(**model: Any) -> Classifier:
+    sizes = {"hidden_size": 12, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 8}
+    recipe = ClassifyRecipe(
+        model={"encoder": "accumulation", **sizes, **model}, data=Examples(corpus="grammar")
+    )
+    return Classifier(*build_encoder(recipe, TREES, ["calm", "stormy"], 1))
+
+
+def decided_parser(
+    recipe: ParseRecipe, seed: int = 1, scale: float = 0.6
+) -> tuple[TreeParser, SentenceReader]:
+    """A model with weights so large that its decisions differ from state to state."""
+    model, reader = build_parser(recipe, WITH_BRACKETS, seed)
+    assert isinstance(reader, SentenceReader)
+    generator = torch.Generator().manual_seed(seed)
+    for parameter in model.parameters():
+        parameter.data = torch.randn(parameter.shape, generator=generator) * scale
+    return model, reader
 
 
 def save_parser(folder: Path, seed: int = 1) -> Path:
-    """A parser with weights so large that its decisions differ from state to state."""
     recipe = ParseRecipe(model={"embedding_size": 8, "hidden_size": 8}, beam=Beam(size=2))
-    model, reader = build_parser(recipe, TREES, seed)
-    generator = torch.Generator().manual_seed(seed)
-    for parameter in model.parameters():
-        parameter.data = torch.randn(parameter.shape, generator=generator) * 0.6
+    model, reader = decided_parser(recipe, seed)
     save_model(model, reader, folder, {"recipe.json": recipe.to_dict()})
     return folder
 
 
 def save_inducer(folder: Path, prior: str = "outside") -> Path:
-    """An inducer of three layers."""
-    tokenizer = train_tokenizer([" ".join(tree.words) for tree in TREES] * 2, kind="wordpiece", vocab_size=90)
-    torch.manual_seed(1)
-    config = TreeBertConfig(
-        vocab_size=len(tokenizer),
-        hidden_size=16,
-        num_hidden_layers=3,
-        num_attention_heads=2,
-        intermediate_size=16,
-        initializer_range=0.5,
-        prior=prior,
-        pad_token_id=tokenizer.pad_token_id,
-    )
-    save_model(TreeBertForMaskedLM(config), tokenizer, folder, {"recipe.json": InduceRecipe().to_dict()})
+    lines = [" ".join(tree.words) for tree in WITH_BRACKETS] * 2
+    made = tiny_inducer(lines, vocab_size=90, initializer_range=0.5, prior=prior)
+    save_model(made.model, made.tokenizer, folder, {"recipe.json": InduceRecipe().to_dict()})
     return folder

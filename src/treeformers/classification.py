@@ -19,7 +19,7 @@ from treeformers.data.examples import Text
 from treeformers.data.sentences import VOCABULARY
 from treeformers.encoding import AnyTree, Encoded, TreeReader
 from treeformers.model_folder import load_weights, read_settings
-from treeformers.models.accumulation import AccumulationForSequenceClassification
+from treeformers.models.accumulation import AccumulationConfig, AccumulationForSequenceClassification
 from treeformers.models.heads import PairClassifier, SentenceClassifier
 from treeformers.models.traversal import TraversalModel
 from treeformers.recipes import ClassifyRecipe, Recipe, SimilarityRecipe
@@ -70,8 +70,10 @@ class Compared:
 class _Encoder:
     """What both share: a model with its reader, and where trees of raw text come from."""
 
-    def __init__(self, model: PreTrainedModel, reader: TreeReader, trees: str = "given") -> None:
-        self.model, self.reader, self.trees = model.eval(), reader, trees
+    def __init__(
+        self, model: PreTrainedModel, reader: TreeReader, trees: str = "given", documents: bool = False
+    ) -> None:
+        self.model, self.reader, self.trees, self.documents = model.eval(), reader, trees, documents
 
     @property
     def classes(self) -> tuple[str, ...]:
@@ -102,7 +104,7 @@ class _Encoder:
                 f"text {number} is no tree, but this model was trained on {kind} that were given: expected "
                 "trees, or for sentences the folder of a parser or the name of a shape"
             )
-        found: Iterator[AnyTree] = iter(find_trees(raw, source) if raw else ())
+        found: Iterator[AnyTree] = iter(find_trees(raw, source, self.documents) if raw else ())
         return [text if isinstance(text, Tree | DependencyTree) else next(found) for text in given]
 
 
@@ -113,6 +115,7 @@ class Classifier(_Encoder):
         model: a classifier.
         reader: how it reads trees.
         trees: where trees of raw text come from, as in `Examples.trees`.
+        documents: whether raw texts may hold several sentences, as in `Examples.documents`.
     """
 
     @torch.inference_mode()
@@ -179,6 +182,7 @@ class Similarity(_Encoder):
         model: a classifier of pairs.
         reader: how it reads trees.
         trees: where trees of raw text come from, as in `Examples.trees`.
+        documents: whether raw texts may hold several sentences, as in `Examples.documents`.
     """
 
     @classmethod
@@ -214,7 +218,14 @@ def predict(model: Any, encoded: Sequence[Encoded], reader: TreeReader) -> Tenso
         model: a classifier of sentences, or of pairs.
         encoded: the trees; of pairs the two beside each other.
         reader: how the model reads them.
+
+    Raises:
+        ValueError: a tree over more words than the model reads.
     """
+    longest = longest_input(model)
+    for number, one in enumerate(encoded, start=1):
+        if longest and len(one.words) > longest:
+            raise ValueError(f"text {number} has {len(one.words)} words, the model reads at most {longest}")
     each = 2 if isinstance(model, PairClassifier) else 1
     examples = [encoded[start : start + each] for start in range(0, len(encoded), each)]
     lengths = [max(len(one.words) for one in example) for example in examples]
@@ -225,6 +236,12 @@ def predict(model: Any, encoded: Sequence[Encoded], reader: TreeReader) -> Tenso
         rows = output.logits.float().softmax(-1) if getattr(output, "scores", None) is None else output.scores
         found.update(zip(numbers, rows.cpu(), strict=True))
     return torch.stack([found[number] for number in range(len(examples))]) if found else torch.empty(0)
+
+
+def longest_input(model: Any) -> int | None:
+    """The most words that a classifier reads; None for no limit."""
+    config = getattr(model.config, "encoder", model.config)
+    return config.max_position_embeddings if isinstance(config, AccumulationConfig) else None
 
 
 def collate(
@@ -256,7 +273,9 @@ def _batches(lengths: Sequence[int], each: int) -> Iterator[list[int]]:
         yield batch
 
 
-def _load(folder: Path, task: type[Recipe], device: str | None) -> tuple[PreTrainedModel, TreeReader, str]:
+def _load(
+    folder: Path, task: type[Recipe], device: str | None
+) -> tuple[PreTrainedModel, TreeReader, str, bool]:
     recipe, config = read_settings(folder, task, *_MODELS)
     model = load_weights(_MODELS[config["model_type"]], folder)
     reader = TreeReader.load(folder)
@@ -264,4 +283,4 @@ def _load(folder: Path, task: type[Recipe], device: str | None) -> tuple[PreTrai
         count, expected = len(reader.words.words), model.config.vocab_size
         raise ValueError(f"{folder / VOCABULARY}: {count} words, the model has {expected}")
     model.to(device or ("cuda" if torch.cuda.is_available() else "cpu"))
-    return model, reader, recipe.data.trees
+    return model, reader, recipe.data.trees, recipe.data.documents

@@ -6,7 +6,9 @@ Shapes: B sentences, T words, N nodes, E width of the word vectors.
 from __future__ import annotations
 
 import json
+import logging
 import random
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
@@ -26,10 +28,14 @@ from treeformers.trees.formats import atomic_write
 from treeformers.trees.levels import level_plan
 from treeformers.trees.tree import Tree, unescape_word
 
-__all__ = ["AnyTree", "Encoded", "TreeReader"]
+__all__ = ["AnyTree", "Encoded", "TreeReader", "report_unseen"]
+
+logger = logging.getLogger(__name__)
 
 AnyTree: TypeAlias = Tree | DependencyTree
 READER = "reader.json"
+UNKNOWN = "[UNK]"
+_NAMED = 10  # labels in a report
 
 
 class Encoded(NamedTuple):
@@ -61,6 +67,7 @@ class TreeReader:
         arity: most children of a node, of the N-ary Tree-LSTM.
         labels: labels of nodes, where the encoder reads them; the first stands for unknown ones.
         vectors: folder or package of the frozen encoder that gives word vectors, if one does.
+        vector_layers: how many of its last layers are joined, see `treeformers.frozen.FrozenEncoder`.
         words: the vocabulary where word vectors were trained.
     """
 
@@ -70,6 +77,7 @@ class TreeReader:
     arity: int | None = None
     labels: tuple[str, ...] = ()
     vectors: str = ""
+    vector_layers: int = 1
     words: SentenceReader | None = None
 
     @classmethod
@@ -102,6 +110,8 @@ class TreeReader:
     def encode(self, trees: Sequence[AnyTree]) -> list[Encoded]:
         """Make trees ready, once for all batches that they will be in.
 
+        Labels that are not among `labels` are read as unknown, which is reported.
+
         Raises:
             ValueError: a tree of the other kind.
         """
@@ -113,8 +123,10 @@ class TreeReader:
         vectors: Sequence[Tensor | None] = [None] * len(trees)
         if self.vectors and trees:
             folder = str(find_pretrained(self.vectors).resolve())
-            vectors = _frozen_vectors(folder, tuple(tree.words for tree in trees))
-        plans = [self._plan(tree) for tree in trees]
+            vectors = _frozen_vectors(folder, self.vector_layers, tuple(tree.words for tree in trees))
+        unseen: Counter[str] = Counter()
+        plans = [self._plan(tree, unseen) for tree in trees]
+        report_unseen(unseen)
         return [Encoded(*of) for of in zip(trees, words, plans, vectors, strict=True)]
 
     def collate(self, encoded: Sequence[Encoded], chance: random.Random | None = None) -> dict[str, Tensor]:
@@ -145,21 +157,29 @@ class TreeReader:
             batch["input_ids"] = pad_sequence(ids, batch_first=True)
         return batch
 
-    def _plan(self, tree: AnyTree) -> Mapping[str, Any]:
+    def _plan(self, tree: AnyTree, unseen: Counter[str]) -> Mapping[str, Any]:
         if self.plan == "levels" or not isinstance(tree, Tree):
             return {}
         ids = {label: number for number, label in enumerate(self.labels)}
-        return plan_tree(tree, ids, unknown=0) if ids else plan_tree(tree)
+        return plan_tree(tree, ids, unknown=0, unseen=unseen) if ids else plan_tree(tree)
+
+
+def report_unseen(unseen: Counter[str]) -> None:
+    """Say once which labels of nodes were read as unknown, and how often."""
+    if unseen:
+        named = ", ".join(f"{label!r} ({count})" for label, count in unseen.most_common(_NAMED))
+        more = f" and {len(unseen) - _NAMED} more" if len(unseen) > _NAMED else ""
+        logger.warning("labels that no training tree had are read as unknown: %s%s", named, more)
 
 
 @lru_cache(maxsize=1)
-def _frozen_encoder(folder: str) -> FrozenEncoder:
-    return FrozenEncoder.load(folder)
+def _frozen_encoder(folder: str, layers: int) -> FrozenEncoder:
+    return FrozenEncoder.load(folder, layers=layers)
 
 
 @lru_cache(maxsize=3)  # the parts of a corpus, which every seed reads anew
-def _frozen_vectors(folder: str, sentences: tuple[tuple[str, ...], ...]) -> list[Tensor]:
-    return [found.half() for found in _frozen_encoder(folder).encode(sentences)]
+def _frozen_vectors(folder: str, layers: int, sentences: tuple[tuple[str, ...], ...]) -> list[Tensor]:
+    return [found.half() for found in _frozen_encoder(folder, layers).encode(sentences)]
 
 
 def vocabulary(trees: Sequence[AnyTree], lowercase: bool, min_frequency: int = 1) -> SentenceReader:

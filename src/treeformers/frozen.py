@@ -26,16 +26,17 @@ __all__ = ["FrozenEncoder"]
 class FrozenEncoder:
     """A pretrained Transformer that turns words into vectors and learns nothing.
 
-    The vector of a word is the mean over its pieces in the last layer.
+    The vector of a word is the mean over its pieces in the last layer, or in several layers joined.
 
     Args:
         model: the Transformer; it is put into evaluation and its weights are frozen.
         reader: cuts words into its pieces.
         name: what to call it.
-        layers: how many of the last layers are averaged.
+        layers: how many of the last states of a piece are joined side by side; its embedding is the first
+            state, and every layer gives one more.
 
     Raises:
-        ValueError: more layers than there are, or none.
+        ValueError: more layers than there are states, or none.
 
     Attributes:
         name: as given.
@@ -43,11 +44,11 @@ class FrozenEncoder:
     """
 
     def __init__(self, model: PreTrainedModel, reader: PieceReader, name: str, layers: int = 1) -> None:
-        most: int = model.config.num_hidden_layers
+        most: int = model.config.num_hidden_layers + 1
         if not 1 <= layers <= most:
-            raise ValueError(f"{name}: layers is {layers}, expected 1 to {most}, the layers of the encoder")
+            raise ValueError(f"{name}: layers is {layers}, expected 1 to {most}, the states of the encoder")
         self.name = name
-        self.width: int = model.config.hidden_size
+        self.width: int = layers * model.config.hidden_size
         self._model = model.eval().requires_grad_(False)
         self._reader = reader
         self._layers = layers
@@ -59,7 +60,7 @@ class FrozenEncoder:
         Args:
             name: a folder or an installed package, see `treeformers.models.words.find_pretrained`.
             device: "cuda" where there is one by default, else "cpu".
-            layers: how many of the last layers are averaged.
+            layers: how many of the last states are joined side by side.
 
         Raises:
             FileNotFoundError: no such encoder.
@@ -136,7 +137,7 @@ class FrozenEncoder:
         return list(table.split([len(words) for words in split]))
 
     def _states(self, rows: Sequence[Sequence[int]]) -> Tensor:
-        """Rows of pieces to states (R, P, E), the mean of the last layers."""
+        """Rows of pieces to states (R, P, E), those of the last layers joined."""
         device = self._model.device
         lengths = torch.tensor([len(row) for row in rows], device=device)
         padding = self._reader.tokenizer.pad_token_id
@@ -148,7 +149,7 @@ class FrozenEncoder:
         )
         if self._layers == 1:
             return output.last_hidden_state
-        return torch.stack(output.hidden_states[-self._layers :]).mean(0)
+        return torch.cat(output.hidden_states[-self._layers :], -1)
 
 
 def _checked(sentences: Iterable[Sequence[str]]) -> list[list[str]]:

@@ -1,4 +1,4 @@
-"""The folder of a trained model: reading its settings and weights, and that they are what was saved."""
+"""The folder of a trained model: what is in it, and reading what was saved and nothing else."""
 
 from __future__ import annotations
 
@@ -9,16 +9,85 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
-from treeformers.recipes import Recipe
+from treeformers.recipes import ParseRecipe, Recipe
 from treeformers.trees.formats import atomic_write
 
-__all__ = ["CHECKSUMS", "EXPECTED", "load_weights", "loading", "read_settings", "write_checksums"]
+__all__ = [
+    "CHECKSUMS",
+    "EXPECTED",
+    "checksum",
+    "load_weights",
+    "loading",
+    "model_files",
+    "model_homes",
+    "read_recipe",
+    "read_settings",
+    "write_checksums",
+]
 
 R = TypeVar("R", bound=Recipe)
 
 CHECKSUMS = "SHA256SUMS"
 """The file of the checksums, as `sha256sum --check` reads it."""
 EXPECTED = "no such file; expected a folder of `treeformers train`"
+
+_SUFFIXES = frozenset({".json", ".safetensors", ".txt"})
+_HISTORY = frozenset({"fit.json", "history.json", "run.json"})
+
+
+def model_homes(folder: Path) -> list[Path]:
+    """The folder of a model itself, or those of its several seeds, in the order of names.
+
+    Raises:
+        FileNotFoundError: there is no model in the folder.
+    """
+    if (folder / "config.json").is_file():
+        return [folder]
+    seeds = sorted(path.parent for path in folder.glob("seed-*/config.json"))
+    if not seeds:
+        raise FileNotFoundError(f"{folder / 'config.json'}: {EXPECTED}")
+    return seeds
+
+
+def read_recipe(folder: Path) -> Recipe:
+    """The recipe of a model, whatever its task; of several seeds that of the first.
+
+    Raises:
+        FileNotFoundError: there is no model in the folder, or no recipe.
+        ValueError: a damaged recipe, or several seeds of a model that is no parser: only those work together.
+    """
+    first = model_homes(folder)[0]
+    path = first / "recipe.json"
+    if not path.is_file():
+        raise FileNotFoundError(f"{path}: {EXPECTED}")
+    recipe = Recipe.from_dict(_read_object(path), str(path))
+    if first != folder and not isinstance(recipe, ParseRecipe):
+        raise ValueError(f"{folder}: holds several seeds, expected the folder of one, such as {first}")
+    return recipe
+
+
+def model_files(folder: Path) -> Iterator[tuple[str, Path]]:
+    """Name and place of what a model is loaded from, in the order of names; of several seeds all.
+
+    Raises:
+        FileNotFoundError: there is no model in the folder.
+    """
+    for home in model_homes(folder):
+        for path in sorted(home.iterdir()):
+            if path.suffix in _SUFFIXES and path.name not in _HISTORY and path.is_file():
+                yield path.relative_to(folder).as_posix(), path
+
+
+def checksum(folder: Path) -> str:
+    """SHA-256 of the names and contents of `model_files`, hexadecimal.
+
+    Raises:
+        FileNotFoundError: there is no model in the folder.
+    """
+    total = hashlib.sha256()
+    for name, path in model_files(folder):
+        total.update(f"{_digest(path)}  {name}\n".encode())
+    return total.hexdigest()
 
 
 def read_settings(folder: Path, task: type[R], *kinds: str) -> tuple[R, dict[str, Any]]:

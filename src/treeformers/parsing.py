@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from treeformers.beam import Hypotheses, search
 from treeformers.data.penn import tokenize
 from treeformers.data.sentences import END, VOCABULARY, PieceReader, SentenceReader
-from treeformers.model_folder import EXPECTED, load_weights, loading, read_settings
+from treeformers.model_folder import EXPECTED, load_weights, loading, model_homes, read_settings
 from treeformers.models.parser import Memory, ParserConfig, TreeParser
 from treeformers.recipes import ParseRecipe
 from treeformers.trees.actions import from_bottom_up, from_top_down, is_well_formed
@@ -88,7 +88,7 @@ class Parser:
         if not folders:
             raise ValueError("no model folder was given, expected one or several")
         target = device or ("cuda" if torch.cuda.is_available() else "cpu")
-        places = [place for folder in folders for place in _model_folders(Path(folder))]
+        places = [place for folder in folders for place in model_homes(Path(folder))]
         loaded = [_load(place) for place in places]
         for model, _, _ in loaded:
             nn.Module.to(model, target)
@@ -250,15 +250,6 @@ def _read(
     model: TreeParser, reader: Reader, words: Sequence[Sequence[str]], tags: Sequence[Sequence[str]] | None
 ) -> Memory:
     return model.read(**{name: part.to(model.device) for name, part in reader.batch(words, tags).items()})
-
-
-def _model_folders(folder: Path) -> list[Path]:
-    if (folder / "config.json").is_file():
-        return [folder]
-    seeds = sorted(path.parent for path in folder.glob("seed-*/config.json"))
-    if not seeds:
-        raise FileNotFoundError(f"{folder / 'config.json'}: {EXPECTED}")
-    return seeds
 
 
 def _load(folder: Path) -> tuple[TreeParser, Reader, ParseRecipe]:

@@ -22,7 +22,8 @@ from spacy.language import Language
 from spacy.tokens import Doc, Span, Token
 from spacy.util import minibatch, raise_error
 
-from treeformers.engine import Engine, load_engine, model_files
+from treeformers.engine import Engine, load_engine
+from treeformers.model_folder import model_files
 from treeformers.trees.tree import Tree
 
 __all__ = ["Component", "NotAConstituent", "make_component"]

@@ -6,6 +6,7 @@ Shapes: B sentences, T leaves, N nodes, S target units.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,7 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 from transformers import PreTrainedTokenizerFast, StoppingCriteria
 
+from treeformers.encoding import report_unseen
 from treeformers.model_folder import load_weights, read_settings
 from treeformers.models.accumulation import AccumulationConfig
 from treeformers.models.translation import AccumulationForTranslation
@@ -83,8 +85,10 @@ class SourceReader:
     def encode(self, trees: Sequence[Tree]) -> list[dict[str, Any]]:
         """Trees over words to trees over units: `input_ids` and the plan of each.
 
-        A word of several units becomes a subtree (Nguyen et al. 2020, Fig. 7).
+        A word of several units becomes a subtree (Nguyen et al. 2020, Fig. 7). Labels that are not among
+        `labels` are read as unknown, which is reported.
         """
+        unseen: Counter[str] = Counter()
         ids = {label: number for number, label in enumerate(self.labels)}
         words = [[" " + self.form(unescape_word(word)) for word in tree.words] for tree in trees]
         flat = [word for row in words for word in row]
@@ -94,7 +98,8 @@ class SourceReader:
             pieces = [next(cut) for _ in row]
             split = split_words(tree, [[str(piece) for piece in of] for of in pieces])
             numbers = [piece for of in pieces for piece in of]
-            found.append({"input_ids": numbers, "plan": plan_tree(split, ids, unknown=0)})
+            found.append({"input_ids": numbers, "plan": plan_tree(split, ids, unknown=0, unseen=unseen)})
+        report_unseen(unseen)
         return found
 
     def encode_target(self, texts: Sequence[str]) -> list[list[int]]:

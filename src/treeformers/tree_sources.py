@@ -1,4 +1,4 @@
-"""Trees for text that has none: from our own parsers and inducers, a file, or a plain shape."""
+"""Trees for text that has none: from parsers and inducers, ours or others, a file, or a plain shape."""
 
 from __future__ import annotations
 
@@ -6,12 +6,16 @@ import hashlib
 import json
 import logging
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Literal, TypeAlias, get_args
 
 from treeformers.data.penn import tokenize
+from treeformers.data.segmentation import split_document, split_sentences
 from treeformers.induction import trivial_tree
+from treeformers.model_folder import checksum
+from treeformers.pipelines import LIBRARIES, load_pipeline
+from treeformers.trees.batch import join_trees
 from treeformers.trees.formats import read_trees, write_trees
 from treeformers.trees.tree import Tree, unescape_word
 
@@ -27,36 +31,63 @@ _QUOTES = str.maketrans({"“": '"', "”": '"', "‘": "'", "’": "'", "`": "'
 Text: TypeAlias = str | Sequence[str]
 
 
-def find_trees(texts: Sequence[Text], source: str | Path) -> list[Tree]:
+def find_trees(texts: Sequence[Text], source: str | Path, documents: bool = False) -> list[Tree]:
     """A tree for every text, in their order.
 
     What a model gives is kept in the user's cache folder ($XDG_CACHE_HOME, or ~/.cache), by the checksums of
     model and texts: parsing tens of thousands of sentences takes minutes.
 
     Args:
-        texts: raw sentences, which are cut into words as the Penn Treebank cuts them, or lists of words.
-        source: the folder of a parser (which searches greedily) or of an inducer; a file of brackets with a
-            tree for each text, in the same order and over the same letters; or "right", "left", "balanced"
-            or "random" branching.
+        texts: raw text, which is cut into words as the Penn Treebank cuts it, or lists of words.
+        source: the folder of a parser (which searches greedily) or of an inducer; "spacy:PIPELINE",
+            "stanza:LANGUAGE" or "benepar:MODEL", see `treeformers.pipelines.load_pipeline`; a file of
+            brackets with a tree for each text, in the same order and over the same letters; or "right",
+            "left", "balanced" or "random" branching.
+        documents: the texts may hold several sentences: each sentence gets a tree, and `join_trees` a root
+            over those of a text. The trees of a file are taken as they are.
 
     Raises:
-        FileNotFoundError: neither a shape, a file nor a folder.
+        FileNotFoundError: neither a shape, a file nor the folder of a model, or a library or model of others
+            that is not installed.
         ValueError: a text without words, a file with another number of trees or other words, or a folder of
             another kind of model.
     """
+    path = Path(source)
+    if path.is_file():
+        return _read(path, texts)
+    if not documents:
+        return _trees_of(texts, source)
+    cut = [_sentences(text, number) for number, text in enumerate(texts, start=1)]
+    trees = iter(_trees_of([sentence for sentences in cut for sentence in sentences], source))
+    return [join_trees([next(trees) for _ in sentences]) for sentences in cut]
+
+
+def _trees_of(texts: Sequence[Text], source: str | Path) -> list[Tree]:
     name = os.fspath(source)
     for shape in SHAPES:
         if name == shape:
-            cut = (_words(text, number) for number, text in enumerate(texts, start=1))
-            return [trivial_tree(words, shape, seed=number) for number, words in enumerate(cut)]
+            return [trivial_tree(words, shape, seed=n) for n, words in enumerate(_all_words(texts), start=1)]
+    library, _, model = name.partition(":")
+    if library in LIBRARIES and model:
+        pipeline = load_pipeline(library, model)
+        return _cached(name, pipeline.identity, texts, lambda: pipeline.parse(_all_words(texts)))
     path = Path(name)
-    if path.is_file():
-        return _read(path, texts)
     if path.is_dir():
-        return _parse_cached(path, texts)
+        return _cached(name, checksum(path), texts, lambda: _parse(path, texts))
     raise FileNotFoundError(
         f"{name}: neither {', '.join(SHAPES)}, nor a file of brackets, nor the folder of a parser or inducer"
     )
+
+
+def _sentences(text: Text, number: int) -> Sequence[Text]:
+    sentences = split_document(text) if isinstance(text, str) else split_sentences(text)
+    if not sentences:
+        raise ValueError(f"text {number} has no words")
+    return sentences
+
+
+def _all_words(texts: Sequence[Text]) -> list[list[str]]:
+    return [_words(text, number) for number, text in enumerate(texts, start=1)]
 
 
 def _words(text: Text, number: int) -> list[str]:
@@ -87,15 +118,16 @@ def _cut(text: str) -> str:
     return " ".join(word.text for word in tokenize(text))
 
 
-def _parse_cached(folder: Path, texts: Sequence[Text]) -> list[Tree]:
-    """What the model in the folder gives, kept for the next time."""
-    key = _checksum(folder, texts)
+def _cached(source: str, identity: str, texts: Sequence[Text], parse: Callable[[], list[Tree]]) -> list[Tree]:
+    """What a parser gives, kept for the next time."""
+    given = [text if isinstance(text, str) else list(text) for text in texts]
+    key = hashlib.sha256(f"{identity} {json.dumps(given)}".encode()).hexdigest()[:32]
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "treeformers" / "trees"
     stored = cache / f"{key}.jsonl"  # words with blanks or round brackets come back as they were
     if stored.is_file():
         return list(read_trees(stored))
-    logger.info("%s parses %d sentences", folder, len(texts))
-    trees = _parse(folder, texts)
+    logger.info("%s parses %d sentences", source, len(texts))
+    trees = parse()
     try:
         cache.mkdir(parents=True, exist_ok=True)
         write_trees(trees, stored)
@@ -105,24 +137,10 @@ def _parse_cached(folder: Path, texts: Sequence[Text]) -> list[Tree]:
 
 
 def _parse(folder: Path, texts: Sequence[Text]) -> list[Tree]:
-    try:
-        kind = json.loads((folder / "config.json").read_text(encoding="utf-8")).get("model_type")
-    except (OSError, ValueError, AttributeError):
-        raise ValueError(f"{folder}: expected the folder of a parser or of an inducer") from None
-    if kind == "treeparser":
-        from treeformers.parsing import Parser
+    from treeformers.engine import load_model
+    from treeformers.parsing import Parser
 
-        return Parser.from_pretrained(folder).parse(texts, beam=1)
-    from treeformers.inducer import Inducer
-
-    return Inducer.from_pretrained(folder).parse([_words(text, n) for n, text in enumerate(texts, start=1)])
-
-
-def _checksum(folder: Path, texts: Sequence[Text]) -> str:
-    checksum = hashlib.sha256()
-    for path in sorted(folder.glob("*")):
-        if path.suffix == ".safetensors" or path.name in ("config.json", "recipe.json", "vocabulary.json"):
-            checksum.update(path.read_bytes())
-    given = [text if isinstance(text, str) else list(text) for text in texts]
-    checksum.update(json.dumps(given).encode())
-    return checksum.hexdigest()[:32]
+    model = load_model(folder)
+    if isinstance(model, Parser):
+        return model.parse(texts, beam=1)
+    return model.parse(_all_words(texts))

@@ -167,7 +167,7 @@ def test_a_folder_with_splits(tmp_path):
     (tmp_path / "latest.txt").write_text("not a split\n")
     assert {split: len(part) for split, part in load(tmp_path).items()} == {"train": 1, "validation": 2}
     (tmp_path / "train.txt").write_text("a\n")
-    with pytest.raises(ValueError, match=r"two files for train: my-train\.tree and train\.txt"):
+    with pytest.raises(ValueError, match=r"two files for a part: my-train\.tree and train\.txt"):
         load(tmp_path)
 
 

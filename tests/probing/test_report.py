@@ -3,19 +3,17 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from io import StringIO
-from typing import Literal
+from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
+from tiny_models import tiny_inducer
 from treeformers.data.examples import Labelled
 from treeformers.data.grammar import default_grammar
 from treeformers.data.pairs import MinimalPair
-from treeformers.data.text import train_tokenizer
 from treeformers.inducer import Inducer
 from treeformers.induction import split_greedily, trivial_tree
-from treeformers.models.treebert import TreeBertConfig, TreeBertForMaskedLM
 from treeformers.probing import find_words, probe, summarise_links
 from treeformers.recipes import Readout
 from treeformers.trees.formats import read_trees
@@ -30,22 +28,9 @@ TREEBANK = [
 LINES = [" ".join(sample.words) for sample in default_grammar().sample(60, seed=1)]
 
 
-def inducer(
-    lines: Sequence[str] = LINES, kind: Literal["word", "wordpiece"] = "wordpiece", **model: object
-) -> Inducer:
+def inducer(lines: Sequence[str] = LINES, **options: Any) -> Inducer:
     """An untrained one."""
-    tokenizer = train_tokenizer(lines, kind=kind, vocab_size=60, end_token=True)
-    torch.manual_seed(1)
-    config = TreeBertConfig(
-        vocab_size=len(tokenizer),
-        hidden_size=16,
-        num_hidden_layers=3,
-        num_attention_heads=2,
-        intermediate_size=16,
-        pad_token_id=tokenizer.pad_token_id,
-        **model,
-    )
-    return Inducer(TreeBertForMaskedLM(config), tokenizer, Readout(method="layer", layer=1))
+    return tiny_inducer(lines, readout=Readout(method="layer", layer=1), **options)
 
 
 def test_systems_side_by_side() -> None:
@@ -177,7 +162,7 @@ def test_a_plain_transformer_is_asked_for_pairs_alone() -> None:
     plain = inducer(prior="none")
     pairs = [MinimalPair("he runs", "he run", "agreement", "verbs")]
     agreement = [Labelled("he", "VBZ", "0"), Labelled("they", "VBP", "0")]
-    model = inducer(["he is", "they are", "the dog sees the cat"] * 3, "word")
+    model = inducer(["he is", "they are", "the dog sees the cat"] * 3, kind="word")
     report = probe({"plain": plain, "right": "right"}, 0, pairs={"mine": pairs}).systems
     assert [one.case for one in report["plain"].accuracies] == ["all", "verbs", "verbs: agreement"]
     assert report["right"].accuracies == () and report["plain"].flat_share is None

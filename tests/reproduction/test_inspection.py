@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 import torch
 
+import tiny_models
 from treeformers.parsing import Parser
 from treeformers.recipes import ParseRecipe
 from treeformers.reproduction import inspection
 from treeformers.reproduction.inspection import compare_words, draw_attention, follow, one_word_attention
 from treeformers.training.folder import save_model
-from treeformers.training.parse import build_parser
 from treeformers.trees.actions import (
     attended_positions_of,
     bottom_up,
@@ -26,23 +26,11 @@ from treeformers.trees.tree import Tree
 
 torch.set_num_threads(1)
 
-TREES = [
-    Tree.from_brackets(text)
-    for text in (
-        "(S (NP (DT the) (JJ old) (NN ferry)) (VP (VBD left) (NP (NNP Oslo))) (. .))",
-        "(S (NP (NNP Oslo)) (VP (VBZ sleeps)) (. .))",
-        "(S (NP (NP (DT the) (NN ferry)) (PP (IN of) (NP (NNP Oslo)))) (VP (VBZ sleeps) (ADVP (RB well))))",
-        "(NP (DT the) (NN ferry))",
-    )
-]
+TREES = [*tiny_models.TREES, Tree.from_brackets("(NP (DT the) (NN ferry))")]
 
 
 def parser_of(trees: Sequence[Tree] = TREES, beam: int = 1, **model: Any) -> Parser:
-    """An untrained parser."""
-    sizes = {"embedding_size": 8, "hidden_size": 6, **model}
-    recipe = ParseRecipe.from_dict({"task": "parse", "model": sizes})
-    model_, reader = build_parser(recipe, trees, seed=3)
-    return Parser([model_], [reader], beam)
+    return tiny_models.tiny_parser(trees, beam=beam, **model)
 
 
 def probabilistic(linearization: str, sharpness: float = 1.0) -> Parser:

@@ -10,26 +10,22 @@ from typing import Any
 import pytest
 import torch
 
+import tiny_models
 from treeformers.metrics import SentenceScore, parseval
 from treeformers.parsing import Parser
 from treeformers.recipes import ParseRecipe, Recipe, Treebanks
 from treeformers.reproduction import reproduce
 from treeformers.reproduction.parse import bootstrap_interval, read_gold, score_parser
 from treeformers.reproduction.run import run_recipe
-from treeformers.training.parse import build_parser, read_treebank
+from treeformers.training.parse import read_treebank
 from treeformers.trees.tree import Tree
 
 torch.set_num_threads(1)
 
 TREES = [
-    Tree.from_brackets(text)
-    for text in (
-        "(S (NP (DT the) (JJ old) (NN ferry)) (VP (VBD left) (NP (NNP Oslo))) (. .))",
-        "(S (NP (NNP Oslo)) (VP (VBZ sleeps)) (. .))",
-        "(S (NP (NP (DT the) (NN ferry)) (PP (IN of) (NP (NNP Oslo)))) (VP (VBZ sleeps) (ADVP (RB well))))",
-        "(S (NP (DT the) (NN ferry)) (, ,) (VP (VBZ sleeps)) (. .))",
-        "(S (NP (NNP Oslo)) (VP (VBZ is) (ADJP (JJ old))) (. .))",
-    )
+    *tiny_models.TREES,
+    Tree.from_brackets("(S (NP (DT the) (NN ferry)) (, ,) (VP (VBZ sleeps)) (. .))"),
+    Tree.from_brackets("(S (NP (NNP Oslo)) (VP (VBZ is) (ADJP (JJ old))) (. .))"),
 ]
 LONG = Tree("S", tuple(tree for _ in range(3) for tree in TREES))  # 73 words
 GOLD = {
@@ -40,10 +36,7 @@ GOLD = {
 
 def parser_of(*seeds: int, **model: Any) -> Parser:
     """Untrained parsers, one a seed."""
-    sizes = {"embedding_size": 8, "hidden_size": 6, **model}
-    recipe = ParseRecipe.from_dict({"task": "parse", "model": sizes})
-    pairs = [build_parser(recipe, TREES, seed) for seed in seeds or (1,)]
-    return Parser([model for model, _ in pairs], [reader for _, reader in pairs])
+    return tiny_models.tiny_parser(TREES, seeds or (1,), beam=10, **model)
 
 
 def parsed(parser: Parser, trees: Sequence[Tree], beam: int) -> list[Tree]:

@@ -1,38 +1,22 @@
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from statistics import fmean, pstdev
 from typing import Any
 
 import pytest
 
-from treeformers.results import rendered
+from results_files import part, result, trained, write_results
 
 
-def result(
-    title: str, tables: list[str], published: dict[str, float], **figures: list[float]
-) -> dict[str, Any]:
-    """An invented results file: these figures, one a seed."""
-    seeds = [
-        {"seed": number, "parameters": 450_000, **dict(zip(figures, row, strict=True))}
-        for number, row in enumerate(zip(*figures.values(), strict=True), start=1)
-    ]
-    return {
-        "recipe": {"title": title, "tables": tables, "published": published},
-        "seeds": seeds,
-        "summary": {
-            name: {"mean": fmean(values), "max": max(values), "sd": pstdev(values)}
-            for name, values in figures.items()
-        },
-    }
+def row(title: str, tables: list[str], published: dict[str, float], **figures: list[float]) -> dict[str, Any]:
+    return result(title, tables, trained(**figures), published)
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     folder = tmp_path / "ahmed2019"
     files = {
-        "sick-r-dtt": result(
+        "sick-r-dtt": row(
             "DTT",
             ["1", "2"],
             {"mse": 0.2774},
@@ -41,22 +25,18 @@ def folder(tmp_path: Path) -> Path:
             mse=[0.25, 0.3],
             sentences_per_second=[800.4, 800.4],
         ),
-        "sick-r-sibling": result("DTT, places", ["2"], {}, pearson=[0.8], mse=[0.28]),
-        "sick-e-dtt": result("DTT", ["1"], {"accuracy": 82.28}, accuracy=[80.0, 81.0]),
-        "sst-ctt": result("CTT", ["1"], {"coarse_accuracy": 86.66}, accuracy=[50.0], coarse_accuracy=[88.0]),
-        "msrp-ctt": result("CTT", ["1"], {"accuracy": 71.73}, accuracy=[70.0], accuracy_validation=[72.0]),
+        "sick-r-sibling": row("DTT, places", ["2"], {}, pearson=[0.8], mse=[0.28]),
+        "sick-e-dtt": row("DTT", ["1"], {"accuracy": 82.28}, accuracy=[80.0, 81.0]),
+        "sst-ctt": row("CTT", ["1"], {"accuracy": 86.66}, accuracy=[88.0]),
+        "msrp-ctt": row("CTT", ["1"], {"accuracy": 71.73}, accuracy=[70.0], accuracy_validation=[72.0]),
     }
-    (folder / "results").mkdir(parents=True)
-    for name, content in files.items():
-        (folder / "results" / f"{name}.small.json").write_text(json.dumps(content))
-    return folder
+    return write_results(folder, files)
 
 
-def part(folder: Path, name: str) -> dict[str, list[list[str]]]:
+def tables_of(folder: Path, name: str) -> dict[str, list[list[str]]]:
     """Rows of the tables by the headings above them."""
-    text = rendered(f"<!-- results: {name} -->\n<!-- end -->\n", folder / "results")
     found: dict[str, list[list[str]]] = {}
-    for line in text.splitlines():
+    for line in part(folder, name).splitlines():
         if line.startswith("**"):
             found[line.strip("*")] = []
         elif line.startswith("|") and not line.startswith("|---"):
@@ -65,8 +45,8 @@ def part(folder: Path, name: str) -> dict[str, list[list[str]]]:
 
 
 def test_a_table_for_each_task(folder: Path) -> None:
-    tables = part(folder, "table1")
-    assert list(tables) == ["SICK-E", "SICK-R", "SST", "MSRP"]
+    tables = tables_of(folder, "table1")
+    assert list(tables) == ["SICK-E", "SICK-R", "SST-2", "MSRP"]
     for head, *body in tables.values():
         assert head[:2] == ["", "models"] and head[-2:] == ["parameters", "sentences a second"]
         assert {len(row) for row in body} == {len(head)}
@@ -75,16 +55,15 @@ def test_a_table_for_each_task(folder: Path) -> None:
         *("MSE, paper", "MSE, validation", "MSE, test"),
     ]
     assert tables["SICK-R"][1:] == [
-        ["DTT", "2 seeds", "", "0.8500", "0.8413 ± 0.0001", "0.2774", "", "0.2750 ± 0.0250", "0.45M", "800"],
+        ["DTT", "2 seeds", "", "0.8500", "0.8413 ± 0.0001", "0.2774", "", "0.2750 ± 0.0250", "3.21M", "800"],
     ]
-    assert tables["SICK-E"][1:] == [["DTT", "2 seeds", "82.28", "", "80.5 ± 0.5", "0.45M", ""]]
-    assert tables["SST"][1:] == [["CTT", "1 seed", "", "", "50.0", "86.66", "", "88.0", "0.45M", ""]]
-    assert tables["MSRP"][1:] == [["CTT", "1 seed", "71.73", "72.0", "70.0", "0.45M", ""]]
+    assert tables["SICK-E"][1:] == [["DTT", "2 seeds", "82.28", "", "80.5 ± 0.5", "3.21M", ""]]
+    assert tables["SST-2"][1:] == [["CTT", "1 seed", "86.66", "", "88.0", "3.21M", ""]]
+    assert tables["MSRP"][1:] == [["CTT", "1 seed", "71.73", "72.0", "70.0", "3.21M", ""]]
 
 
 def test_a_table_has_the_rows_that_stand_there_in_the_paper(folder: Path) -> None:
-    tables = part(folder, "table2")
+    tables = tables_of(folder, "table2")
     assert list(tables) == ["SICK-R"]
     assert [row[0] for row in tables["SICK-R"][1:]] == ["DTT", "DTT, places"]
-    text = rendered("<!-- results: table3 -->\n<!-- end -->\n", folder / "results")
-    assert "No results yet: `treeformers reproduce ahmed2019 --scale small`." in text
+    assert part(folder, "table3") == "No results yet: `treeformers reproduce ahmed2019 --scale small`."

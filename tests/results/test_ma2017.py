@@ -1,15 +1,15 @@
 from __future__ import annotations
 
 import json
-import re
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
-from statistics import fmean
 from typing import Any
 
 import pytest
 
-from treeformers.results import figures, render, rendered
+import results_files
+from results_files import part, rows, write_results
+from treeformers.results import figures, render
 
 
 def score(f1: float, **more: Any) -> dict[str, Any]:
@@ -35,21 +35,12 @@ def result(title: str, tables: list[str], f1s: list[float], **change: Any) -> di
         {"seed": number, **fit, **score(f1, **more), "signature": "parseval|x"}
         for number, f1 in enumerate(f1s, start=1)
     ]
-    names = [name for name, value in seeds[0].items() if isinstance(value, float)]
-    content = {
-        "recipe": {"title": title, "tables": tables, "published": {}},
-        "scale": "small",
-        "date": "2026-01-02",
-        "commit": "abc",
-        "environment": {"device": "a CPU", "threads": 1, "cores": 2, "torch": "2.13"},
-        "data": {
-            "test": {"gold-a": 7, "gold-b": 9},
-            "lengths": {"1-10": {"sentences": 12, "mean": 7.5}, "41-": {"sentences": 4, "mean": 50.0}},
-        },
-        "seeds": seeds,
-        "summary": {
-            name: {"mean": fmean(seed[name] for seed in seeds), "max": 0.0, "sd": 0.25} for name in names
-        },
+    content = results_files.result(title, tables, seeds)
+    for figure in content["summary"].values():
+        figure["sd"] = 0.25
+    content["data"] = {
+        "test": {"gold-a": 7, "gold-b": 9},
+        "lengths": {"1-10": {"sentences": 12, "mean": 7.5}, "41-": {"sentences": 4, "mean": 50.0}},
     }
     if len(f1s) > 1:
         content["ensemble"] = {"models": len(f1s), **score(max(f1s) + 2, **more)}
@@ -84,26 +75,7 @@ def folder(tmp_path: Path) -> Path:
             del seed[name]
     both["summary"] = {"wall_seconds": {"mean": 90.0, "max": 90.0, "sd": 0.0}}
     files["both"] = both
-    (folder / "results").mkdir(parents=True)
-    for name, content in files.items():
-        (folder / "results" / f"{name}.small.json").write_text(json.dumps(content))
-    return folder
-
-
-def part(folder: Path, name: str) -> str:
-    text = rendered(f"before\n<!-- results: {name} -->\nold\n<!-- end -->\nafter\n", folder / "results")
-    match = re.fullmatch(
-        rf"before\n<!-- results: {name} -->\n\n(.*)\n\n<!-- end -->\nafter\n", text, re.DOTALL
-    )
-    assert match
-    return match[1]
-
-
-def rows(table: str) -> list[list[str]]:
-    lines = [line for line in table.splitlines() if line.startswith("|")]
-    cells = [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines]
-    assert {len(row) for row in cells} == {len(cells[0])}
-    return [cells[0], *cells[2:]]
+    return write_results(folder, files)
 
 
 def test_f1_beside_the_papers(folder: Path) -> None:
@@ -190,8 +162,6 @@ def test_provenance(folder: Path) -> None:
 
 @pytest.mark.parametrize("name", ["modern", "treebanks", "lengths", "attention", "table5", "malformed"])
 def test_a_part_that_no_row_is_for_says_so(name: str, tmp_path: Path) -> None:
-    folder = tmp_path / "ma2017"
-    (folder / "results").mkdir(parents=True)
-    (folder / "results" / "row.small.json").write_text(json.dumps(result("row", ["4"], [70.0])))
+    folder = write_results(tmp_path / "ma2017", {"row": result("row", ["4"], [70.0])})
     assert part(folder, name) == "No results yet: `treeformers reproduce ma2017 --scale small`."
     assert figures(f"<!-- results: {name} -->\n<!-- end -->\n", folder / "results") == {}

@@ -1,46 +1,23 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
-from statistics import fmean, pstdev
 from typing import Any
 
 import pytest
 
-from treeformers.results import rendered
+from results_files import part, result, rows, trained, write_results
 
 
-def result(
-    title: str, tables: list[str], published: dict[str, float], **figures: list[float]
-) -> dict[str, Any]:
-    """An invented results file: these figures, one a seed."""
-    (count,) = {len(values) for values in figures.values()}
-    seeds: list[dict[str, Any]] = [
-        {"seed": n, "steps": 700, "wall_seconds": 90.0, "parameters": 3_210_000, "signature": "nrefs:1|x"}
-        for n in range(1, count + 1)
-    ]
-    for name, values in figures.items():
-        for seed, value in zip(seeds, values, strict=True):
-            seed[name] = value
-    return {
-        "recipe": {"title": title, "tables": tables, "published": published},
-        "environment": {"device": "a CPU", "threads": 1, "cores": 2, "torch": "2.13"},
-        "commit": "abc",
-        "date": "2026-01-02",
-        "seeds": seeds,
-        "summary": {
-            name: {"mean": fmean(values), "max": max(values), "sd": pstdev(values)}
-            for name, values in figures.items()
-        },
-    }
+def row(title: str, tables: list[str], published: dict[str, float], **figures: list[float]) -> dict[str, Any]:
+    return result(title, tables, trained(**figures), published)
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     folder = tmp_path / "nguyen2020"
     files = {
-        "sst-tree": result(
+        "sst-tree": row(
             "Tree",
             ["2", "3"],
             {"accuracy": 47.4, "coarse_accuracy": 84.3},
@@ -48,15 +25,15 @@ def folder(tmp_path: Path) -> Path:
             accuracy_validation=[40.0] * 5,
             coarse_accuracy=[80.0, 81.0, 82.0, 83.0, 84.0],
         ),
-        "sst-plain": result(
+        "sst-plain": row(
             "Plain",
             ["2"],
             {"accuracy": 37.6},
             accuracy=[40.0, 41.0, 42.0, 43.0, 44.0],
             accuracy_validation=[39.0] * 5,
         ),
-        "sst-no-mask": result("Without masks", ["3"], {"accuracy": 45.7}, accuracy=[30.25]),
-        "pair-tree": result(
+        "sst-no-mask": row("Without masks", ["3"], {"accuracy": 45.7}, accuracy=[30.25]),
+        "pair-tree": row(
             "En-De",
             ["1"],
             {},
@@ -66,24 +43,13 @@ def folder(tmp_path: Path) -> Path:
             attention_on_nodes=[60.0, 62.0],
             nodes_share=[45.0, 45.0],
         ),
-        "pair-plain": result("En-De, plain", ["1"], {}, bleu=[30.04]),
+        "pair-plain": row("En-De, plain", ["1"], {}, bleu=[30.04]),
     }
-    (folder / "results").mkdir(parents=True)
-    for name, content in files.items():
-        (folder / "results" / f"{name}.small.json").write_text(json.dumps(content))
-    return folder
-
-
-def rows(folder: Path, name: str) -> list[list[str]]:
-    text = rendered(f"<!-- results: {name} -->\n<!-- end -->\n", folder / "results")
-    lines = [line for line in text.splitlines() if line.startswith("|")]
-    cells = [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines]
-    assert {len(row) for row in cells} == {len(cells[0])}
-    return [cells[0], *cells[2:]]
+    return write_results(folder, files)
 
 
 def test_translation(folder: Path) -> None:
-    head, *body = rows(folder, "table1")
+    head, *body = rows(part(folder, "table1"))
     assert head == ["", "models", "BLEU, validation", "BLEU, test", "parameters", "sentences a second"]
     assert body == [
         ["En-De", "2 seeds", "35.2", "33.5 ± 0.5", "3.21M", "42"],
@@ -92,7 +58,7 @@ def test_translation(folder: Path) -> None:
 
 
 def test_classification_beside_the_paper(folder: Path) -> None:
-    head, *body = rows(folder, "table2")
+    head, *body = rows(part(folder, "table2"))
     assert head[1:4] == ["SST-5, paper", "SST-2, paper", "models"] and "Tree Transformer" in head[7]
     # Welch: t = -1 over 8 degrees of freedom.
     assert body == [
@@ -102,7 +68,7 @@ def test_classification_beside_the_paper(folder: Path) -> None:
 
 
 def test_what_the_parts_bring(folder: Path) -> None:
-    _, *body = rows(folder, "table3")
+    _, *body = rows(part(folder, "table3"))
     assert body == [
         ["Tree", "47.4", "5 seeds", "40.0", "43.0 ± 1.4", "82.0 ± 1.4", ""],
         ["Without masks", "45.7", "1 seed", "", "30.2", "", ""],
@@ -110,23 +76,22 @@ def test_what_the_parts_bring(folder: Path) -> None:
 
 
 def test_phrases_or_words(folder: Path) -> None:
-    _, *body = rows(folder, "table4")
+    _, *body = rows(part(folder, "table4"))
     assert body == [["En-De", "2 seeds", "61.0 ± 1.0", "45.0"]], "of models that see trees"
 
 
 def test_without_the_row_that_others_are_compared_with(folder: Path) -> None:
     (folder / "results" / "sst-tree.small.json").unlink()
-    assert rows(folder, "table2")[1:] == [
+    assert rows(part(folder, "table2"))[1:] == [
         ["Plain", "37.6", "", "5 seeds", "39.0", "42.0 ± 1.4", "", "", "3.21M"]
     ]
-    assert [row[0] for row in rows(folder, "table3")[1:]] == ["Without masks"]
+    assert [row[0] for row in rows(part(folder, "table3"))[1:]] == ["Without masks"]
 
 
 def test_provenance(folder: Path) -> None:
-    _, *body = rows(folder, "provenance")
+    _, *body = rows(part(folder, "provenance"))
     assert ["`pair-tree`", "1, 2", "700", "1.5", "a CPU, 1 of 2 cores", "2.13", "`abc`", "2026-01-02"] in body
-    text = rendered("<!-- results: provenance -->\n<!-- end -->\n", folder / "results")
-    assert "Signature of the BLEU: `nrefs:1|x`" in text
+    assert "Signature of the BLEU: `nrefs:1|x`" in part(folder, "provenance")
 
 
 @pytest.mark.parametrize("name", ["table1", "table2", "table3", "table4"])
@@ -135,5 +100,4 @@ def test_a_part_that_no_row_is_for_says_so(folder: Path, name: str) -> None:
         content = json.loads(path.read_text())
         content["recipe"]["tables"] = ["4"]
         path.write_text(json.dumps(content))
-    text = rendered(f"<!-- results: {name} -->\n<!-- end -->\n", folder / "results")
-    assert "No results yet: `treeformers reproduce nguyen2020 --scale small`." in text
+    assert part(folder, name) == "No results yet: `treeformers reproduce nguyen2020 --scale small`."

@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
-from treeformers.results import draw_heat_maps, figures, render, rendered
+import results_files
+from results_files import part, rows, write_results
+from treeformers.results import draw_heat_maps, figures, render
 
 HEADLINE = {
     "sentence_f1_median": 50.5,
@@ -51,25 +53,12 @@ def result(title: str, tables: list[str], f1s: list[float], **change: Any) -> di
         )
         for number, f1 in enumerate(f1s, start=1)
     ]
-    names = [name for name, value in seeds[0].items() if isinstance(value, float)]
-    values = {name: [seed[name] for seed in seeds] for name in names}
-    content = {
-        "recipe": {
-            "title": title,
-            "tables": tables,
-            "published": {},
-            "model": {"num_hidden_layers": 3, "hidden_size": 8},
-        },
-        "scale": "small",
-        "date": "2026-01-02",
-        "commit": "abc",
-        "environment": {"device": "a CPU", "threads": 1, "cores": 2, "torch": "2.13"},
+    content = results_files.result(title, tables, seeds)
+    for figure in content["summary"].values():
+        figure["sd"] = 1.0
+    content["recipe"] |= {"model": {"num_hidden_layers": 3, "hidden_size": 8}, **change}
+    content |= {
         "data": {"gold": "gold-a"},
-        "seeds": seeds,
-        "summary": {
-            name: {"mean": sum(all_) / len(all_), "max": max(all_), "sd": 1.0}
-            for name, all_ in values.items()
-        },
         "baselines": {
             kind: score(39.4 if kind == "right" else 8.0)
             for kind in ("random", "left", "balanced", "right", "best binary")
@@ -77,8 +66,6 @@ def result(title: str, tables: list[str], f1s: list[float], **change: Any) -> di
     }
     if len(f1s) > 1:
         content["averaged"], content["averaged_layers"] = score(55.5), score(57.5)
-    for path, value in change.items():
-        content["recipe"][path] = value
     return content
 
 
@@ -97,26 +84,7 @@ def folder(tmp_path: Path) -> Path:
     files["shallow"]["recipe"]["published"] = {"pseudo_perplexity": 46.1, "parameters": 44e6}
     files["plain"]["summary"]["pseudo_perplexity"]["mean"] = 105.0
     del files["plain"]["seeds"][0]["signature"]
-    (folder / "results").mkdir(parents=True)
-    for name, content in files.items():
-        (folder / "results" / f"{name}.small.json").write_text(json.dumps(content))
-    return folder
-
-
-def part(folder: Path, name: str) -> str:
-    text = rendered(f"before\n<!-- results: {name} -->\nold\n<!-- end -->\nafter\n", folder / "results")
-    match = re.fullmatch(
-        rf"before\n<!-- results: {name} -->\n\n(.*)\n\n<!-- end -->\nafter\n", text, re.DOTALL
-    )
-    assert match
-    return match[1]
-
-
-def rows(table: str) -> list[list[str]]:
-    lines = [line for line in table.splitlines() if line.startswith("|")]
-    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
-    assert {len(row) for row in cells} == {len(cells[0])}
-    return [cells[0], *cells[2:]]
+    return write_results(folder, files)
 
 
 def test_f1_beside_the_papers(folder: Path) -> None:

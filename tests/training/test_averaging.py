@@ -7,17 +7,19 @@ import pytest
 import torch
 from torch import nn
 
-from treeformers.training.averaging import WeightAverage
+from treeformers.recipes import Train
+from treeformers.training.averaging import CheckpointAverage, WeightAverage, averaging
 
 torch.set_num_threads(1)
 
 
-def take(average: WeightAverage, step: int) -> None:
+def take(average: WeightAverage | CheckpointAverage, step: int, evaluated: bool = True) -> None:
     """Move the weights, and have them averaged."""
     with torch.no_grad():
         for weight in average.weights.values():
             weight.copy_(torch.randn(weight.shape, generator=torch.Generator().manual_seed(step)))
-    average.on_step_end(None, SimpleNamespace(global_step=step), None)
+    control = SimpleNamespace(should_evaluate=evaluated)
+    average.on_step_end(None, SimpleNamespace(global_step=step), control)
 
 
 def test_it_is_that_of_the_equation() -> None:
@@ -67,3 +69,43 @@ def test_shared_weights_are_averaged_once(tmp_path: Path) -> None:
     average.settle(tmp_path)
     assert torch.equal(model[1].weight, average.average["0.weight"])
     assert model[1].weight is model[0].weight
+
+
+class TestLastEvaluations:
+    def test_it_is_their_mean(self, tmp_path: Path) -> None:
+        model = nn.Linear(3, 2)
+        average = CheckpointAverage(model, 3)
+        past = []
+        for step in range(1, 10):
+            take(average, step, evaluated=step % 2 == 1)
+            if step % 2:
+                past.append(model.weight.detach().clone())
+                expected = torch.stack(past[-3:]).mean(0)
+                assert torch.equal(average.average["weight"], expected)
+        before = model.weight.detach().clone()
+        with average.swapped_in():
+            assert torch.equal(model.weight, expected)
+        assert torch.equal(model.weight, before)
+        average.save(tmp_path)
+        average.settle(tmp_path)
+        assert torch.equal(model.weight, expected)
+
+    def test_what_is_stored_goes_on_as_if_never_stored(self, tmp_path: Path) -> None:
+        whole, resumed = CheckpointAverage(nn.Linear(3, 2), 3), CheckpointAverage(nn.Linear(3, 2), 3)
+        for step in (1, 2):
+            take(whole, step)
+        whole.save(tmp_path)
+        resumed.load(tmp_path)
+        for step in (3, 4):
+            take(whole, step)
+            take(resumed, step)
+            assert all(torch.equal(whole.average[name], resumed.average[name]) for name in whole.average)
+
+
+def test_a_recipe_asks_for_one_or_none() -> None:
+    model = nn.Linear(3, 2)
+    assert averaging(model, Train()) is None
+    assert isinstance(averaging(model, Train(average=0.5)), WeightAverage)
+    assert isinstance(averaging(model, Train(average_last=5)), CheckpointAverage)
+    with pytest.raises(ValueError, match=r"^train\.average and train\.average_last: expected one of them$"):
+        averaging(model, Train(average=0.5, average_last=5))

@@ -10,6 +10,7 @@ import tracemalloc
 from itertools import chain, islice
 from pathlib import Path
 
+import conllu
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -467,7 +468,6 @@ def test_dependency_treebanks_are_read_whole(name):
 
 
 def test_conllu_agrees_with_the_conllu_library():
-    conllu = pytest.importorskip("conllu")
     path = corpus("ud_ewt/en_ewt-ud-dev.conllu.gz")
     with gzip.open(path, "rt", encoding="utf-8") as stream:
         pairs = zip(islice(conllu.parse_incr(stream), 500), read_dependencies(path), strict=False)

@@ -5,6 +5,7 @@ from dataclasses import FrozenInstanceError
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from nltk.tree import Tree as NltkTree
 
 from tree_strategies import all_trees, any_text, dependency_trees, right_branching, trees
 from treeformers.trees.tree import (
@@ -280,12 +281,11 @@ def test_from_brackets_wants_exactly_one_tree(text):
 
 
 def test_nltk_round_trip():
-    nltk_tree = pytest.importorskip("nltk.tree").Tree
     tree = Tree.from_brackets("( (S (NP (DT the) (NN dog)) (VP (VBZ barks)) (. .)))")
-    assert tree.to_nltk() == nltk_tree.fromstring(str(tree))
+    assert tree.to_nltk() == NltkTree.fromstring(str(tree))
     assert Tree.from_nltk(tree.to_nltk()) == tree
-    assert Tree.from_nltk(nltk_tree("NN", ["dog"])) == Tree("NN", word="dog")
-    for bad in (nltk_tree("NP", ["the", "dog"]), nltk_tree("NP", []), nltk_tree("NP", [("dog", "NN")])):
+    assert Tree.from_nltk(NltkTree("NN", ["dog"])) == Tree("NN", word="dog")
+    for bad in (NltkTree("NP", ["the", "dog"]), NltkTree("NP", []), NltkTree("NP", [("dog", "NN")])):
         with pytest.raises(ValueError, match="nltk node 'NP' is neither one word nor a row of nodes"):
             Tree.from_nltk(bad)
 

@@ -19,7 +19,8 @@ pytest.importorskip("fastapi", reason="needs the extra web")
 from starlette.testclient import TestClient
 
 from conftest import ROOT
-from tiny_engines import SENTENCE, TREES, Counting, tiny_classifier, tiny_inducer, tiny_parser
+from tiny_engines import Counting
+from tiny_models import SENTENCE, TREES, tiny_classifier, tiny_inducer, tiny_parser
 from treeformers.metrics import unlabeled_f1
 from treeformers.trees.actions import from_bottom_up
 from treeformers.trees.tree import Tree
@@ -42,7 +43,7 @@ LIMITS = Limits(
 @pytest.fixture(scope="module")
 def models() -> dict[str, Any]:
     return {
-        "inducer": tiny_inducer(),
+        "inducer": tiny_inducer(link_level="word", initializer_range=0.5),
         "parser": tiny_parser(heads="right"),
         "reader": tiny_parser(attention="probabilistic", decoder="conditional", linearization="top-down"),
         "classifier": tiny_classifier(),
@@ -433,6 +434,7 @@ class TestEngines:
     ) -> None:
         for place, task in (("a/news", "induce"), ("b/news", "parse"), ("c/right", "classify")):
             (tmp_path / place).mkdir(parents=True)
+            (tmp_path / place / "config.json").write_text("{}")
             (tmp_path / place / "recipe.json").write_text(json.dumps({"task": task}))
         found = find_engines([tmp_path / "a/news", tmp_path / "b/news", tmp_path / "c/right"])
         assert [(engine.name, engine.kind) for engine in found] == [
@@ -442,7 +444,7 @@ class TestEngines:
             *((name, "shape") for name in ("right", "left", "balanced")),
         ]
         loaded: list[Path] = []
-        inducer = tiny_inducer()
+        inducer = tiny_inducer(link_level="word", initializer_range=0.5)
         monkeypatch.setattr(
             engines.InducerEngine.loads, "from_pretrained", lambda folder: loaded.append(folder) or inducer
         )
@@ -457,8 +459,9 @@ class TestEngines:
             assert client.get("/health").json()["engines"]["news-2"] == "failed"
 
     def test_folders_that_are_none(self, tmp_path: Path) -> None:
-        with pytest.raises(FileNotFoundError, match=r"recipe.json: no such file"):
+        with pytest.raises(FileNotFoundError, match=r"config.json: no such file"):
             find_engines([tmp_path])
+        (tmp_path / "config.json").write_text("{}")
         (tmp_path / "recipe.json").write_text('{"task": "translate"}')
         with pytest.raises(ValueError, match="expected induce, parse, classify"):
             find_engines([tmp_path])

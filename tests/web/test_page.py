@@ -20,7 +20,7 @@ import uvicorn
 from playwright import sync_api
 
 from conftest import ROOT
-from tiny_engines import SENTENCE, TREES, tiny_classifier, tiny_inducer, tiny_parser
+from tiny_models import SENTENCE, TREES, tiny_classifier, tiny_inducer, tiny_parser
 from treeformers.trees.tree import Tree
 from treeformers.web.api import create_app
 from treeformers.web.engines import ClassifierEngine, InducerEngine, ParserEngine, ShapeEngine
@@ -50,7 +50,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         "<!doctype html><title>p</title><p id=p>figures</p><script>p.textContent = 'drawn'</script>"
     )
     engines = [
-        InducerEngine("inducer", tiny_inducer()),
+        InducerEngine("inducer", tiny_inducer(link_level="word", initializer_range=0.5)),
         ParserEngine("parser", tiny_parser(heads="right")),
         ParserEngine("reader", tiny_parser(attention="probabilistic", decoder="conditional")),
         ClassifierEngine("classifier", tiny_classifier()),

@@ -18,7 +18,8 @@ import typer
 
 from treeformers.bulk import CHUNK, NAMED, Progress, parse_files, parse_lines
 from treeformers.cli.console import JsonFile, print_scores, read_sentences, stdout
-from treeformers.engine import Engine, checksum, load_engine, read_recipe
+from treeformers.engine import Engine, load_engine, read_tree_recipe
+from treeformers.model_folder import checksum
 from treeformers.recipes import InduceRecipe, ParseRecipe
 from treeformers.trees.formats import atomic_write, write_trees
 from treeformers.trees.tree import Tree
@@ -136,12 +137,10 @@ def evaluate(
     """
     from treeformers.reproduction import write_json
 
-    recipe = read_recipe(model)
+    recipe = read_tree_recipe(model)
     if isinstance(recipe, ParseRecipe):
         result = _evaluate_parser(model, recipe, data, split)
     else:
-        if not isinstance(recipe, InduceRecipe):
-            raise FileNotFoundError(f"{model}: no recipe.json; expected a folder of `treeformers train`")
         result = _evaluate_inducer(model, recipe, data, split)
     if json_file:
         write_json(json_file, {"model": str(model), **result})

@@ -25,7 +25,7 @@ from treeformers.data.agreement import SetName, make_set
 from treeformers.data.catalogue import CORPORA, Corpus, Kind
 from treeformers.data.examples import Labelled
 from treeformers.data.tables import read_table
-from treeformers.data.tasks import READERS, load_task
+from treeformers.data.tasks import READERS, load_task, read_parallel
 from treeformers.trees.formats import read_dependencies, read_trees
 from treeformers.trees.tree import Tree, strip_functions
 
@@ -49,6 +49,7 @@ _SUFFIXES: Mapping[str, Kind] = {
     ".trees": "constituency",
     ".brackets": "constituency",
 }
+_LANGUAGE = re.compile(r"\.[a-z]{2}(?:[-_][a-z]+)?")
 _OPENS_TREE = re.compile(r"\(\s*[^\s()]*\s*(\(|$|[^\s()]+\s*\)\s*$)")
 
 
@@ -58,7 +59,8 @@ def load(
     """Load a corpus, a file, or a folder.
 
     A file gives {"train": ...} alone. A folder is searched for one file a split, named with the word
-    train, valid, validation, dev or test. What a file holds is told by its name (.conllu, .conllx, .conll,
+    train, valid, validation, dev or test; or for one a language, such as train.en and train.de, whose lines
+    are translations of each other. What a file holds is told by its name (.conllu, .conllx, .conll,
     .dp: dependencies; .json, .jsonl, .mrg, .ptb, .tree, .trees, .brackets: constituency trees; .tsv: a table
     as of `treeformers.data.tables`), or else, .txt too, by whether its first line opens a tree. All may be
     gzipped.
@@ -74,8 +76,9 @@ def load(
         By split ("train", "validation", "test"; "wsj" also has "all") a list of `Tree`, of
         `DependencyTree`, of lines of text without blank ones, or of the examples of a task: `Labelled` for
         imdb, the corpora of agreement and the dependency trees of sst-5 and sst-2, `Pair` for sick and msrp,
-        dictionaries from language to sentence for multi30k and tatoeba-de-en. agreement-id, -gen and -rec-gen
-        take no files: they are made, once a process (`treeformers.data.agreement`, seed 1).
+        dictionaries from language to sentence for multi30k, tatoeba-de-en and files of translations.
+        agreement-id, -gen and -rec-gen take no files: they are made, once a process
+        (`treeformers.data.agreement`, seed 1).
 
     Raises:
         FileNotFoundError: the corpus or path is not there.
@@ -213,17 +216,23 @@ def _load_path(path: Path, clean: bool) -> dict[str, list[Any]]:
         return {"train": _read_any(path, clean)}
     if not path.is_dir():
         raise FileNotFoundError(f"{path}: neither a file, a folder nor a corpus ({', '.join(CORPORA)})")
-    found: dict[str, Path] = {}
+    found: dict[str, list[Path]] = {}
     for file in sorted(path.iterdir()):
         words = set(re.split(r"[^a-z]+", file.name.lower()))
         for split, names in zip(_SPLITS, ({"train"}, {"valid", "validation", "dev"}, {"test"}), strict=True):
             if file.is_file() and words & names:
-                if split in found:
-                    raise ValueError(f"{path}: two files for {split}: {found[split].name} and {file.name}")
-                found[split] = file
+                found.setdefault(split, []).append(file)
     if not found:
         raise ValueError(f"{path}: no file named with train, valid, validation, dev or test")
-    return {split: _read_any(found[split], clean) for split in _SPLITS if split in found}
+    return {split: _read_part(found[split], clean) for split in _SPLITS if split in found}
+
+
+def _read_part(files: list[Path], clean: bool) -> list[Any]:
+    if len(files) == 1:
+        return _read_any(files[0], clean)
+    if not all(_LANGUAGE.fullmatch(_suffix(file)) for file in files):
+        raise ValueError(f"{files[0].parent}: two files for a part: {files[0].name} and {files[1].name}")
+    return list(read_parallel(*files))
 
 
 def _make(name: str) -> dict[str, list[Any]]:

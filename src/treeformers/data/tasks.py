@@ -20,7 +20,7 @@ from treeformers.trees.dependency import DependencyTree
 from treeformers.trees.formats import read_lines
 from treeformers.trees.tree import Tree
 
-__all__ = ["READERS", "load_task"]
+__all__ = ["READERS", "load_task", "read_parallel"]
 
 _SICK = ("pair_ID", "sentence_A", "sentence_B", "relatedness_score", "entailment_judgment")
 _MSRP = ("Quality", "#1 ID", "#2 ID", "#1 String", "#2 String")
@@ -153,8 +153,12 @@ def _read_agreement(path: Path) -> Iterator[Labelled]:
         yield Labelled(" ".join(before), _one_of(where, row["verb_pos"], "VBZ", "VBP"), row["n_attractors"])
 
 
-def _read_multi30k(*paths: Path) -> Iterator[dict[str, str]]:
-    """Sentences by language, from one file a language, which its extension names."""
+def read_parallel(*paths: Path) -> Iterator[dict[str, str]]:
+    """Sentences by language, from files with a line each, whose extensions name the languages.
+
+    Raises:
+        ValueError: files of different length, or an empty line, with file:line.
+    """
     languages = list(map(_extension, paths))
     for lines in read_aligned(*paths):
         yield {language: _filled(line) for language, line in zip(languages, lines, strict=True)}
@@ -181,7 +185,7 @@ READERS: Mapping[str, Callable[..., Iterator[Any]]] = {
     "imdb": _read_imdb,
     "agreement-linzen": _read_prefixes,
     "agreement-ud": _read_agreement,
-    "multi30k": _read_multi30k,
+    "multi30k": read_parallel,
     "tatoeba-de-en": _read_tatoeba,
 }
 """By name of the corpus, what reads the examples of one part, given its files."""

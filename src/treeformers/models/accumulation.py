@@ -277,7 +277,7 @@ class AccumulationModel(AccumulationPreTrainedModel):
     @can_return_tuple
     def forward(
         self,
-        input_ids: Tensor,
+        input_ids: Tensor | None = None,
         attention_mask: Tensor | None = None,
         node_ids: Tensor | None = None,
         node_mask: Tensor | None = None,
@@ -291,6 +291,7 @@ class AccumulationModel(AccumulationPreTrainedModel):
         pair_leaves: Tensor | None = None,
         output_attentions: bool | None = None,
         output_hidden_states: bool | None = None,
+        inputs_embeds: Tensor | None = None,
     ) -> AccumulationOutput:
         """Encode a batch, padded on the right.
 
@@ -310,13 +311,17 @@ class AccumulationModel(AccumulationPreTrainedModel):
             pair_leaves: (B, P).
             output_attentions: Also return the attention weights of every layer (computed eagerly).
             output_hidden_states: Also return the hidden states.
+            inputs_embeds: Embeddings (B, T, D) in place of `input_ids`, before scaling and positions.
 
         Raises:
-            ValueError: no trees, trees that do not fit the tokens, or too many leaves.
+            ValueError: not exactly one input, no trees, trees that do not fit the tokens, or too many leaves.
         """
         config = self.config
+        if (input_ids is None) == (inputs_embeds is None):
+            raise ValueError("expected exactly one of input_ids and inputs_embeds")
+        embedded = self.embeddings(input_ids) if inputs_embeds is None else inputs_embeds
         if attention_mask is None:
-            attention_mask = torch.ones_like(input_ids)
+            attention_mask = embedded.new_ones(embedded.shape[:2], dtype=torch.int64)
         tree = {
             "attention_mask": attention_mask,
             "node_mask": node_mask,
@@ -328,14 +333,14 @@ class AccumulationModel(AccumulationPreTrainedModel):
             "pair_leaves": pair_leaves,
         }
         given = {name: tensor for name, tensor in tree.items() if tensor is not None}
-        tokens = input_ids.shape[1]
+        tokens = embedded.shape[1]
         if tokens > config.max_position_embeddings:
             raise ValueError(
                 f"{tokens} leaves given, but max_position_embeddings is {config.max_position_embeddings}"
             )
-        if leaf_parents is not None and leaf_parents.shape != input_ids.shape:
+        if leaf_parents is not None and leaf_parents.shape != embedded.shape[:2]:
             raise ValueError(
-                f"token ids {tuple(input_ids.shape)}, but trees over {tuple(leaf_parents.shape)} leaves"
+                f"token ids {tuple(embedded.shape[:2])}, but trees over {tuple(leaf_parents.shape)} leaves"
             )
         if output_attentions is None:
             output_attentions = bool(config.output_attentions)
@@ -343,7 +348,7 @@ class AccumulationModel(AccumulationPreTrainedModel):
             output_hidden_states = bool(config.output_hidden_states)
         eager = output_attentions or config._attn_implementation == "eager"
 
-        hidden = embed(self.embeddings(input_ids))
+        hidden = embed(embedded)
         branches, count = None, 0
         mask: Tensor | None = attention_mask.bool()[:, None, None]
         if self.node_embeddings is not None:

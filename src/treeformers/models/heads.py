@@ -1,12 +1,12 @@
 """Sentences and pairs of sentences to classes and scores, over any encoder of this package that sees trees.
 
-Word embeddings, a sentence encoder (`treeformers.models.traversal`, `treeformers.models.recurrent`) and a
-head: classes of one sentence; or of a pair, by the features of Tai et al. (2015), for entailment, paraphrase
-    and, over
-a grid of scores, relatedness. Shapes: B examples, T words, N nodes of the largest tree, E width of the word
-vectors, D width, K classes, V vocabulary.
+Word embeddings, a sentence encoder (`treeformers.models.traversal`, `treeformers.models.recurrent`,
+`treeformers.models.over_vectors`) and a head: classes of one sentence; or of a pair, by the features of Tai
+et al. (2015), for entailment, paraphrase and, over a grid of scores, relatedness. Shapes: B examples, T
+words, N nodes of the largest tree, E width of the word vectors, D width, K classes, V vocabulary.
 """
 
+import copy
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
@@ -17,9 +17,12 @@ from torch import Tensor, nn
 from transformers import PreTrainedConfig, PreTrainedModel
 from transformers.utils.generic import ModelOutput, can_return_tuple
 
+from treeformers.models.accumulation import AccumulationConfig
 from treeformers.models.levels import SentenceOutput
+from treeformers.models.over_vectors import AccumulationOverVectors, TreeBertOverVectors
 from treeformers.models.recurrent import RecurrentConfig, RecurrentModel
 from treeformers.models.traversal import TraversalConfig, TraversalModel
+from treeformers.models.treebert_config import TreeBertConfig
 
 __all__ = [
     "ClassificationHead",
@@ -35,6 +38,9 @@ __all__ = [
 ]
 
 _IGNORED = -100
+_ENCODERS = {
+    kind.model_type: kind for kind in (TraversalConfig, RecurrentConfig, AccumulationConfig, TreeBertConfig)
+}
 
 
 def score_distribution(scores: Tensor, classes: int = 5) -> Tensor:
@@ -144,8 +150,10 @@ class SentenceClassifierConfig(PreTrainedConfig):
     """Configuration of `SentenceClassifier`.
 
     Args:
-        encoder: A `TraversalConfig` or a `RecurrentConfig`, or either as a dictionary.
+        encoder: A `TraversalConfig`, a `RecurrentConfig`, an `AccumulationConfig` or a `TreeBertConfig`, or
+            one of them as a dictionary.
         vocab_size: V.
+        input_size: E, for the last two; their `hidden_size` by default. The first two have their own.
         freeze_embeddings: Leave the word vectors as they are.
         embedding_dropout: Of the word vectors.
         head_hidden_size: Width of the hidden layer of the head; none by default, 50 for pairs.
@@ -157,6 +165,7 @@ class SentenceClassifierConfig(PreTrainedConfig):
 
     encoder: dict[str, Any] | PreTrainedConfig | None = None
     vocab_size: int = 1
+    input_size: int | None = None
     freeze_embeddings: bool = False
     embedding_dropout: float | int = 0.0
     head_hidden_size: int | None = None
@@ -167,11 +176,14 @@ class SentenceClassifierConfig(PreTrainedConfig):
         if self.encoder is None:
             self.encoder = TraversalConfig()
         elif isinstance(self.encoder, dict):
-            kinds = {kind.model_type: kind for kind in (TraversalConfig, RecurrentConfig)}
             kind = self.encoder.get("model_type")
-            if kind not in kinds:
-                raise ValueError(f"model_type of the encoder is {kind!r}, expected one of {', '.join(kinds)}")
-            self.encoder = kinds[kind](**self.encoder)
+            if kind not in _ENCODERS:
+                expected = ", ".join(_ENCODERS)
+                raise ValueError(f"model_type of the encoder is {kind!r}, expected one of {expected}")
+            self.encoder = _ENCODERS[kind](**self.encoder)
+        if isinstance(self.encoder, AccumulationConfig | TreeBertConfig):
+            self.encoder = copy.deepcopy(self.encoder)
+            self.encoder.vocab_size = 1  # its embeddings are not read
         super().__post_init__(**kwargs)
 
 
@@ -189,25 +201,36 @@ class PairClassifierConfig(SentenceClassifierConfig):
     task: Literal["classification", "relatedness"] = "classification"
 
 
+def _build_encoder(config: SentenceClassifierConfig) -> tuple[nn.Module, int, int]:
+    """A fresh encoder, E and D."""
+    match config.encoder:
+        case TraversalConfig() as encoder:
+            return TraversalModel(encoder), encoder.input_size, encoder.hidden_size
+        case RecurrentConfig() as encoder:
+            return RecurrentModel(encoder), encoder.input_size, encoder.hidden_size
+        case AccumulationConfig() | TreeBertConfig() as encoder:
+            width = encoder.hidden_size
+            size = config.input_size or width
+            if isinstance(encoder, AccumulationConfig):
+                return AccumulationOverVectors(encoder, size), size, width
+            return TreeBertOverVectors(encoder, size), size, width
+    expected = ", ".join(kind.__name__ for kind in _ENCODERS.values())
+    raise ValueError(f"encoder is a {type(config.encoder).__name__}, expected one of {expected}")
+
+
 class _SentenceModel(PreTrainedModel):
     """Word embeddings and an encoder, with what loading and saving need."""
 
     config: SentenceClassifierConfig
     base_model_prefix = "encoder"
+    accepts_loss_kwargs = False  # the Trainer's count of items is no part of a plan
 
     def __init__(self, config: SentenceClassifierConfig) -> None:
         super().__init__(config)
-        encoder = config.encoder
-        if not isinstance(encoder, TraversalConfig | RecurrentConfig):
-            raise ValueError(
-                f"encoder is a {type(encoder).__name__}, expected TraversalConfig or RecurrentConfig"
-            )
-        self.embeddings = nn.Embedding(config.vocab_size, encoder.input_size, padding_idx=config.pad_token_id)
+        self.encoder, input_size, self.width = _build_encoder(config)
+        self.embeddings = nn.Embedding(config.vocab_size, input_size, padding_idx=config.pad_token_id)
         self.embeddings.weight.requires_grad_(not config.freeze_embeddings)
         self.dropout = nn.Dropout(float(config.embedding_dropout))
-        self.encoder = (
-            TraversalModel(encoder) if isinstance(encoder, TraversalConfig) else RecurrentModel(encoder)
-        )
 
     @torch.no_grad()
     def _init_weights(self, module: nn.Module) -> None:
@@ -243,10 +266,7 @@ class SentenceClassifier(_SentenceModel):
     def __init__(self, config: SentenceClassifierConfig) -> None:
         super().__init__(config)
         self.head = ClassificationHead(
-            self.encoder.config.hidden_size,
-            config.num_labels or 1,
-            config.head_hidden_size,
-            float(config.head_dropout),
+            self.width, config.num_labels or 1, config.head_hidden_size, float(config.head_dropout)
         )
         self.post_init()
 
@@ -269,8 +289,8 @@ class SentenceClassifier(_SentenceModel):
             node_labels: Class of each node (B, N) in the order of `tree.spans()`, -100 where there is none.
             leaf_labels: Class of each word (B, T), -100 where there is none.
             inputs_embeds: Word vectors (B, T, E) in place of `input_ids`.
-            **plan: `treeformers.trees.levels.level_plan(trees)`, or `attention_mask` (B, T) alone for
-                encoders of sequences.
+            **plan: `treeformers.trees.levels.level_plan(trees)`; `treeformers.trees.batch.batch_trees(trees)`
+                for the accumulation encoder; or `attention_mask` (B, T) alone for encoders of sequences.
 
         Returns:
             The logits of the sentences, and of nodes and leaves where their labels are given. The loss is the
@@ -317,9 +337,7 @@ class PairClassifier(_SentenceModel):
     def __init__(self, config: PairClassifierConfig) -> None:
         super().__init__(config)
         hidden = 50 if config.head_hidden_size is None else config.head_hidden_size
-        self.head = PairHead(
-            self.encoder.config.hidden_size, config.num_labels or 1, hidden, float(config.head_dropout)
-        )
+        self.head = PairHead(self.width, config.num_labels or 1, hidden, float(config.head_dropout))
         self.post_init()
 
     @can_return_tuple
@@ -336,8 +354,8 @@ class PairClassifier(_SentenceModel):
             input_ids: Words (B, 2, T).
             labels: Class of each pair (B,), or its score from 1 to K.
             inputs_embeds: Word vectors (B, 2, T, E) in place of `input_ids`.
-            **plan: `level_plan(trees)` over the 2 B trees, the two of a pair beside each other; or
-                `attention_mask` (2 B, T) alone for encoders of sequences.
+            **plan: As of `SentenceClassifier.forward`, over the 2 B trees, the two of a pair beside each
+                other.
 
         Returns:
             The logits; for relatedness also the scores, the means of the predicted distributions. The loss is

@@ -126,18 +126,16 @@ class TreeBertForMaskedLM(TreeBertPreTrainedModel):
         return _predictions(loss, logits, outputs)
 
 
-class TreeBertForSequenceClassification(TreeBertPreTrainedModel):
-    """A linear classifier (or regression, with one label) on the final state of the first token, [CLS].
-
-    Of a model with a pooler, on what the pooler makes of it, as in BERT.
-    """
+class _Classifier(TreeBertPreTrainedModel):
+    """An encoder with a linear classifier."""
 
     accepts_loss_kwargs = False
 
     def __init__(self, config: TreeBertConfig) -> None:
         super().__init__(config)
         self.treebert = TreeBertModel(config)
-        self.dropout = nn.Dropout(_classifier_dropout(config))
+        own = config.classifier_dropout
+        self.dropout = nn.Dropout(float(config.hidden_dropout_prob if own is None else own))
         self.classifier = nn.Linear(config.hidden_size, config.num_labels or 1)
         self.post_init()
 
@@ -152,58 +150,52 @@ class TreeBertForSequenceClassification(TreeBertPreTrainedModel):
         document_ids: Tensor | None = None,
         **kwargs: Any,
     ) -> TreeBertPredictions:
-        """Classify a batch: logits (B, number of labels), and the loss given `labels` (B,), classes or
-        values.
+        """Classify a batch: logits, and the loss given `labels`, of the shapes that the class says.
 
         The other arguments are those of `TreeBertModel.forward`.
         """
         kwargs |= {"token_type_ids": token_type_ids, "document_ids": document_ids, "return_dict": True}
         outputs = self.treebert(input_ids, attention_mask, word_ids, **kwargs)
-        pooled = outputs.pooler_output
-        first = outputs.last_hidden_state[:, 0] if pooled is None else pooled
-        logits = self.classifier(self.dropout(first))
-        loss = None if labels is None else self.loss_function(labels, logits, self.config)
+        logits = self.classifier(self.dropout(self._classified(outputs)))
+        loss = None if labels is None else self._loss(logits, labels)
         return _predictions(loss, logits, outputs)
 
+    def _classified(self, outputs: Any) -> Tensor:
+        """The states that are classified (..., D)."""
+        raise NotImplementedError
 
-class TreeBertForTokenClassification(TreeBertPreTrainedModel):
-    """A linear classifier on the final state of every token."""
-
-    def __init__(self, config: TreeBertConfig) -> None:
-        super().__init__(config)
-        self.treebert = TreeBertModel(config)
-        self.dropout = nn.Dropout(_classifier_dropout(config))
-        self.classifier = nn.Linear(config.hidden_size, config.num_labels or 1)
-        self.post_init()
-
-    @can_return_tuple
-    def forward(
-        self,
-        input_ids: Tensor | None = None,
-        attention_mask: Tensor | None = None,
-        word_ids: Tensor | None = None,
-        labels: Tensor | None = None,
-        token_type_ids: Tensor | None = None,
-        document_ids: Tensor | None = None,
-        **kwargs: Any,
-    ) -> TreeBertPredictions:
-        """Classify the tokens of a batch: logits (B, T, number of labels), and the loss given `labels` (B, T)
-        with -100 where there is none.
-
-        The other arguments are those of `TreeBertModel.forward`.
-        """
-        kwargs |= {"token_type_ids": token_type_ids, "document_ids": document_ids, "return_dict": True}
-        outputs = self.treebert(input_ids, attention_mask, word_ids, **kwargs)
-        logits = self.classifier(self.dropout(outputs.last_hidden_state))
-        loss = None
-        if labels is not None:
-            loss = F.cross_entropy(logits.flatten(0, 1).float(), labels.flatten())
-        return _predictions(loss, logits, outputs)
+    def _loss(self, logits: Tensor, labels: Tensor) -> Tensor:
+        raise NotImplementedError
 
 
-def _classifier_dropout(config: TreeBertConfig) -> float:
-    own = config.classifier_dropout
-    return float(config.hidden_dropout_prob if own is None else own)
+class TreeBertForSequenceClassification(_Classifier):
+    """A linear classifier (or regression, with one label) on the final state of the first token, [CLS].
+
+    Of a model with a pooler, on what the pooler makes of it, as in BERT. Logits are (B, number of labels),
+    `labels` (B,), classes or values.
+    """
+
+    def _classified(self, outputs: Any) -> Tensor:
+        first: Tensor = outputs.last_hidden_state[:, 0]
+        return first if outputs.pooler_output is None else outputs.pooler_output
+
+    def _loss(self, logits: Tensor, labels: Tensor) -> Tensor:
+        loss: Tensor = self.loss_function(labels, logits, self.config)
+        return loss
+
+
+class TreeBertForTokenClassification(_Classifier):
+    """A linear classifier on the final state of every token.
+
+    Logits are (B, T, number of labels), `labels` (B, T) with -100 where there is none.
+    """
+
+    def _classified(self, outputs: Any) -> Tensor:
+        states: Tensor = outputs.last_hidden_state
+        return states
+
+    def _loss(self, logits: Tensor, labels: Tensor) -> Tensor:
+        return F.cross_entropy(logits.flatten(0, 1).float(), labels.flatten())
 
 
 def _predictions(loss: Tensor | None, logits: Tensor, outputs: Any) -> TreeBertPredictions:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 
 from treeformers.data import corpora
 from treeformers.data.examples import Labelled
 from treeformers.data.pairs import PAIRS, MinimalPair, load_pairs
-from treeformers.inducer import Inducer
+from treeformers.engine import load_model
 from treeformers.minimal_pairs import choose
-from treeformers.parsing import Parser
 from treeformers.probing.systems import System, TreeFile
 from treeformers.trees.tree import Tree
 
@@ -25,7 +23,8 @@ def find_system(name: str) -> System:
     """What a name on the command line stands for.
 
     Raises:
-        FileNotFoundError: neither a shape, a file nor a folder.
+        FileNotFoundError: neither a shape, a file nor the folder of a model.
+        ValueError: a file or a model that cannot be read, or a model that neither parses nor induces trees.
     """
     for shape in SHAPES:
         if name == shape:
@@ -37,19 +36,7 @@ def find_system(name: str) -> System:
         raise FileNotFoundError(
             f"{name}: neither {', '.join(SHAPES)}, nor a file of trees, nor the folder of a parser or inducer"
         )
-    if _kind(path) == "treeparser":
-        return Parser.from_pretrained(path)
-    return Inducer.from_pretrained(path)
-
-
-def _kind(folder: Path) -> str:
-    """The kind of model in a folder, or in the first one of several seeds."""
-    for path in (folder / "config.json", *sorted(folder.glob("seed-*/config.json"))):
-        try:
-            return str(json.loads(path.read_text(encoding="utf-8"))["model_type"])
-        except (OSError, ValueError, KeyError, TypeError):
-            continue
-    return ""
+    return load_model(path)
 
 
 def find_treebank(corpus: str, split: str, root: str | None = None) -> list[Tree]:

@@ -136,7 +136,8 @@ class ClassifyRecipe(Recipe):
 
     Attributes:
         data: what is read.
-        model: `encoder`, one of "accumulation", "traversal" and "recurrent", and fields of its configuration.
+        model: `encoder`, one of "accumulation", "traversal", "recurrent" and "treebert", and fields of its
+            configuration and of `SentenceClassifierConfig`.
     """
 
     task: Literal["classify"] = "classify"
@@ -149,8 +150,8 @@ class SimilarityRecipe(Recipe):
 
     Attributes:
         data: what is read.
-        model: `encoder`, one of "traversal" and "recurrent", fields of its configuration and of
-            `PairClassifierConfig`, of which `task` says whether classes or scores are learned.
+        model: `encoder`, as of `ClassifyRecipe`, fields of its configuration and of `PairClassifierConfig`,
+            of which `task` says whether classes or scores are learned.
     """
 
     task: Literal["similarity"] = "similarity"
@@ -337,6 +338,7 @@ _LEAST = {
     (Train, "warmup_steps"): 0,
     (Train, "weight_decay"): 0,
     (Train, "average"): 0,
+    (Train, "average_last"): 0,
     (Train, "evaluations"): 1,
     (Train, "patience"): 0,
     (Beam, "size"): 1,

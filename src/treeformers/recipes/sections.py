@@ -100,16 +100,20 @@ class Examples:
             its dependency tree.
         trees: where the trees come from: "given" by the corpus; "right", "left", "balanced" or "random"
             branching; a file of brackets, a tree for each text of the corpus, of the training part first,
-            then of validation and test; or the folder of a parser or inducer.
+            then of validation and test; the folder of a parser or inducer; or "spacy:PIPELINE",
+            "stanza:LANGUAGE" or "benepar:MODEL".
+        documents: texts may hold several sentences; those get trees of their own, and a root over them.
         root: folder of the corpora; the environment variable TREEFORMERS_DATA by default.
-        sentences: the most training examples; 0 for all.
-        scored_sentences: the most validation or test examples; 0 for all.
+        sentences: the most training examples, evenly spaced over the part; 0 for all.
+        scored_sentences: the most validation or test examples, likewise; 0 for all.
         max_length: longest example trained on, in words; longer ones are left out, and counted; 0 for no
-            limit.
+            limit but that of the encoder.
         lowercase: read words in lower case.
         min_frequency: rarer words are unknown.
         vectors: where word vectors come from: "" trains them, a file has one a word (GloVe, word2vec), and
             the folder or package of a pretrained encoder gives frozen ones in context.
+        vector_layers: how many last layers of such an encoder are joined side by side.
+        labels: the encoder reads the labels of nodes too, if it is "accumulation".
         phrases: labels of nodes and words train too, where the trees have them.
         classes: label to class, where labels are merged or left out; those not named are left out. Empty:
             every label is a class.
@@ -120,6 +124,7 @@ class Examples:
     corpus: str = "sst-5"
     structure: Literal["constituency", "dependencies"] = "constituency"
     trees: str = "given"
+    documents: bool = False
     root: str = ""
     sentences: int = 0
     scored_sentences: int = 0
@@ -127,6 +132,8 @@ class Examples:
     lowercase: bool = True
     min_frequency: int = 1
     vectors: str = ""
+    vector_layers: int = 1
+    labels: bool = False
     phrases: bool = False
     classes: dict[str, str] = field(default_factory=dict)
     coarse: dict[str, str] = field(default_factory=dict)
@@ -143,8 +150,8 @@ class ParallelText:
         target: language translated into.
         trees: of the source sentences, as in `Examples`.
         root: folder of the corpora; the environment variable TREEFORMERS_DATA by default.
-        sentences: the most training pairs; 0 for all.
-        scored_sentences: the most validation or test pairs; 0 for all.
+        sentences: the most training pairs, evenly spaced over the part; 0 for all.
+        scored_sentences: the most validation or test pairs, likewise; 0 for all.
         lowercase: both sides in lower case.
         vocab_size: units of byte-pair encoding that both languages share.
         max_length: longest side of a pair trained on, in units; longer ones are left out, and counted.
@@ -235,6 +242,8 @@ class Train:
         weight_decay: decoupled (Loshchilov and Hutter 2019), of matrices that are no embeddings.
         average: decay of the moving average of the weights, which is validated and saved in their
             place; 0 for none.
+        average_last: the mean of the weights at so many evaluations, the last ones, in their place; 0 for
+            none.
         bf16: bfloat16 where the device computes in it.
         evaluations: how often the model is validated.
         patience: evaluations without a better result before training ends; 0 for no early end.
@@ -253,6 +262,7 @@ class Train:
     clip: float = 1.5
     weight_decay: float = 0.0
     average: float = 0.0
+    average_last: int = 0
     bf16: bool = True
     evaluations: int = 10
     patience: int = 0

@@ -31,6 +31,7 @@ from treeformers.recipes import (
     SimilarityRecipe,
     TranslateRecipe,
 )
+from treeformers.reproduction.memory import peak_memory, reset_peak_memory
 from treeformers.reproduction.status import members, read_row
 
 logger = logging.getLogger(__name__)
@@ -268,8 +269,9 @@ def train_once(
 
     Returns:
         The fields of `treeformers.training.Fit`, with the validation curve of the figure that chose the
-        weights for the history, and the commit. Where that figure is the loss, `metric` and `best` are left
-        out: they would say no more than `loss`.
+        weights for the history, the commit, and `peak_memory_mb`, see `treeformers.reproduction.memory`: of
+        the process, with the data and, of a first seed, with what made them ready. Where that figure is the
+        loss, `metric` and `best` are left out: they would say no more than `loss`.
     """
     train, _ = task_functions(recipe)
     done, key = folder / "fit.json", _training(recipe)
@@ -278,7 +280,9 @@ def train_once(
         if _is_same(stored["training"], key):
             return dict(stored["fit"])
     resume = resume and (folder / "checkpoints").is_dir()
+    reset_peak_memory()
     fit = asdict(train(recipe, folder, seed, resume=resume, progress=progress))
+    fit["peak_memory_mb"] = peak_memory()
     figure = f"eval_{fit['metric']}"
     curve = [entry for entry in fit.pop("history") if figure in entry]
     if fit["metric"] == "loss":

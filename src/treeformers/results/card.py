@@ -55,7 +55,7 @@ _TASKS: Mapping[str, tuple[str, str, str]] = {
     ),
 }
 """By task: what the model is, how it is used, and its limits."""
-_HIDDEN = ("seed", "steps", "wall_seconds", "parameters", "best", "loss", "sentences")
+_HIDDEN = ("seed", "steps", "wall_seconds", "parameters", "best", "loss", "sentences", "peak_memory_mb")
 
 
 def model_card(

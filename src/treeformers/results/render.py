@@ -20,7 +20,7 @@ from treeformers.trees.formats import atomic_write
 
 PAPERS = {
     paper: f"treeformers.results.{paper}"
-    for paper in ("wang2019", "ma2017", "nguyen2020", "ahmed2019", "ginn2024")
+    for paper in ("wang2019", "ma2017", "nguyen2020", "ahmed2019", "ginn2024", "trees", "encoders")
 }
 """Experiment folders and the modules of their tables.
 

@@ -13,18 +13,20 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from treeformers.classification import collate, predict
+from treeformers.classification import collate, longest_input, predict
 from treeformers.encoding import TreeReader
 from treeformers.metrics import accuracy, mean_squared_error, pearson, spearman
+from treeformers.models.accumulation import AccumulationConfig
 from treeformers.recipes import ClassifyRecipe, Examples, SimilarityRecipe
 from treeformers.training.batches import Features
 from treeformers.training.examples import Example, build_encoder, classes_of, phrase_labels, read_examples
-from treeformers.training.fit import Fit, fit
+from treeformers.training.fit import Fit
 from treeformers.training.folder import Run
 
 logger = logging.getLogger(__name__)
 
 IGNORED = -100
+_NAMED = 10  # examples in a warning
 
 
 def train_classifier(
@@ -51,13 +53,12 @@ def train_classifier(
         ValueError: a folder that holds the run of another recipe, or a corpus without such examples.
         OSError: a corpus that cannot be read or a folder that cannot be written.
     """
-    seed = recipe.train.seeds[0] if seed is None else seed
-    run = Run(Path(out), recipe, seed, resume)
+    run = Run(out, recipe, seed, resume, progress)
     pairs = isinstance(recipe, SimilarityRecipe)
     if pairs and recipe.data.phrases:
         raise ValueError("data.phrases: labels of phrases are not read of pairs, expected false")
     examples = read_examples(recipe.data, "train", pairs)
-    kept = _short_enough(examples, recipe.data)
+    kept = _short_enough(examples, recipe)
     held_out = read_examples(recipe.data, "validation", pairs)
     scores = recipe.model.get("task") == "relatedness"
     classes = [] if scores else classes_of(kept)
@@ -65,28 +66,21 @@ def train_classifier(
     if unseen:
         names = ", ".join(f"{name!r} ({count})" for name, count in unseen.items())
         logger.warning("classes that no training example has count as errors: %s", names)
-    model, reader = build_encoder(recipe, [tree for one in kept for tree in one.trees], classes, seed)
+    model, reader = build_encoder(recipe, [tree for one in kept for tree in one.trees], classes, run.seed)
+    _check_lengths(held_out, longest_input(model), recipe.data)
     features = _features(kept, reader, classes, recipe.data)
     collator = _Collator(reader)
-    run.begin()
-    result = fit(
+    return run.fit(
         model,
+        reader,
         features,
         [],
         collator,
-        collator,
-        recipe.train,
-        seed,
-        run.checkpoints,
-        resume,
-        progress,
         lengths=[sum(map(len, one.trees)) for one in kept],
         evaluate=scorer(reader, held_out, classes, recipe.data.coarse),
         metric="pearson" if scores else "accuracy",
         higher_is_better=True,
     )
-    run.finish(model, reader, result)
-    return result
 
 
 def scorer(
@@ -138,14 +132,30 @@ def figures(
     return scores
 
 
-def _short_enough(examples: Sequence[Example], data: Examples) -> list[Example]:
-    most = data.max_length
-    kept = [one for one in examples if not most or max(map(len, one.trees)) <= most]
-    if not kept:
-        raise ValueError(f"{data.corpus}: all examples are of more than data.max_length, {most} words")
-    if len(kept) < len(examples):
-        logger.warning("%d examples of more than %d words are left out", len(examples) - len(kept), most)
-    return kept
+def _short_enough(examples: Sequence[Example], recipe: ClassifyRecipe | SimilarityRecipe) -> list[Example]:
+    most = recipe.data.max_length
+    if recipe.model.get("encoder") == "accumulation":
+        reads = recipe.model.get("max_position_embeddings", AccumulationConfig.max_position_embeddings)
+        most = min(most or reads, reads)
+    long = [n for n, one in enumerate(examples, 1) if most and max(map(len, one.trees)) > most]
+    if len(long) == len(examples):
+        raise ValueError(f"{recipe.data.corpus}: all examples are of more than {most} words, none is left")
+    if long:
+        named = ", ".join(map(str, long[:_NAMED])) + (", ..." if len(long) > _NAMED else "")
+        logger.warning("%d examples of more than %d words are left out: %s", len(long), most, named)
+    left_out = set(long)
+    return [one for n, one in enumerate(examples, 1) if n not in left_out]
+
+
+def _check_lengths(held_out: Sequence[Example], longest: int | None, data: Examples) -> None:
+    """What is scored is not left out."""
+    for number, example in enumerate(held_out, start=1):
+        words = max(map(len, example.trees))
+        if longest and words > longest:
+            raise ValueError(
+                f"{data.corpus}: example {number} of the validation part has {words} words, the model reads "
+                f"at most {longest}: expected a larger model.max_position_embeddings"
+            )
 
 
 def _features(

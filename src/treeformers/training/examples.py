@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -12,10 +11,11 @@ from typing import Any, NamedTuple
 import torch
 from transformers import PreTrainedConfig, PreTrainedModel, set_seed
 
-from treeformers.data import corpora, grammar
+from treeformers.data import corpora
 from treeformers.data.examples import Labelled, Pair, Text
+from treeformers.data.parts import GRAMMAR_SIZES, choose_part, sample_part, spread
 from treeformers.data.vectors import read_vectors
-from treeformers.encoding import AnyTree, TreeReader, vocabulary
+from treeformers.encoding import UNKNOWN, AnyTree, TreeReader, vocabulary
 from treeformers.frozen import FrozenEncoder
 from treeformers.models.accumulation import AccumulationConfig, AccumulationForSequenceClassification
 from treeformers.models.heads import (
@@ -26,22 +26,20 @@ from treeformers.models.heads import (
 )
 from treeformers.models.recurrent import RecurrentConfig
 from treeformers.models.traversal import TraversalConfig
+from treeformers.models.treebert_config import TreeBertConfig
 from treeformers.recipes import ClassifyRecipe, Examples, SimilarityRecipe
+from treeformers.training.building import check_keys
 from treeformers.tree_sources import find_trees
 from treeformers.trees.dependency import DependencyTree
 from treeformers.trees.tree import Tree
 
 logger = logging.getLogger(__name__)
 
-GRAMMAR_SEEDS = {"train": 1, "validation": 3, "test": 2}
-GRAMMAR_SIZES = {"train": 600, "validation": 100, "test": 200}
-HELD_OUT = 10
-"""Of a corpus of one part every so many-th example validates."""
-
 _ENCODERS: Mapping[str, type[PreTrainedConfig]] = {
     "accumulation": AccumulationConfig,
     "traversal": TraversalConfig,
     "recurrent": RecurrentConfig,
+    "treebert": TreeBertConfig,
 }
 
 
@@ -86,7 +84,7 @@ def read_examples(data: Examples, split: str, pairs: bool = False) -> list[Examp
         if Path(data.trees).is_file():
             parts = _with_trees_of_file(parts, data, pairs)
             data = dataclasses.replace(data, trees="given")
-        found = choose_part(parts, split, data.corpus)[: limit or None]
+        found = spread(choose_part(parts, split, data.corpus), limit)
     examples = [_read(one, pairs, data.corpus) for one in found]
     if data.classes:
         named = [one._replace(label=data.classes.get(one.label, "")) for one in examples]
@@ -130,6 +128,10 @@ def build_encoder(
 ) -> tuple[PreTrainedModel, TreeReader]:
     """A fresh model of the recipe's sizes, with the vocabulary of the training trees.
 
+    A recipe of sentences with the accumulation encoder is `AccumulationForSequenceClassification` as long as
+    it sets nothing else than the encoder; with vectors, or with a setting of `SentenceClassifierConfig`, it
+    is a `SentenceClassifier` over that encoder.
+
     Args:
         recipe: what is built.
         trees: all trees that are trained on.
@@ -142,13 +144,13 @@ def build_encoder(
     """
     data, given = recipe.data, dict(recipe.model)
     kind = given.pop("encoder", None)
-    if kind not in _ENCODERS or (kind == "accumulation" and isinstance(recipe, SimilarityRecipe)):
-        allowed = [name for name in _ENCODERS if name != "accumulation" or isinstance(recipe, ClassifyRecipe)]
-        raise ValueError(f"model.encoder is {kind!r}, expected one of {', '.join(allowed)}")
-    head = PairClassifierConfig if isinstance(recipe, SimilarityRecipe) else SentenceClassifierConfig
-    _check_keys(given, _ENCODERS[kind], *(() if kind == "accumulation" else (head,)))
+    if kind not in _ENCODERS:
+        raise ValueError(f"model.encoder is {kind!r}, expected one of {', '.join(_ENCODERS)}")
+    pairs = isinstance(recipe, SimilarityRecipe)
+    head = PairClassifierConfig if pairs else SentenceClassifierConfig
+    _check_keys(given, _ENCODERS[kind], head)
     _check_data(kind, given, data)
-    sequence = kind == "recurrent" and given.get("kind") in ("lstm", "bilstm", "transformer")
+    sequence = kind == "treebert" or given.get("kind") in ("lstm", "bilstm", "transformer")
     reader = TreeReader(
         plan="branches" if kind == "accumulation" else "words" if sequence else "levels",
         structure=data.structure,
@@ -157,8 +159,8 @@ def build_encoder(
     )
     table = None
     if data.vectors and not _is_text(data.vectors):
-        reader = dataclasses.replace(reader, vectors=data.vectors)
-        width = FrozenEncoder.load(data.vectors).width
+        reader = dataclasses.replace(reader, vectors=data.vectors, vector_layers=data.vector_layers)
+        width = FrozenEncoder.load(data.vectors, layers=data.vector_layers).width
     else:
         reader = dataclasses.replace(reader, words=vocabulary(trees, data.lowercase, data.min_frequency))
         if data.vectors:
@@ -167,6 +169,13 @@ def build_encoder(
             width = table.dimension
     if data.vectors:
         given["input_size"] = width
+    if data.labels:
+        found = {span.label for tree in trees if isinstance(tree, Tree) for span in tree.spans()}
+        reader = dataclasses.replace(reader, labels=(UNKNOWN, *sorted(found - {UNKNOWN})))
+        given["node_vocab_size"] = len(reader.labels)
+    inner = {field.name for field in dataclasses.fields(_ENCODERS[kind])} & set(given)
+    # The paper's own classifier has no settings but those of its encoder.
+    whole = kind == "accumulation" and not pairs and inner == set(given)
     names: dict[str, Any] = {"num_labels": 5}  # scores from 1 to 5
     if classes:
         ids = {name: number for number, name in enumerate(classes)}
@@ -174,16 +183,15 @@ def build_encoder(
     size = len(reader.words.words) if reader.words else 1
     set_seed(seed)
     try:
-        if kind == "accumulation":
+        if whole:
             sizes = AccumulationConfig(**given, vocab_size=size, **names)
             return AccumulationForSequenceClassification(sizes), reader
-        inner = {field.name for field in dataclasses.fields(_ENCODERS[kind])} & set(given)
         outer = {key: value for key, value in given.items() if key not in inner}
         encoder = _ENCODERS[kind](**{key: given[key] for key in inner})
         settings = {"encoder": encoder, "vocab_size": size, **names, **outer}
         model = (
             PairClassifier(PairClassifierConfig(**settings))
-            if isinstance(recipe, SimilarityRecipe)
+            if pairs
             else SentenceClassifier(SentenceClassifierConfig(**settings))
         )
     except Exception as error:  # huggingface_hub raises its own kinds
@@ -199,11 +207,7 @@ def build_encoder(
 def _check_keys(given: Mapping[str, Any], *configs: type[Any]) -> None:
     derived = ("encoder", "vocab_size", "id2label", "label2id", "num_labels")
     names = [field.name for config in configs for field in dataclasses.fields(config)]
-    names = [name for name in names if name not in derived]
-    for key in given:
-        if key not in names:
-            near = difflib.get_close_matches(key, names, n=1, cutoff=0.0)[0]
-            raise ValueError(f"unknown key 'model.{key}', the nearest is 'model.{near}'")
+    check_keys(given, [name for name in names if name not in derived])
 
 
 def _check_data(kind: str, given: Mapping[str, Any], data: Examples) -> None:
@@ -213,28 +217,13 @@ def _check_data(kind: str, given: Mapping[str, Any], data: Examples) -> None:
     if dependencies and (kind == "accumulation" or given.get("kind") == "n-ary"):
         name = given.get("kind", kind)
         raise ValueError(f"model: {name!r} reads constituency trees, but data.structure is 'dependencies'")
-    if data.vectors and kind == "accumulation":
-        raise ValueError("data.vectors: the encoder 'accumulation' trains its own, expected none")
+
+    if data.labels and kind != "accumulation":
+        raise ValueError(f"data.labels: the encoder {kind!r} reads no labels of nodes, expected false")
 
 
 def _is_text(vectors: str) -> bool:
     return vectors.removesuffix(".gz").endswith((".txt", ".vec"))
-
-
-def choose_part(parts: Mapping[str, list[Any]], split: str, corpus: str) -> list[Any]:
-    """A part of a corpus; of a corpus of one part see `read_examples`.
-
-    Raises:
-        ValueError: it has several, and none of this name.
-    """
-    if len(parts) == 1:
-        (found,) = parts.values()
-        if split == "test":
-            return found
-        return [one for n, one in enumerate(found) if (n % HELD_OUT == 0) == (split == "validation")]
-    if split not in parts:
-        raise ValueError(f"{corpus} has no part {split!r}: expected {', '.join(parts)}")
-    return parts[split]
 
 
 def _with_trees_of_file(
@@ -278,15 +267,13 @@ def _with_trees(examples: Sequence[Example], data: Examples) -> list[Example]:
         return list(examples)
     if data.structure == "dependencies":
         raise ValueError(f"data.trees is {data.trees!r}: dependency trees can only be those given")
-    trees = iter(find_trees([text if isinstance(text, str) else text.words for text in texts], data.trees))
+    plain = [text if isinstance(text, str) else text.words for text in texts]
+    trees = iter(find_trees(plain, data.trees, data.documents))
     return [example._replace(trees=tuple(next(trees) for _ in example.trees)) for example in examples]
 
 
 def _sample(split: str, limit: int) -> list[Labelled]:
-    sampled = grammar.default_grammar().sample(
-        limit or GRAMMAR_SIZES[split], seed=GRAMMAR_SEEDS[split], max_length=40
-    )
-    return [Labelled(one.tree, _grammar_class(one.tree)) for one in sampled]
+    return [Labelled(one.tree, _grammar_class(one.tree)) for one in sample_part(split, limit)]
 
 
 def _sample_pairs(split: str, limit: int) -> list[Pair]:

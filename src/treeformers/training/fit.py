@@ -35,8 +35,9 @@ from transformers.utils.logging import disable_progress_bar
 
 from treeformers.optimizer import MuonWithAdam
 from treeformers.recipes import Train
-from treeformers.training.averaging import WeightAverage
+from treeformers.training.averaging import Average, averaging
 from treeformers.training.batches import Collator, Features, Masking, TokenBatchSampler
+from treeformers.training.checkpoints import SAVING, checkpoint, last_checkpoint, settle
 
 logger = logging.getLogger(__name__)
 disable_progress_bar()  # of saving and loading; training has its own
@@ -55,7 +56,7 @@ class Fit:
             validation examples.
         wall_seconds: time of training, without what a resumed run did before.
         parameters: number of weights.
-        history: the Trainer's log, one entry an evaluation or log line.
+        history: the Trainer's log without its times, one entry an evaluation or log line.
         metric: the validation figure that chose the weights.
         best: its value for them.
     """
@@ -105,6 +106,13 @@ class _Progress(TrainerCallback):
             self.bar.update(self.task, description=f"training {shown}")
 
 
+class _LogAtEvaluation(TrainerCallback):
+    """The means that are logged begin anew at each state that is saved, so that a resumed run has the same."""
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        control.should_log |= control.should_evaluate
+
+
 class _Trainer(Trainer):
     """The Trainer with batches by token budget, figures of our own, and the average of the weights."""
 
@@ -116,7 +124,7 @@ class _Trainer(Trainer):
         held_out_lengths: Sequence[int],
         held_out_collator: Collator,
         figures: Evaluate | None,
-        average: WeightAverage | None,
+        average: Average | None,
         **kwargs: Any,
     ) -> None:
         super().__init__(*args, **kwargs)
@@ -170,10 +178,24 @@ class _Trainer(Trainer):
         if self.average:
             self.average.load(Path(resume_from_checkpoint))
 
-    def _load_best_model(self) -> None:
-        super()._load_best_model()
-        if self.average and self.state.best_model_checkpoint:
-            self.average.settle(Path(self.state.best_model_checkpoint))
+    def _get_output_dir(self, trial: Any) -> str:
+        return os.path.join(super()._get_output_dir(trial), SAVING)
+
+    def _save_checkpoint(self, model: Any, trial: Any) -> None:
+        super()._save_checkpoint(model, trial)
+        self.accelerator.wait_for_everyone()  # each process has written its part
+        if self.args.should_save:
+            settle(Path(str(self.args.output_dir)), self.state.global_step, self.state.best_global_step)
+        self.accelerator.wait_for_everyone()  # none reads a state before it is in its place
+
+    def load_best(self) -> None:
+        """Leave the weights with the best validation figure in the model; the last ones if none is best."""
+        if self.state.best_global_step:
+            best = checkpoint(Path(str(self.args.output_dir)), self.state.best_global_step)
+            self.state.best_model_checkpoint = str(best)
+            self._load_best_model()
+            if self.average:
+                self.average.settle(best)
 
 
 def fit(
@@ -241,8 +263,6 @@ def fit(
         eval_steps=every,
         logging_steps=max(1, every // 5),
         save_steps=every,
-        save_total_limit=2,
-        load_best_model_at_end=True,
         metric_for_best_model=f"eval_{metric}",
         greater_is_better=higher_is_better,
         prediction_loss_only=True,
@@ -267,20 +287,22 @@ def fit(
         held_out_lengths=_token_counts(held_out) if held_out_lengths is None else held_out_lengths,
         held_out_collator=held_out_collator,
         figures=evaluate,
-        average=WeightAverage(model, recipe.average) if recipe.average else None,
+        average=averaging(model, recipe),
     )
     trainer.remove_callback(PrinterCallback)
+    trainer.add_callback(_LogAtEvaluation())
     shown = _Progress(metric)
     if progress:
         trainer.add_callback(shown)
     if recipe.patience:
         trainer.add_callback(EarlyStoppingCallback(recipe.patience))
-    last = _last_checkpoint(checkpoints) if resume else None
+    last = last_checkpoint(checkpoints) if resume else None
     if resume and last is None:
         logger.warning("%s: nothing to resume, training starts at the first step", checkpoints)
     started = time.perf_counter()
     try:
-        trainer.train(resume_from_checkpoint=last)
+        trainer.train(resume_from_checkpoint=str(last) if last else None)
+        trainer.load_best()
     except (OSError, SafetensorError, RuntimeError) as error:
         if isinstance(error, RuntimeError) and "inline_container" not in str(error):  # not of torch.save
             raise
@@ -295,7 +317,7 @@ def fit(
         loss=figures.get("eval_loss", math.nan),
         wall_seconds=time.perf_counter() - started,
         parameters=sum(parameter.numel() for parameter in model.parameters()),
-        history=trainer.state.log_history,
+        history=_without_times(trainer.state.log_history),
         metric=metric,
         best=figures.get(f"eval_{metric}", math.nan),
     )
@@ -309,11 +331,15 @@ def computes_bf16() -> bool:
     return bool(capabilities.get("avx512_bf16") or capabilities.get("amx_bf16"))
 
 
+def _without_times(log: list[dict[str, float]]) -> list[dict[str, float]]:
+    """The log but for what differs from run to run; of training as a whole it has nothing else."""
+    times = ("_runtime", "_per_second")
+    return [
+        {name: value for name, value in entry.items() if not name.endswith(times)}
+        for entry in log
+        if "train_runtime" not in entry
+    ]
+
+
 def _token_counts(features: Features) -> list[int]:
     return [len(feature["input_ids"]) for feature in features]
-
-
-def _last_checkpoint(folder: Path) -> str | None:
-    """The newest state that was written to its end: its trainer_state.json comes last."""
-    whole = (path.parent for path in folder.glob("checkpoint-*/trainer_state.json"))
-    return max(map(str, whole), key=lambda name: int(name.rpartition("-")[2]), default=None)

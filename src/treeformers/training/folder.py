@@ -15,8 +15,14 @@ from transformers import PreTrainedModel
 
 from treeformers.model_folder import write_checksums
 from treeformers.recipes import Recipe
-from treeformers.training.fit import Fit
+from treeformers.training.batches import Collator, Features
+from treeformers.training.checkpoints import drop
+from treeformers.training.fit import Fit, fit
 from treeformers.trees.formats import atomic_write
+
+_SAVING = ".saving-"
+_LEFT_OVER = (f"{_SAVING}*", ".checkpoints.dropped", ".*.json.*.tmp")
+"""What a process that was killed can leave half done."""
 
 
 class Saveable(Protocol):
@@ -34,29 +40,85 @@ class Run:
     Args:
         folder: of the model.
         recipe: what to train on and how.
-        seed: the model's seed.
+        seed: the model's seed; the first of `recipe.train.seeds` by default.
         resume: go on with an unfinished run there; otherwise its checkpoints go.
+        progress: show a progress bar.
 
     Raises:
         ValueError: a run of another recipe or seed is to be resumed.
     """
 
-    def __init__(self, folder: Path, recipe: Recipe, seed: int, resume: bool) -> None:
-        self.folder, self.recipe, self.seed = folder, recipe, seed
-        self.checkpoints = folder / "checkpoints"
+    def __init__(
+        self,
+        folder: str | Path,
+        recipe: Recipe,
+        seed: int | None = None,
+        resume: bool = False,
+        progress: bool = True,
+    ) -> None:
+        self.folder, self.recipe, self.resume, self.progress = Path(folder), recipe, resume, progress
+        self.seed = recipe.train.seeds[0] if seed is None else seed
+        self.checkpoints = self.folder / "checkpoints"
         self.first = os.environ.get("RANK", "0") == "0"
-        record = folder / "run.json"
-        if resume and record.is_file() and not self._is_of(json.loads(record.read_text(encoding="utf-8"))):
+        record = self.folder / "run.json"
+        if resume and record.is_file() and not self._is_of(record.read_text(encoding="utf-8")):
             raise ValueError(
                 f"{record}: another recipe or seed was trained here; resume with that one or use a new folder"
             )
-        if not resume and self.first and self.checkpoints.is_dir():
-            shutil.rmtree(self.checkpoints)
+        if not resume and self.first:
+            drop(self.checkpoints)
+
+    def fit(
+        self,
+        model: PreTrainedModel,
+        tokenizer: Saveable,
+        features: Features,
+        held_out: Features,
+        collator: Collator,
+        held_out_collator: Collator | None = None,
+        **options: Any,
+    ) -> Fit:
+        """Train the model and save it.
+
+        Args:
+            model: this and the examples as in `fit.fit`.
+            tokenizer: of the model, saved with it.
+            features: training examples.
+            held_out: examples of the validation loss.
+            collator: examples to a batch.
+            held_out_collator: the same for the validation loss; `collator` by default.
+            **options: the keyword arguments of `fit.fit`.
+
+        Raises:
+            ValueError: as `fit.fit` does.
+            OSError: the folder cannot be written.
+        """
+        self.begin()
+        result = fit(
+            model,
+            features,
+            held_out,
+            collator,
+            held_out_collator or collator,
+            self.recipe.train,
+            self.seed,
+            self.checkpoints,
+            self.resume,
+            self.progress,
+            **options,
+        )
+        self.finish(model, tokenizer, result)
+        return result
 
     def begin(self) -> None:
-        """Write down what is trained here."""
+        """Write down what is trained here, and remove what a killed process left half done."""
         self.folder.mkdir(parents=True, exist_ok=True)
         if self.first:
+            for left in [path for pattern in _LEFT_OVER for path in self.folder.glob(pattern)]:
+                if left.is_dir():
+                    shutil.rmtree(left, ignore_errors=True)
+                else:
+                    left.unlink(missing_ok=True)
             _write_json(self.folder / "run.json", {"recipe": self.recipe.to_dict(), "seed": self.seed})
 
     def finish(self, model: PreTrainedModel, tokenizer: Saveable, fit: Fit) -> None:
@@ -66,12 +128,13 @@ class Run:
         if self.first:
             extra = {"recipe.json": self.recipe.to_dict(), "history.json": fit.history}
             save_model(model, tokenizer, self.folder, extra)
-            shutil.rmtree(self.checkpoints, ignore_errors=True)
+            drop(self.checkpoints)
 
-    def _is_of(self, stored: Mapping[str, Any]) -> bool:
+    def _is_of(self, written: str) -> bool:
         try:  # by value: a key that was not there yet has its default
+            stored = json.loads(written)
             return Recipe.from_dict(stored["recipe"]) == self.recipe and stored["seed"] == self.seed
-        except (KeyError, ValueError):
+        except (KeyError, TypeError, ValueError):
             return False
 
 
@@ -87,7 +150,7 @@ def save_model(
         OSError: the disk is full or the folder cannot be written.
     """
     out.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=out, prefix=".saving-") as folder:
+    with tempfile.TemporaryDirectory(dir=out, prefix=_SAVING) as folder:
         try:
             model.save_pretrained(folder)
             tokenizer.save_pretrained(folder)

@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import random
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from transformers import PreTrainedTokenizerBase, set_seed
 
-from treeformers.data import corpora, grammar, text
+from treeformers.data import corpora, text
 from treeformers.data.examples import Labelled
 from treeformers.data.packing import PackedCollator, pack
+from treeformers.data.parts import sample_part
 from treeformers.models.treebert import TreeBertConfig, TreeBertForMaskedLM
 from treeformers.recipes import Data, InduceRecipe
-from treeformers.training.fit import Fit, fit
+from treeformers.training.building import building, check_keys
+from treeformers.training.fit import Fit
 from treeformers.training.folder import Run
 from treeformers.trees.punctuation import is_word
 from treeformers.trees.tree import Tree
 
-GRAMMAR_TEXT_SEED, GRAMMAR_GOLD_SEED = 1, 2
+GRAMMAR_SIZES = {"train": 10_000, "test": 500}
+"""Sentences of the embedded grammar that are text, and those that are gold."""
 
 
 def train_inducer(
@@ -47,8 +49,7 @@ def train_inducer(
         ValueError: a folder that holds the run of another recipe, or a text with too few sentences.
         OSError: text that cannot be read or a folder that cannot be written.
     """
-    seed = recipe.train.seeds[0] if seed is None else seed
-    run = Run(Path(out), recipe, seed, resume)
+    run = Run(out, recipe, seed, resume, progress)
     lines = read_text(recipe.data)
     held_out = random.Random(0).sample(range(len(lines)), min(recipe.data.held_out, len(lines) // 10))
     if not held_out:
@@ -69,23 +70,16 @@ def train_inducer(
     if packed:
         train, validation = (list(pack(part, recipe.data.max_length)) for part in (train, validation))
     collator = PackedCollator if packed else text.MaskedWordCollator
-    model = build_model(recipe, tokenizer, seed)
+    model = build_model(recipe, tokenizer, run.seed)
     with_word_ids = model.config.link_level == "word"
-    run.begin()
-    result = fit(
+    return run.fit(
         model,
+        tokenizer,
         train,
         validation,
         collator(tokenizer, recipe.data.mask_probability, with_word_ids),
         collator(tokenizer, recipe.data.mask_probability, with_word_ids, seed=0),
-        recipe.train,
-        seed,
-        run.checkpoints,
-        resume,
-        progress,
     )
-    run.finish(model, tokenizer, result)
-    return result
 
 
 def build_model(recipe: InduceRecipe, tokenizer: PreTrainedTokenizerBase, seed: int) -> TreeBertForMaskedLM:
@@ -96,16 +90,11 @@ def build_model(recipe: InduceRecipe, tokenizer: PreTrainedTokenizerBase, seed: 
     """
     names = [field.name for field in dataclasses.fields(TreeBertConfig)]
     names = [name for name in names if name not in ("vocab_size", "pad_token_id")]  # of the tokenizer
-    for key in recipe.model:
-        if key not in names:
-            near = difflib.get_close_matches(key, names, n=1, cutoff=0.0)[0]
-            raise ValueError(f"unknown key 'model.{key}', the nearest is 'model.{near}'")
+    check_keys(recipe.model, names)
     set_seed(seed)
     sizes = {"vocab_size": len(tokenizer), "pad_token_id": tokenizer.pad_token_id, **recipe.model}
-    try:
+    with building():
         return TreeBertForMaskedLM(TreeBertConfig(**sizes))
-    except Exception as error:  # huggingface_hub raises its own kinds
-        raise ValueError(f"model: {' '.join(str(error).split())}") from None
 
 
 def read_text(data: Data) -> list[str]:
@@ -115,7 +104,8 @@ def read_text(data: Data) -> list[str]:
         ValueError: an unknown part of the corpus, or no sentences.
     """
     if data.text == "grammar":
-        lines = [" ".join(sample.words) for sample in _sample(data.sentences or 10000, GRAMMAR_TEXT_SEED)]
+        sampled = sample_part("train", data.sentences, GRAMMAR_SIZES)
+        lines = [" ".join(sample.words) for sample in sampled]
     else:
         lines = []
         for example in _parts(data.text, data.splits, data.root):
@@ -148,9 +138,7 @@ def read_gold(data: Data) -> list[Tree]:
     if not data.gold:
         raise ValueError("the recipe names no trees to score against: expected data.gold")
     if data.gold == "grammar":
-        trees: Iterable[Tree] = (
-            sample.tree for sample in _sample(data.gold_sentences or 500, GRAMMAR_GOLD_SEED)
-        )
+        trees = [sample.tree for sample in sample_part("test", data.gold_sentences, GRAMMAR_SIZES)]
     else:
         trees = list(_parts(data.gold, data.gold_splits, data.root))
         if not isinstance(next(iter(trees), None), Tree):
@@ -165,10 +153,6 @@ def read_gold(data: Data) -> list[Tree]:
 def _spoken(tree: Tree) -> Tree | None:
     """The tree over what is read aloud: words and the signs $ and #."""
     return tree.filter_leaves(lambda leaf: is_word(leaf) or leaf.label in ("$", "#"))
-
-
-def _sample(count: int, seed: int) -> Iterator[grammar.Sample]:
-    return grammar.default_grammar().sample(count, seed=seed, max_length=40)
 
 
 def _parts(name: str, splits: Sequence[str], root: str) -> Iterator[Any]:

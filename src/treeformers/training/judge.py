@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -16,12 +15,14 @@ from transformers import AutoTokenizer, PreTrainedTokenizerBase, set_seed
 
 from treeformers.data import corpora, text
 from treeformers.data.examples import Labelled
+from treeformers.data.parts import choose_part
 from treeformers.metrics import accuracy, precision_recall
 from treeformers.models.treebert import TreeBertConfig, TreeBertForSequenceClassification
 from treeformers.recipes import Examples, Judgements, JudgeRecipe
 from treeformers.training.batches import Features, TokenBatchSampler
-from treeformers.training.examples import choose_part, read_examples
-from treeformers.training.fit import Fit, fit
+from treeformers.training.building import building, check_keys
+from treeformers.training.examples import read_examples
+from treeformers.training.fit import Fit
 from treeformers.training.folder import Run
 
 logger = logging.getLogger(__name__)
@@ -68,34 +69,25 @@ def train_judge(
             class that no training sentence has, or a base of another kind.
         OSError: a corpus or base that cannot be read, or a folder that cannot be written.
     """
-    seed = recipe.train.seeds[0] if seed is None else seed
-    run = Run(Path(out), recipe, seed, resume)
+    run = Run(out, recipe, seed, resume, progress)
     train, held_out = (read_sentences(recipe.data, part) for part in ("train", "validation"))
     classes = sorted({one.label for one in train})
     if len(classes) < 2:
         raise ValueError(f"{recipe.data.corpus}: {len(classes)} classes in training, expected two or more")
     tokenizer = _tokenizer(recipe.data, train)
-    model = build_judge(recipe, tokenizer, classes, seed)
+    model = build_judge(recipe, tokenizer, classes, run.seed)
     features, validation = (
         _features(tokenizer, part, classes, recipe.data.max_length) for part in (train, held_out)
     )
     collator = _Collator(tokenizer)
-    run.begin()
-    result = fit(
+    return run.fit(
         model,
+        tokenizer,
         features,
         validation,
         collator,
-        collator,
-        recipe.train,
-        seed,
-        run.checkpoints,
-        resume,
-        progress,
         evaluate=_scorer(tokenizer, held_out, recipe.data.max_length),
     )
-    run.finish(model, tokenizer, result)
-    return result
 
 
 def build_judge(
@@ -116,22 +108,17 @@ def build_judge(
     """
     base = check_base(recipe.data)
     names = [field.name for field in dataclasses.fields(TreeBertConfig)]
-    for key in recipe.model:
-        if key not in names:
-            near = difflib.get_close_matches(key, names, n=1, cutoff=0.0)[0]
-            raise ValueError(f"unknown key 'model.{key}', the nearest is 'model.{near}'")
+    check_keys(recipe.model, names)
     labels = {"id2label": dict(enumerate(classes)), "label2id": {name: n for n, name in enumerate(classes)}}
     sizes = {"vocab_size": len(tokenizer), "pad_token_id": tokenizer.pad_token_id, **recipe.model, **labels}
     set_seed(seed)
-    try:
+    with building():
         if base is None:
             return TreeBertForSequenceClassification(TreeBertConfig(**sizes))
         config = TreeBertConfig.from_pretrained(base, **sizes)
         if recipe.data.fresh:
             return TreeBertForSequenceClassification(config)
         return TreeBertForSequenceClassification.from_pretrained(base, config=config, use_safetensors=True)
-    except Exception as error:  # huggingface_hub and safetensors raise their own kinds
-        raise ValueError(f"model: {' '.join(str(error).split())[:300]}") from None
 
 
 def check_base(data: Judgements) -> Path | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import logging
 import math
 import random
@@ -16,7 +15,8 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 from transformers import AutoConfig, AutoModel, set_seed
 
-from treeformers.data import corpora, grammar
+from treeformers.data import corpora
+from treeformers.data.parts import choose_part, sample_part
 from treeformers.data.sentences import END, PieceReader, SentenceReader
 from treeformers.metrics import parseval
 from treeformers.models.parser import IGNORED, ParserConfig, TreeParser
@@ -24,17 +24,16 @@ from treeformers.models.words import find_pretrained
 from treeformers.parsing import Parser
 from treeformers.recipes import ParseRecipe, Treebanks
 from treeformers.training.batches import Features
-from treeformers.training.fit import Fit, fit
+from treeformers.training.building import building, check_keys
+from treeformers.training.fit import Fit
 from treeformers.training.folder import Run
 from treeformers.trees.actions import attended_positions_of, bottom_up, top_down
 from treeformers.trees.tree import Tree
 
 logger = logging.getLogger(__name__)
 
-GRAMMAR_SEEDS = {"train": 1, "validation": 3, "test": 2}
 GRAMMAR_SIZES = {"train": 2000, "validation": 200, "test": 500}
-HELD_OUT = 10
-"""Of a treebank in one file every so many-th tree is kept back for validation."""
+"""Trees of the parts of the embedded grammar."""
 
 
 def train_parser(
@@ -64,8 +63,7 @@ def train_parser(
         raise ValueError(
             f"{recipe.title}: an ensemble of {', '.join(recipe.ensemble)} trains nothing itself: train those"
         )
-    seed = recipe.train.seeds[0] if seed is None else seed
-    run = Run(Path(out), recipe, seed, resume)
+    run = Run(out, recipe, seed, resume, progress)
     trees = [tree for name in recipe.data.train for tree in read_treebank(name, "train", recipe.data)]
     validation = {
         name: read_treebank(name, "validation", recipe.data)
@@ -75,28 +73,20 @@ def train_parser(
     if len(kept) < len(trees):
         longer = len(trees) - len(kept)
         logger.warning("%d sentences of more than %d words are left out", longer, recipe.data.max_length)
-    model, reader = build_parser(recipe, kept, seed)
+    model, reader = build_parser(recipe, kept, run.seed)
     features = [_feature(tree, model.config) for tree in kept]
     collator = _Collator(reader, model.config)
-    run.begin()
-    result = fit(
+    return run.fit(
         model,
+        reader,
         features,
         [],
         collator,
-        collator,
-        recipe.train,
-        seed,
-        run.checkpoints,
-        resume,
-        progress,
         lengths=[len(tree) for tree in kept],
         evaluate=_scorer(reader, validation),
         metric="f1",
         higher_is_better=True,
     )
-    run.finish(model, reader, result)
-    return result
 
 
 def build_parser(
@@ -114,10 +104,7 @@ def build_parser(
     given = dict(recipe.model)
     derived = ("actions", "tags", "vocab_size", "char_vocab_size", "tag_vocab_size")
     names = [field.name for field in dataclasses.fields(ParserConfig) if field.name not in derived]
-    for key in given:
-        if key not in names:
-            near = difflib.get_close_matches(key, names, n=1, cutoff=0.0)[0]
-            raise ValueError(f"unknown key 'model.{key}', the nearest is 'model.{near}'")
+    check_keys(given, names)
     encoder = given.pop("pretrained", None)
     reader: SentenceReader | PieceReader
     if given.get("encoder") == "pretrained":
@@ -141,10 +128,8 @@ def build_parser(
         given["tags"] = sorted({tag for tree in trees for tag in tree.tags})
     given["actions"] = _inventory(trees, given.get("linearization", "bottom-up"))
     set_seed(seed)
-    try:
+    with building():
         model = TreeParser(ParserConfig(**given))
-    except Exception as error:  # huggingface_hub raises its own kinds
-        raise ValueError(f"model: {' '.join(str(error).split())}") from None
     if given.get("encoder") == "pretrained":
         model.encoder.body = AutoModel.from_pretrained(folder, use_safetensors=True, dtype=torch.float32)
     return model, reader
@@ -161,19 +146,8 @@ def read_treebank(name: str, split: str, data: Treebanks) -> list[Tree]:
     """
     limit = data.sentences if split == "train" else data.scored_sentences
     if name == "grammar":
-        sampled = grammar.default_grammar().sample(
-            limit or GRAMMAR_SIZES[split], seed=GRAMMAR_SEEDS[split], max_length=40
-        )
-        return [sample.tree for sample in sampled]
-    parts = corpora.load(name, root=data.root or None)
-    if len(parts) == 1:
-        (trees,) = parts.values()
-        if split != "test":
-            trees = [tree for n, tree in enumerate(trees) if (n % HELD_OUT == 0) == (split == "validation")]
-    elif split in parts:
-        trees = parts[split]
-    else:
-        raise ValueError(f"{name} has no part {split!r}: expected {', '.join(parts)}")
+        return [sample.tree for sample in sample_part(split, limit, GRAMMAR_SIZES)]
+    trees = choose_part(corpora.load(name, root=data.root or None), split, name)
     if not trees or not isinstance(trees[0], Tree):
         raise ValueError(f"{name}: no constituency trees in its {split} part")
     return trees[: limit or None]

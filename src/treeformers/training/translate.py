@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import logging
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 from transformers import set_seed
 
-from treeformers.data import corpora, grammar
+from treeformers.data import corpora
+from treeformers.data.parts import choose_part, sample_part, spread
 from treeformers.models.accumulation import AccumulationConfig
 from treeformers.models.translation import AccumulationForTranslation
 from treeformers.recipes import ParallelText, TranslateRecipe
 from treeformers.training.batches import Features
-from treeformers.training.fit import Fit, fit
+from treeformers.training.building import building, check_keys
+from treeformers.training.fit import Fit
 from treeformers.training.folder import Run
 from treeformers.translation import UNKNOWN, SourceReader, train_units
 from treeformers.tree_sources import find_trees
@@ -28,10 +29,6 @@ from treeformers.trees.tree import Tree, unescape_word
 
 logger = logging.getLogger(__name__)
 
-GRAMMAR_SEEDS = {"train": 1, "validation": 3, "test": 2}
-GRAMMAR_SIZES = {"train": 600, "validation": 100, "test": 200}
-HELD_OUT = 10
-"""Of a corpus of one part every so many-th pair validates."""
 IGNORED = -100
 
 
@@ -70,35 +67,32 @@ def train_translator(
         ValueError: a folder that holds the run of another recipe, or a corpus without such pairs.
         OSError: a corpus that cannot be read or a folder that cannot be written.
     """
-    seed = recipe.train.seeds[0] if seed is None else seed
-    run = Run(Path(out), recipe, seed, resume)
+    run = Run(out, recipe, seed, resume, progress)
     pairs = read_pairs(recipe.data, "train")
     held_out = read_pairs(recipe.data, "validation")
-    model, reader = build_translator(recipe, pairs, seed)
+    model, reader = build_translator(recipe, pairs, run.seed)
     features = _features(pairs, reader)
-    most = recipe.data.max_length
-    kept = [one for one in features if max(len(one["input_ids"]), len(one["labels"])) <= most]
+    reads = model.config.max_position_embeddings
+    most = min(recipe.data.max_length, reads)
+    kept = [one for one in features if _longest(one) <= most]
     if len(kept) < len(features):
         logger.warning("%d pairs of more than %d units are left out", len(features) - len(kept), most)
-    validation = _features(held_out, reader)
+    if not kept:
+        raise ValueError(f"{recipe.data.corpus}: all pairs are of more than {most} units, none is left")
+    validation = [one for one in _features(held_out, reader) if _longest(one) <= reads]
+    if len(validation) < len(held_out):
+        missing = len(held_out) - len(validation)
+        logger.warning("%d validation pairs of more than %d units are not in the loss", missing, reads)
     collator = _Collator(reader)
-    run.begin()
-    result = fit(
+    return run.fit(
         model,
+        reader,
         kept,
         validation,
         collator,
-        collator,
-        recipe.train,
-        seed,
-        run.checkpoints,
-        resume,
-        progress,
         lengths=[len(one["input_ids"]) + len(one["labels"]) for one in kept],
         held_out_lengths=[len(one["input_ids"]) + len(one["labels"]) for one in validation],
     )
-    run.finish(model, reader, result)
-    return result
 
 
 def build_translator(
@@ -112,10 +106,7 @@ def build_translator(
     derived = {"vocab_size", "target_vocab_size", "node_vocab_size", "is_encoder_decoder"}
     derived |= {f"{mark}_token_id" for mark in ("pad", "bos", "eos", "decoder_start")}
     names = [field.name for field in dataclasses.fields(AccumulationConfig) if field.name not in derived]
-    for key in recipe.model:
-        if key not in names:
-            near = difflib.get_close_matches(key, names, n=1, cutoff=0.0)[0]
-            raise ValueError(f"unknown key 'model.{key}', the nearest is 'model.{near}'")
+    check_keys(recipe.model, names)
     data = recipe.data
     sources = [" ".join(map(unescape_word, pair.tree.words)) for pair in pairs]
     lines = [*sources, *(pair.target for pair in pairs)]
@@ -123,7 +114,7 @@ def build_translator(
     labels = {label for pair in pairs for label in _labels(pair.tree)}
     reader = SourceReader(units, (UNKNOWN, *sorted(labels)), data.lowercase)
     set_seed(seed)
-    try:
+    with building():
         config = AccumulationConfig(
             **recipe.model,
             vocab_size=len(units),
@@ -133,8 +124,6 @@ def build_translator(
             eos_token_id=units.eos_token_id,
         )
         return AccumulationForTranslation(config), reader
-    except Exception as error:  # huggingface_hub raises its own kinds
-        raise ValueError(f"model: {' '.join(str(error).split())}") from None
 
 
 def read_pairs(data: ParallelText, split: str) -> list[ParallelPair]:
@@ -150,10 +139,7 @@ def read_pairs(data: ParallelText, split: str) -> list[ParallelPair]:
     """
     limit = data.sentences if split == "train" else data.scored_sentences
     if data.corpus == "grammar":
-        sampled = grammar.default_grammar().sample(
-            limit or GRAMMAR_SIZES[split], seed=GRAMMAR_SEEDS[split], max_length=40
-        )
-        return [ParallelPair(one.tree, " ".join(_mirrored(one.tree))) for one in sampled]
+        return [ParallelPair(one.tree, " ".join(_mirrored(one.tree))) for one in sample_part(split, limit)]
     parts = corpora.load(data.corpus, root=data.root or None)
     for name, pairs in parts.items():
         if not pairs or not isinstance(pairs[0], dict):
@@ -165,15 +151,7 @@ def read_pairs(data: ParallelText, split: str) -> list[ParallelPair]:
         trees = iter(_trees([pair[data.source] for pairs in parts.values() for pair in pairs], data))
         parts = {name: [pair | {data.source: next(trees)} for pair in pairs] for name, pairs in parts.items()}
         data = dataclasses.replace(data, trees="given")
-    if len(parts) == 1:
-        (found,) = parts.values()
-        if split != "test":
-            found = [one for n, one in enumerate(found) if (n % HELD_OUT == 0) == (split == "validation")]
-    elif split in parts:
-        found = parts[split]
-    else:
-        raise ValueError(f"{data.corpus} has no part {split!r}: expected {', '.join(parts)}")
-    found = found[: limit or None]
+    found = spread(choose_part(parts, split, data.corpus), limit)
     if not found:
         raise ValueError(f"{data.corpus}: no sentences with translations in its {split} part")
     sources, targets = ([one[language] for one in found] for language in (data.source, data.target))
@@ -210,6 +188,10 @@ def _features(pairs: Sequence[ParallelPair], reader: SourceReader) -> Features:
     sources = reader.encode([pair.tree for pair in pairs])
     targets = reader.encode_target([pair.target for pair in pairs])
     return [source | {"labels": target} for source, target in zip(sources, targets, strict=True)]
+
+
+def _longest(feature: dict[str, Any]) -> int:
+    return max(len(feature["input_ids"]), len(feature["labels"]))
 
 
 class _Collator:

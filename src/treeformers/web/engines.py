@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import re
 from abc import ABC, abstractmethod
@@ -14,6 +13,7 @@ from typing import Any, ClassVar, Literal, cast
 from treeformers.classification import Classifier
 from treeformers.inducer import Inducer, read_trees
 from treeformers.induction import trivial_tree
+from treeformers.model_folder import read_recipe
 from treeformers.parsing import Parser
 from treeformers.trees.tree import Tree
 
@@ -195,13 +195,13 @@ def find_engines(models: Iterable[str | Path] = ()) -> list[Engine]:
 
     Raises:
         FileNotFoundError: no such folder, or one without a model.
-        ValueError: a model of another kind.
+        ValueError: a damaged recipe, a model of another kind, or several seeds of one that is no parser.
     """
     engines: list[Engine] = []
     taken = {GOLD, "right", "left", "balanced"}
     for model in models:
         folder = Path(model)
-        task = _task(folder)
+        task = read_recipe(folder).task
         if task not in _KINDS:
             raise ValueError(f"{folder}: a model of the task {task!r}, expected {', '.join(_KINDS)}")
         name = base = re.sub(r"[^\w.-]+", "-", folder.resolve().name) or "model"
@@ -212,18 +212,3 @@ def find_engines(models: Iterable[str | Path] = ()) -> list[Engine]:
         taken.add(name)
         engines.append(_KINDS[task](name, folder))
     return [*engines, ShapeEngine("right"), ShapeEngine("left"), ShapeEngine("balanced")]
-
-
-def _task(folder: Path) -> str:
-    seeds = sorted(folder.glob("seed-*/recipe.json"))
-    single = (folder / "recipe.json").is_file() or not seeds
-    stored = folder / "recipe.json" if single else seeds[0]
-    if not stored.is_file():
-        raise FileNotFoundError(f"{stored}: no such file; expected a folder of `treeformers train`")
-    try:
-        task = str(json.loads(stored.read_text(encoding="utf-8")).get("task", "induce"))
-    except (ValueError, AttributeError) as error:
-        raise ValueError(f"{stored}: damaged: {error}") from None
-    if not single and task != "parse":
-        raise ValueError(f"{folder}: holds several seeds, expected one of them, such as {stored.parent}")
-    return task

@@ -1,0 +1,77 @@
+"""Encoders of tokens as encoders of sentences over word vectors that are given.
+
+The accumulation encoder and TreeBert have embeddings of their own. Here they read vectors of any width, such
+as frozen ones in context, as the other sentence encoders do: one linear map takes them to the width of the
+encoder, and positions are added. Shapes: B sentences, T words, N nodes, E width of the vectors, D width.
+"""
+
+import math
+from collections.abc import Mapping
+
+from torch import Tensor, nn
+
+from treeformers.models.accumulation import AccumulationConfig, AccumulationModel
+from treeformers.models.levels import SentenceOutput, cut_words, span_means
+from treeformers.models.treebert_config import TreeBertConfig
+from treeformers.models.treebert_encoder import TreeBertModel
+
+__all__ = ["AccumulationOverVectors", "TreeBertOverVectors"]
+
+
+class AccumulationOverVectors(nn.Module):
+    """The encoder of Nguyen et al. (2020); the sentence is the state of the root.
+
+    Args:
+        config: of the encoder; its embeddings are not read, so that a `vocab_size` of 1 is enough.
+        input_size: E.
+    """
+
+    def __init__(self, config: AccumulationConfig, input_size: int) -> None:
+        super().__init__()
+        self.project = nn.Linear(input_size, config.hidden_size)
+        self.model = AccumulationModel(config)
+
+    def forward(self, words: Tensor, plan: Mapping[str, Tensor]) -> SentenceOutput:
+        """Encode word vectors (B, T, E); the plan is that of `treeformers.trees.batch.batch_trees`.
+
+        Without trees the mean of the words stands for the sentence.
+        """
+        vectors = _unscaled(self.project(cut_words(words, plan)))
+        output = self.model(inputs_embeds=vectors, return_dict=True, **plan)
+        leaves = output.leaves * plan["attention_mask"][..., None]
+        return SentenceOutput(root=output.root, leaves=leaves, nodes=output.nodes)
+
+
+class TreeBertOverVectors(nn.Module):
+    """The Tree Transformer of Wang et al. (2019), with the trees that it finds itself; the sentence is the
+    mean of the words, as no token stands before them that could sum it up.
+
+    Args:
+        config: as of `AccumulationOverVectors`.
+        input_size: E.
+    """
+
+    def __init__(self, config: TreeBertConfig, input_size: int) -> None:
+        super().__init__()
+        self.project = nn.Linear(input_size, config.hidden_size)
+        self.model = TreeBertModel(config)
+
+    def forward(self, words: Tensor, plan: Mapping[str, Tensor]) -> SentenceOutput:
+        """Encode word vectors (B, T, E).
+
+        Of the plan `attention_mask` (B, T) is read, and `spans` (B, N, 2) of `batch_trees` if they are there:
+        the vector of a node is the mean of its words, as that of the sentence.
+        """
+        mask = plan["attention_mask"][..., None]
+        vectors = self.project(cut_words(words, plan))
+        if self.model.positions is None:  # which goes with embeddings that are scaled
+            vectors = _unscaled(vectors)
+        output = self.model(inputs_embeds=vectors, attention_mask=mask[..., 0], return_dict=True)
+        states = output.last_hidden_state * mask
+        nodes = span_means(states, plan["spans"]) if "spans" in plan else None
+        return SentenceOutput(root=states.sum(1) / mask.sum(1), leaves=states, nodes=nodes)
+
+
+def _unscaled(vectors: Tensor) -> Tensor:
+    """Takes back in advance the factor of sqrt(D) by which both encoders lift their small embeddings."""
+    return vectors / math.sqrt(vectors.shape[-1])
