@@ -22,9 +22,10 @@ from itertools import cycle, islice
 from pathlib import Path
 from typing import Any
 
+from figures import report
+
 from treeformers.bulk import CHUNK, MANIFEST, Progress, parse_files, parse_lines
 from treeformers.engine import Engine, load_engine
-from treeformers.reproduction import commit, environment, write_json
 from treeformers.trees.formats import read_lines
 from treeformers.trees.tree import Tree
 
@@ -63,12 +64,8 @@ def main() -> None:
             "killed": killed(arguments, short, folder),
             "workers": workers(arguments, short, folder),
             "resumability": resumability(arguments, short, folder),
-            "commit": commit(),
-            "environment": environment(),
         }
-    sys.stdout.write(json.dumps(figures, indent=1) + "\n")
-    if arguments.out:
-        write_json(arguments.out, figures)
+    report(figures, arguments.out)
 
 
 def memory(arguments: argparse.Namespace, source: Path, folder: Path) -> dict[str, float]:

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import argparse
 import gc
-import json
 import statistics
-import sys
 import time
 from pathlib import Path
 
+from figures import report
+
 from treeformers.inducer import Inducer, read_trees
-from treeformers.reproduction import commit, environment, write_json
 
 
 def main() -> None:
@@ -62,12 +61,8 @@ def main() -> None:
         "one_by_one_per_second": statistics.median(single),
         "ratio": statistics.median(many / one for many, one in zip(batched, single, strict=True)),
         "share_of_reading_trees": statistics.median(reading),
-        "commit": commit(),
-        "environment": environment(),
     }
-    sys.stdout.write(json.dumps(figures, indent=1) + "\n")
-    if arguments.out:
-        write_json(arguments.out, figures)
+    report(figures, arguments.out)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,6 @@ work on the machine hits all alike.
 from __future__ import annotations
 
 import argparse
-import json
 import resource
 import statistics
 import subprocess
@@ -18,9 +17,10 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from figures import report
+
 from treeformers.parsing import Parser
 from treeformers.recipes import Treebanks
-from treeformers.reproduction import commit, environment, write_json
 from treeformers.training.parse import read_treebank
 
 LONG = 500
@@ -74,8 +74,6 @@ def main() -> None:
             "model loaded": _memory(arguments.deterministic, 1),
             f"beam {BEAM}": _memory(arguments.deterministic, LONG),
         },
-        "commit": commit(),
-        "environment": environment(),
     }
     if arguments.probabilistic:
         figures["deterministic_over_probabilistic"] = {
@@ -87,9 +85,7 @@ def main() -> None:
             )
             for beam in (1, BEAM)
         }
-    sys.stdout.write(json.dumps(figures, indent=1) + "\n")
-    if arguments.out:
-        write_json(arguments.out, figures)
+    report(figures, arguments.out)
 
 
 def _rate(parser: Parser, sentences: Sequence[Sequence[str]], batch_size: int, beam: int) -> float:

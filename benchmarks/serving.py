@@ -1,9 +1,10 @@
 """How the playground's service holds up: many clients at once, batching, and hostile requests.
 
-    python benchmarks/serving.py MODEL --seconds 30 --out benchmarks/results/serving.json
+    python benchmarks/serving.py MODEL --beam 1 --out benchmarks/results/serving.json
 
 The server runs in a process of its own, once with batches and once with one sentence at a time. The clients
-are one process; each waits for its answer before it asks again.
+are one process; each sends one sentence of the treebank's test part and waits for its answer before it asks
+again.
 """
 
 from __future__ import annotations
@@ -25,11 +26,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from treeformers.data.grammar import default_grammar
-from treeformers.reproduction import commit, environment, write_json
+from figures import report
+
+from treeformers.recipes import Treebanks
+from treeformers.training.parse import read_treebank
 
 TOLD = 8  # of the statuses of hostile requests
-LONGEST = 24  # words of a sentence
 
 
 def main() -> None:
@@ -37,6 +39,8 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("model", type=Path, help="folder of an inducer or a parser")
+    parser.add_argument("--beam", type=int, help="hypotheses kept; those of the parser's recipe by default")
+    parser.add_argument("--data", default="wsj-sample", help="treebank of the sentences")
     parser.add_argument("--clients", type=int, default=50)
     parser.add_argument("--seconds", type=float, default=30.0, help="of each of the two ways")
     parser.add_argument("--hostile", type=int, default=1000, help="hostile requests")
@@ -44,14 +48,24 @@ def main() -> None:
     parser.add_argument("--serve", type=int, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.serve is not None:
-        _serve(arguments.model, arguments.serve)
+        _serve(arguments.model, arguments.beam, arguments.serve)
         return
-    sentences = [" ".join(one.words) for one in default_grammar().sample(500, 0, LONGEST)]
-    figures: dict[str, Any] = {"model": arguments.model.name, "clients": arguments.clients}
+    trees = read_treebank(arguments.data, "test", Treebanks())
+    sentences = [" ".join(tree.words) for tree in trees]
+    figures: dict[str, Any] = {
+        "model": arguments.model.name,
+        "beam": arguments.beam,
+        "words_of_a_sentence": round(statistics.fmean(map(len, trees)), 1),
+        "clients": arguments.clients,
+        "seconds": arguments.seconds,
+    }
     for way, batch in (("batched", 0), ("one at a time", 1)):
-        with _server(arguments.model, batch) as (port, process):
+        with _server(arguments.model, arguments.beam, batch) as (port, process):
             asyncio.run(_load(port, sentences, arguments.clients, 1.0))  # loads the model
+            spent = -_seconds(process.pid)
             figures[way] = asyncio.run(_load(port, sentences, arguments.clients, arguments.seconds))
+            spent = 1000 * (spent + _seconds(process.pid)) / max(1, figures[way]["answers"])
+            figures[way]["processor_milliseconds_per_answer"] = round(spent, 2)
             if way == "batched":
                 asyncio.run(_attack(port, 100))
                 before = _megabytes(process.pid)
@@ -69,22 +83,20 @@ def main() -> None:
     figures["batched_over_one_at_a_time"] = round(
         figures["batched"]["answers_per_second"] / figures["one at a time"]["answers_per_second"], 2
     )
-    figures |= {"commit": commit(), "environment": environment()}
-    sys.stdout.write(json.dumps(figures, indent=1) + "\n")
-    if arguments.out:
-        write_json(arguments.out, figures)
+    report(figures, arguments.out)
 
 
-def _serve(model: Path, batch: int) -> None:
+def _serve(model: Path, beam: int | None, batch: int) -> None:
     from treeformers.web import Limits, find_engines, serve
 
     limits = replace(Limits(), batch_sentences=1, gather_seconds=0.0) if batch else Limits()
-    serve(find_engines([model]), port=0, limits=limits, started=lambda url: print(url, flush=True))
+    serve(find_engines([model], beam), port=0, limits=limits, started=lambda url: print(url, flush=True))
 
 
 @contextmanager
-def _server(model: Path, batch: int) -> Iterator[tuple[int, subprocess.Popen[str]]]:
+def _server(model: Path, beam: int | None, batch: int) -> Iterator[tuple[int, subprocess.Popen[str]]]:
     command = [sys.executable, __file__, str(model), "--serve", str(batch)]
+    command += ["--beam", str(beam)] if beam else []
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     assert process.stdout is not None
     try:
@@ -183,6 +195,12 @@ async def _ask(
     lines = answer.lower().split(b"\r\n")
     length = next(int(line.split(b":")[1]) for line in lines if line.startswith(b"content-length"))
     return status, await reader.readexactly(length)
+
+
+def _seconds(process: int) -> float:
+    """Processor time of a process, which is the same on a machine that does other things too."""
+    fields = Path(f"/proc/{process}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def _megabytes(process: int) -> float:

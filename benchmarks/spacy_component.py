@@ -7,17 +7,15 @@ from __future__ import annotations
 
 import argparse
 import gc
-import json
 import statistics
-import sys
 import time
 from pathlib import Path
 
 import spacy
+from figures import report
 from spacy.tokens import Doc
 
 from treeformers.engine import load_engine
-from treeformers.reproduction import commit, environment, write_json
 from treeformers.spacy_component import Component
 
 
@@ -63,12 +61,8 @@ def main() -> None:
             name: len(sentences) / statistics.median(times) for name, times in seconds.items()
         },
         "ratio": statistics.median(model / component for model, component in pairs),
-        "commit": commit(),
-        "environment": environment(),
     }
-    sys.stdout.write(json.dumps(figures, indent=1) + "\n")
-    if arguments.out:
-        write_json(arguments.out, figures)
+    report(figures, arguments.out)
 
 
 def document(vocab: spacy.vocab.Vocab, sentences: list[list[str]]) -> Doc:

@@ -1,6 +1,7 @@
 """Level-batched tree encoders beside the same cells applied node by node, in one interleaved run.
 
     python benchmarks/traversal.py --out benchmarks/results/traversal.json
+    python benchmarks/traversal.py --bfloat16 --out benchmarks/results/traversal-bfloat16.json
 
 Forward and backward of random binary trees (each split drawn evenly) with frozen word vectors. Each encoder
 is compared with two ways of composing one node at a time, with the same parameters and the same result:
@@ -9,6 +10,9 @@ zeros for words and children that are not there), and `lean`, which leaves out w
 without (all branches in one product, no product with zeros). A processor core is kept busy by the products of
 a few trees, so that there the ratio is bounded by the share of the time that `lean` spends on anything else.
 
+`--bfloat16` computes all ways alike under autocast, as recipes train where the processor multiplies in
+bfloat16.
+
 The curve shows milliseconds a step for batches of trees of one size and different heights, at a width where
 arithmetic does not hide the number of steps.
 """
@@ -16,23 +20,21 @@ arithmetic does not hide the number of steps.
 from __future__ import annotations
 
 import argparse
-import json
 import random
 import statistics
-import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import torch
 import torch.nn.functional as F
+from figures import report
 from torch import Tensor, nn
 
 from treeformers.attention.traversal import BranchAttention
 from treeformers.induction import trivial_tree
 from treeformers.models.recurrent import ChildSumTreeLSTM, NaryTreeLSTM, RecurrentConfig, RecurrentModel
 from treeformers.models.traversal import TraversalConfig, TraversalModel
-from treeformers.reproduction import commit, environment, write_json
 from treeformers.trees.levels import level_plan
 from treeformers.trees.tree import Tree
 
@@ -184,10 +186,12 @@ def clock() -> float:
     return time.process_time() if torch.get_num_threads() == 1 else time.perf_counter()
 
 
-def seconds(step: Callable[[], Tensor], model: nn.Module) -> float:
+def seconds(step: Callable[[], Tensor], model: nn.Module, bfloat16: bool = False) -> float:
     model.zero_grad()
     started = clock()
-    step().sum().backward()
+    with torch.autocast(next(model.parameters()).device.type, torch.bfloat16, enabled=bfloat16):
+        roots = step()
+    roots.float().sum().backward()
     return clock() - started
 
 
@@ -221,14 +225,16 @@ def compare(kind: str, args: argparse.Namespace) -> dict[str, object]:
         # One step a batch, as in training.
         times["batched"].append(
             sum(
-                seconds(lambda batch=batch, plan=plan: model(words[batch], plan).root, model)
+                seconds(lambda batch=batch, plan=plan: model(words[batch], plan).root, model, args.bfloat16)
                 for batch, plan in zip(batches, plans, strict=True)
             )
         )
         for name, way in ways.items():
             times[name].append(
                 sum(
-                    seconds(lambda batch=batch, way=way: way(words[batch], trees[batch]), model)
+                    seconds(
+                        lambda batch=batch, way=way: way(words[batch], trees[batch]), model, args.bfloat16
+                    )
                     for batch in batches
                 )
             )
@@ -293,6 +299,7 @@ def main() -> None:
     parser.add_argument("--curve-trees", type=int, nargs="+", default=[1, 2, 4, 8, 16])
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--bfloat16", action="store_true")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--out", type=Path, help="write the figures as JSON")
     parser.add_argument("--smoke", action="store_true", help="the smallest sizes, to see that it runs")
@@ -302,19 +309,25 @@ def main() -> None:
         args.curve_width, args.curve_leaves, args.curve_trees = 8, 8, [1, 2]
     torch.set_num_threads(args.threads)
 
-    names = ("trees", "leaves", "batch", "width", "curve_width", "curve_leaves", "repeats", "device")
+    names = (
+        "trees",
+        "leaves",
+        "batch",
+        "width",
+        "curve_width",
+        "curve_leaves",
+        "repeats",
+        "bfloat16",
+        "device",
+    )
     figures = {
         "run": {name: getattr(args, name) for name in names},
         "models": [
             compare(kind, args) for kind in ("branch attention", "child-sum Tree-LSTM", "n-ary Tree-LSTM")
         ],
         "curve": curve(args),
-        "commit": commit(),
-        "environment": environment(),
     }
-    sys.stdout.write(json.dumps(figures, indent=1) + "\n")
-    if args.out:
-        write_json(args.out, figures)
+    report(figures, args.out)
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ from treeformers.recipes import (
     Examples,
     InduceRecipe,
     JudgeRecipe,
+    MeasureRecipe,
     ParallelText,
     ParseRecipe,
     ProbeRecipe,
@@ -89,6 +90,9 @@ def test_shipped_recipes_load_and_configure_a_model(path: Path, scale: Scale) ->
     assert recipe.train.seeds
     if isinstance(recipe, ParseRecipe):
         assert (recipe.data.train == ("grammar",)) is (scale == "smoke")
+        return
+    if isinstance(recipe, MeasureRecipe):
+        assert len(recipe.model) > 1 and set(recipe.published) <= set(recipe.model)
         return
     if isinstance(recipe, ClassifyRecipe | SimilarityRecipe | TranslateRecipe):
         assert (recipe.data.corpus == "grammar") is (scale == "smoke")

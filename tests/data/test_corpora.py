@@ -171,6 +171,22 @@ def test_a_folder_with_splits(tmp_path):
         load(tmp_path)
 
 
+def test_a_folder_of_translations(tmp_path):
+    for split in ("train", "valid"):
+        (tmp_path / f"{split}.de").write_text("Eulen rufen\nMäuse nicht\n")
+        (tmp_path / f"{split}.en.gz").write_bytes(gzip.compress(b"Owls hoot\nmice do not\n"))
+    found = load(tmp_path)
+    assert set(found) == {"train", "validation"}
+    pairs = [{"de": "Eulen rufen", "en": "Owls hoot"}, {"de": "Mäuse nicht", "en": "mice do not"}]
+    assert found["train"] == pairs
+    (tmp_path / "train.de").write_text("Eulen rufen\n")
+    with pytest.raises(ValueError, match=r"train\.en\.gz:2: a line too many, or one too few in .*train\.de"):
+        load(tmp_path)
+    (tmp_path / "train.de").write_text("Eulen rufen\n \n")
+    with pytest.raises(ValueError, match=r"train\.de:2: expected a sentence, got an empty line"):
+        load(tmp_path)
+
+
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [

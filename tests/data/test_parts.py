@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from treeformers.data.parts import GRAMMAR_SIZES, choose_part, sample_part
+from treeformers.data.parts import GRAMMAR_SIZES, choose_part, sample_part, spread
 
 
 class TestCorpora:
@@ -24,6 +24,13 @@ class TestCorpora:
         numbers = {"train": [1, 2]}
         choose_part(numbers, "test", "numbers").clear()
         assert numbers == {"train": [1, 2]}
+
+
+def test_some_examples_are_spread_over_all_of_them() -> None:
+    assert spread(range(100), 4) == [0, 25, 50, 75]
+    assert spread("abcde", 3) == ["a", "b", "d"]
+    for limit in (0, 3, 5):
+        assert spread("abc", limit) == ["a", "b", "c"]
 
 
 class TestGrammar:

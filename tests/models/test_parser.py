@@ -379,6 +379,7 @@ def test_a_sentence_of_five_hundred_words(variant: str) -> None:
 ENCODERS: dict[str, dict[str, Any]] = {
     "gru": {"encoder_layers": 2, "char_size": 4, "char_vocab_size": 9, "tag_size": 3, "tag_vocab_size": 6},
     "transformer": {"encoder": "transformer", "attention": "probabilistic", "decoder": "conditional"},
+    "treebert": {"encoder": "treebert", "encoder_heads": 2},
 }
 
 
@@ -519,6 +520,7 @@ def test_configuration() -> None:
         ({"attention": "probabilistic"}, "attention is 'probabilistic' with decoder 'gru'"),
         ({"char_size": 5}, "char_size is 5, expected an even number"),
         ({"encoder": "transformer", "encoder_heads": 6}, "encoder_heads is 6, expected a divisor of twice"),
+        ({"encoder": "treebert", "encoder_heads": 6}, "encoder_heads is 6, expected a divisor of twice"),
         ({"encoder_layers": 0}, "encoder_layers is 0, expected at least 1"),
         ({"heads": "left"}, "heads"),
         ({"absent": "last"}, "absent"),

@@ -14,6 +14,7 @@ from transformers import BertConfig, BertModel
 
 from tiny_encoders import tiny_bert
 from treeformers.data.sentences import PieceReader
+from treeformers.models.treebert import TreeBertConfig, TreeBertModel
 from treeformers.models.words import LockedDropout, WordEncoder, find_pretrained, sinusoids
 
 torch.set_num_threads(1)
@@ -32,6 +33,7 @@ ENCODERS = {
         **CHANNELS,
     },
 }
+TREEBERT = {"treebert of two layers": {"encoder": "treebert", "layers": 2, "heads": 2}}
 
 
 def build(**changes: Any) -> WordEncoder:
@@ -146,9 +148,9 @@ def test_encoders_by_their_equations(kind: str) -> None:
     assert encoder.width == 6 and literal.shape == (11, 6)
 
 
-@pytest.mark.parametrize("kind", list(ENCODERS))
+@pytest.mark.parametrize("kind", [*ENCODERS, *TREEBERT])
 def test_padding_and_other_sentences_change_nothing(kind: str) -> None:
-    encoder, given = build(**ENCODERS[kind]), inputs()
+    encoder, given = build(**(ENCODERS | TREEBERT)[kind]), inputs()
     alone = []
     for b, length in enumerate(LENGTHS.tolist()):
         sentence = {name: part[b : b + 1, :length] for name, part in given.items() if name != "char_ids"}
@@ -162,13 +164,35 @@ def test_padding_and_other_sentences_change_nothing(kind: str) -> None:
     assert_same(encoder, encoder(LENGTHS, **padded)[:, :5][REAL], torch.cat(alone))
 
 
-@pytest.mark.parametrize("kind", list(ENCODERS))
+@pytest.mark.parametrize("kind", [*ENCODERS, *TREEBERT])
 def test_inference_agrees_with_training(kind: str) -> None:
     """torch has a fast path of its own for Transformers in inference."""
-    encoder = build(**ENCODERS[kind])
+    encoder = build(**(ENCODERS | TREEBERT)[kind])
     trained = encoder.train()(LENGTHS, **inputs())[REAL]
     with torch.inference_mode():
         torch.testing.assert_close(encoder.eval()(LENGTHS, **inputs())[REAL], trained.detach())
+
+
+def test_treebert_is_the_model_of_that_name_over_projected_words() -> None:
+    encoder = build(**TREEBERT["treebert of two layers"])
+    config = TreeBertConfig(
+        vocab_size=1,
+        hidden_size=6,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=24,
+        hidden_dropout_prob=0.0,
+        attention_probs_dropout_prob=0.0,
+    )
+    model = TreeBertModel(config).double().eval()
+    weights = {name.removeprefix("body."): part for name, part in encoder.state_dict().items()}
+    model.load_state_dict(weights | {"embeddings.weight": torch.zeros(1, 6)}, strict=False)
+    assert set(model.state_dict()) - {"embeddings.weight"} <= set(weights)
+    # The model scales its embeddings by the square root of its width.
+    words = encoder.project(encoder.words(inputs()["word_ids"])) / math.sqrt(6)
+    expected = model(inputs_embeds=words, attention_mask=REAL.long()).last_hidden_state
+    found = encoder(LENGTHS, **inputs())
+    torch.testing.assert_close(found[REAL], expected[REAL], rtol=1e-6, atol=1e-6)
 
 
 @pytest.mark.parametrize("width", [1, 6, 7])

@@ -11,7 +11,7 @@ import torch
 
 from conftest import ROOT
 from treeformers import results
-from treeformers.recipes import InduceRecipe, ParseRecipe, ProbeRecipe, Recipe
+from treeformers.recipes import InduceRecipe, MeasureRecipe, ParseRecipe, ProbeRecipe, Recipe
 from treeformers.reproduction import run
 from treeformers.reproduction.run import (
     RowsFailed,
@@ -39,6 +39,9 @@ def test_shipped_recipes_run(path: Path, tmp_path: Path) -> None:
         report = run_recipe(path, "smoke", tmp_path, progress=False)["report"]
         assert set(report["systems"]) == {"gold", "right", "random"}
         assert all(system["findings"] for system in report["systems"].values())
+        return
+    if isinstance(recipe, MeasureRecipe):
+        assert set(run_recipe(path, "smoke", tmp_path, progress=False)["models"]) == set(recipe.model)
         return
     if isinstance(recipe, InduceRecipe):
         shorter.append("data.gold_sentences=20")

@@ -27,6 +27,18 @@ class TestTokenBatchSampler:
             for batch in batches:
                 assert len(batch) == 1 or len(batch) * max(lengths[index] for index in batch) <= tokens
 
+    @settings(deadline=None, max_examples=50)
+    @given(LENGTHS, st.integers(1, 30), st.integers(1, 5))
+    def test_batches_come_in_whole_steps(self, lengths: list[int], tokens: int, together: int) -> None:
+        all_of_them = list(TokenBatchSampler(lengths, tokens, seed=1))
+        sampler = TokenBatchSampler(lengths, tokens, seed=1, together=together)
+        found = list(sampler)
+        assert len(found) == len(sampler) and found == all_of_them[: len(found)]
+        if len(all_of_them) < together:
+            assert found == all_of_them
+        else:
+            assert len(found) % together == 0 and len(all_of_them) - len(found) < together
+
     def test_order_changes_with_epoch_and_seed_alone(self) -> None:
         lengths = [5] * 40
 

@@ -136,10 +136,23 @@ class TestCorpora:
         with pytest.raises(ValueError, match=r"sentiment\.mrg: no examples in its test part"):
             read_examples(Examples(corpus=corpus, classes={"S9": "high"}), "test")
 
-    def test_limits_come_first(self, tmp_path: Path) -> None:
+    def test_limits_come_first_and_are_spread_over_the_part(self, tmp_path: Path) -> None:
         corpus = reviews(tmp_path, 40)
         data = Examples(corpus=corpus, trees="right", sentences=6, classes={"good": "good"})
-        assert texts_of(read_examples(data, "train")) == ["text 1", "text 2", "text 4", "text 5"]
+        assert texts_of(read_examples(data, "train")) == ["text 1", "text 7", "text 14", "text 34"]
+
+    def test_documents(self, tmp_path: Path) -> None:
+        rows = (f"{n % 2}\tOwls hoot. Mice hide {n}!" for n in range(12))
+        corpus = write(tmp_path / "reviews.tsv", "label\ttext", *rows)
+        data = Examples(corpus=corpus, trees="right", documents=True)
+        (tree,) = read_examples(data, "train")[0].trees
+        assert str(tree) == (
+            "(ROOT (X (X Owls) (X (X hoot) (X .))) (X (X Mice) (X (X hide) (X (X 1) (X !)))))"
+        )
+        trees = [str(example.trees[0]) for example in read_examples(data, "test")]
+        source = write(tmp_path / "trees.mrg", *trees)
+        read = Examples(corpus=corpus, trees=source, documents=True)
+        assert [str(example.trees[0]) for example in read_examples(read, "test")] == trees
 
     def test_trees_of_a_file_are_those_of_the_whole_corpus(self, tmp_path: Path) -> None:
         corpus = reviews(tmp_path)
@@ -288,6 +301,16 @@ class TestBuilding:
         assert {"The", "owl", "Mice"} <= set(reader.words.words) and not reader.lowercase
         model, _ = build({**RECURRENT, "task": "relatedness"}, pairs=True)
         assert model.config.num_labels == 5
+
+    def test_labels_of_nodes(self) -> None:
+        model, reader = build(ACCUMULATION, labels=True)
+        assert reader.labels == ("[UNK]", "NP", "S", "VP")
+        assert model.config.node_vocab_size == 4 and model.encoder.node_embeddings.num_embeddings == 4
+        assert build(ACCUMULATION)[1].labels == ()
+        with pytest.raises(
+            ValueError, match=r"^data\.labels: the encoder 'recurrent' reads no labels of nodes"
+        ):
+            build(RECURRENT, labels=True)
 
     def test_the_seed_is_that_of_the_weights(self) -> None:
         recipe = ClassifyRecipe(model=TRAVERSAL)

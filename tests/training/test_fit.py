@@ -71,7 +71,7 @@ def test_a_resumed_run_equals_one_never_stopped(
     assert reached["epoch"] % 1  # within an epoch
     resumed = train_inducer(once, tmp_path / "parts", seed=3, resume=True, progress=False)
 
-    assert (resumed.steps, resumed.loss) == (whole.steps, whole.loss)
+    assert (resumed.steps, resumed.loss, resumed.history) == (whole.steps, whole.loss, whole.history)
     expected, found = weights(tmp_path / "whole"), weights(tmp_path / "parts")
     assert all(torch.equal(expected[name], found[name]) for name in expected)
     assert not (tmp_path / "parts" / "checkpoints").exists()

@@ -40,6 +40,24 @@ class TestRun:
         run.begin()
         assert json.loads((tmp_path / "run.json").read_text())["recipe"]["train"]["average"] == 0
 
+    def test_what_a_killed_process_left_goes(self, tmp_path: Path) -> None:
+        self.store(tmp_path)
+        state = tmp_path / "checkpoints" / "checkpoint-3"
+        for left in (state, tmp_path / ".saving-ab12", tmp_path / ".checkpoints.dropped" / "checkpoint-1"):
+            left.mkdir(parents=True)
+            (left / "model.safetensors").touch()
+        (tmp_path / ".history.json.0a1b2c3d.tmp").touch()
+        (tmp_path / ".notes").touch()
+        Run(tmp_path, recipe(), seed=1, resume=True).begin()
+        assert sorted(path.name for path in tmp_path.iterdir()) == [".notes", "checkpoints", "run.json"]
+        assert (state / "model.safetensors").is_file()
+
+    def test_a_damaged_record_is_not_resumed(self, tmp_path: Path) -> None:
+        for damaged in ("", "{", "[1]", "5"):
+            (tmp_path / "run.json").write_text(damaged)
+            with pytest.raises(ValueError, match=r"run\.json: another recipe or seed was trained here"):
+                Run(tmp_path, recipe(), seed=1, resume=True)
+
     @pytest.mark.parametrize(
         "other", [{"seed": 2}, {"clip": 9.0}, {"average": 0.9}, {"of_another_version": 1}], ids=str
     )
@@ -55,6 +73,13 @@ class TestSaving:
         return TreeBertForMaskedLM.from_pretrained(inducer_folder), AutoTokenizer.from_pretrained(
             inducer_folder
         )
+
+    def test_others_can_read_all_of_it(
+        self, parts: tuple[TreeBertForMaskedLM, object], tmp_path: Path
+    ) -> None:
+        save_model(*parts, tmp_path, {"recipe.json": {}})  # type: ignore[arg-type]
+        (tmp_path / "mine").touch()
+        assert {path.stat().st_mode for path in tmp_path.iterdir()} == {(tmp_path / "mine").stat().st_mode}
 
     def test_a_failed_save_leaves_what_was_there(
         self, parts: tuple[TreeBertForMaskedLM, object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

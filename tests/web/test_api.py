@@ -20,7 +20,7 @@ from starlette.testclient import TestClient
 
 from conftest import ROOT
 from tiny_engines import Counting
-from tiny_models import SENTENCE, TREES, tiny_classifier, tiny_inducer, tiny_parser
+from tiny_models import SENTENCE, TREES, save_parser, tiny_classifier, tiny_inducer, tiny_parser
 from treeformers.metrics import unlabeled_f1
 from treeformers.trees.actions import from_bottom_up
 from treeformers.trees.tree import Tree
@@ -416,6 +416,26 @@ class TestBatches:
         assert [len(call) for call in engine.calls] == [40]
         assert [parsed.sentences[0].words for parsed in found] == [["word", str(n)] for n in range(20)]
 
+    def test_those_who_were_just_answered_come_along(self) -> None:
+        engine = Counting()
+
+        async def ask() -> None:
+            service = Service([engine], Limits(gather_seconds=0.3))
+
+            async def client(early: bool) -> None:
+                while not early and not engine.calls:
+                    await asyncio.sleep(0.005)
+                asyncio.get_running_loop().call_later(0.1, engine.go.set)
+                for _ in range(2):
+                    await service.parse("a", ["counting"])
+
+            engine.go.clear()
+            await asyncio.gather(*(client(early) for early in (True, True, False, False)))
+            service.close()
+
+        asyncio.run(ask())
+        assert [len(call) for call in engine.calls] == [2, 4, 2]
+
     def test_batches_are_bounded(self) -> None:
         engine, _ = self.run(["a"] * 10, Limits(gather_seconds=0.3, batch_sentences=4))
         assert [len(call) for call in engine.calls] == [4, 4, 2]
@@ -457,6 +477,13 @@ class TestEngines:
             # The folder of the parser holds no model.
             assert "cannot be loaded" in refusal(client, "/api/steps", engine="news-2", words=["a"])
             assert client.get("/health").json()["engines"]["news-2"] == "failed"
+
+    def test_parsers_keep_as_many_hypotheses_as_asked(self, tmp_path: Path) -> None:
+        save_parser(tmp_path)
+        for beam, kept in ((None, 2), (3, 3)):
+            engine = find_engines([tmp_path], beam)[0]
+            assert isinstance(engine, ParserEngine)
+            assert engine.load().beam == kept
 
     def test_folders_that_are_none(self, tmp_path: Path) -> None:
         with pytest.raises(FileNotFoundError, match=r"config.json: no such file"):

@@ -31,7 +31,8 @@ def complaint(*arguments: object) -> str:
 
 
 def test_complaints(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert "recipe.json: no such file" in complaint(tmp_path / "nowhere")
+    assert "config.json: no such file" in complaint(tmp_path / "nowhere")
+    (tmp_path / "config.json").write_text("{}")
     (tmp_path / "recipe.json").write_text('{"task": "induce"}')
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]

@@ -18,6 +18,10 @@ def serve(
     report: Annotated[
         Path | None, typer.Option(metavar="FILE", help="A page or JSON to show beside, as of the probes.")
     ] = None,
+    beam: Annotated[
+        int | None,
+        typer.Option(min=1, help="Parsers: hypotheses kept; 1 is several times as fast as 10."),
+    ] = None,
 ) -> None:
     """Open the playground: a page at this machine that draws trees of one's own sentences.
 
@@ -33,5 +37,5 @@ def serve(
     from treeformers.web import demo_model, find_engines
     from treeformers.web import serve as run
 
-    engines = find_engines(models or [demo_model(progress=True)])
+    engines = find_engines(models or [demo_model(progress=True)], beam)
     run(engines, host, port, report, started=typer.echo)

@@ -72,7 +72,7 @@ class ParserConfig(PreTrainedConfig):
     heads: Literal["none", "right"] = "none"
     absent: Literal["first", "nothing"] = "first"
     decoder: Literal["gru", "conditional"] = "gru"
-    encoder: Literal["gru", "transformer", "pretrained"] = "gru"
+    encoder: Literal["gru", "transformer", "treebert", "pretrained"] = "gru"
     encoder_layers: int = 1
     encoder_heads: int = 8
     embedding_size: int = 512
@@ -89,7 +89,7 @@ class ParserConfig(PreTrainedConfig):
             raise ValueError(f"encoder_layers is {self.encoder_layers}, expected at least 1")
         if self.char_size % 2:
             raise ValueError(f"char_size is {self.char_size}, expected an even number: two widths of filters")
-        if self.encoder == "transformer" and 2 * self.hidden_size % self.encoder_heads:
+        if self.encoder in ("transformer", "treebert") and 2 * self.hidden_size % self.encoder_heads:
             raise ValueError(
                 f"encoder_heads is {self.encoder_heads}, expected a divisor of twice the hidden_size "
                 f"{self.hidden_size}"

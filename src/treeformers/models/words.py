@@ -17,6 +17,8 @@ from torch import Tensor, nn
 from transformers import AutoConfig, AutoModel
 
 from treeformers.models.recurrence import BidirectionalGRU
+from treeformers.models.treebert_config import TreeBertConfig
+from treeformers.models.treebert_layers import Layout, TreeBertLayer
 
 __all__ = ["LockedDropout", "WordEncoder", "find_pretrained", "sinusoids"]
 
@@ -70,10 +72,11 @@ class WordEncoder(nn.Module):
         char_size: width of what the characters of a word give; 0 leaves the channel out.
         tag_size: width of tag embeddings; 0 leaves the channel out.
         hidden_size: of one direction of the GRU; D is twice that but for a pretrained encoder.
-        encoder: "gru" (bidirectional), "transformer" (from scratch, sinusoidal positions), or
-            "pretrained", which reads pieces and has no other channel.
-        layers: of the first two.
-        heads: of the Transformer.
+        encoder: "gru" (bidirectional), "transformer" (from scratch, sinusoidal positions), "treebert" (the
+            same with constituent priors, Wang et al. 2019), or "pretrained", which reads pieces and has no
+            other channel.
+        layers: of the first three.
+        heads: of the Transformers.
         dropout: of embeddings, between layers and of the output, one mask a sentence.
         pretrained: configuration of the pretrained encoder, as its `to_dict` gives it.
     """
@@ -87,7 +90,7 @@ class WordEncoder(nn.Module):
         char_size: int = 0,
         tag_size: int = 0,
         hidden_size: int = 256,
-        encoder: Literal["gru", "transformer", "pretrained"] = "gru",
+        encoder: Literal["gru", "transformer", "treebert", "pretrained"] = "gru",
         layers: int = 1,
         heads: int = 8,
         dropout: float = 0.3,
@@ -114,8 +117,11 @@ class WordEncoder(nn.Module):
             self.body = nn.ModuleList(
                 BidirectionalGRU(self.width if layer else inner, hidden_size) for layer in range(layers)
             )
+            return
+        self.project = nn.Linear(inner, self.width)
+        if encoder == "treebert":
+            self.body = _TreeBert(self.width, layers, heads, dropout)
         else:
-            self.project = nn.Linear(inner, self.width)
             layer = nn.TransformerEncoderLayer(
                 self.width, heads, 4 * self.width, dropout, "gelu", batch_first=True, norm_first=True
             )
@@ -168,6 +174,32 @@ class WordEncoder(nn.Module):
         states = self.project(states) + sinusoids(steps, self.width, states.dtype)
         beyond = steps >= lengths[:, None]
         return self.dropout(self.body(states, src_key_padding_mask=beyond))
+
+
+class _TreeBert(nn.Module):
+    """Pre-norm blocks of TreeBert over vectors that have their positions, sized as torch's beside it."""
+
+    def __init__(self, width: int, layers: int, heads: int, dropout: float) -> None:
+        super().__init__()
+        config = TreeBertConfig(
+            vocab_size=1,
+            hidden_size=width,
+            num_attention_heads=heads,
+            intermediate_size=4 * width,
+            hidden_dropout_prob=dropout,
+            attention_probs_dropout_prob=dropout,
+        )
+        self.layers = nn.ModuleList(TreeBertLayer(config) for _ in range(layers))
+        self.norm = nn.LayerNorm(width, eps=float(config.layer_norm_eps))
+
+    def forward(self, states: Tensor, src_key_padding_mask: Tensor) -> Tensor:
+        """States (B, T, D) and what is padding (B, T), as torch's encoder takes them."""
+        layout = Layout.build(~src_key_padding_mask, None, None)
+        links = None
+        for layer in self.layers:
+            states, links, _, _ = layer(states, links, layout, False)
+        normed: Tensor = self.norm(states)
+        return normed
 
 
 class _Characters(nn.Module):

@@ -22,6 +22,7 @@ from treeformers.recipes.sections import (
     Data,
     Examples,
     Judgements,
+    Lengths,
     ParallelText,
     Probes,
     Readout,
@@ -198,6 +199,20 @@ class ProbeRecipe(Recipe):
     data: Probes = field(default_factory=Probes)
 
 
+@dataclass(frozen=True, kw_only=True)
+class MeasureRecipe(Recipe):
+    """Sizes and times of fresh models; nothing is trained.
+
+    Attributes:
+        data: what they are measured on.
+        model: by name a table of `encoder`, as of `ClassifyRecipe`, or "translation", whose weights are only
+            counted, and of fields of its configuration.
+    """
+
+    task: Literal["measure"] = "measure"
+    data: Lengths = field(default_factory=Lengths)
+
+
 _TASKS: dict[str, type[Recipe]] = {
     "induce": InduceRecipe,
     "parse": ParseRecipe,
@@ -206,6 +221,7 @@ _TASKS: dict[str, type[Recipe]] = {
     "translate": TranslateRecipe,
     "judge": JudgeRecipe,
     "probe": ProbeRecipe,
+    "measure": MeasureRecipe,
 }
 
 
@@ -328,6 +344,7 @@ _LEAST = {
     (Judgements, "max_length"): 0,
     (Probes, "sentences"): 0,
     (Probes, "each"): 0,
+    (Lengths, "steps"): 1,
     (ParallelText, "sentences"): 0,
     (ParallelText, "scored_sentences"): 0,
     (ParallelText, "vocab_size"): 300,  # bytes, and some pairs of them
@@ -335,6 +352,7 @@ _LEAST = {
     (Train, "epochs"): 1,
     (Train, "max_steps"): 0,
     (Train, "tokens_per_batch"): 1,
+    (Train, "batches_per_step"): 1,
     (Train, "warmup_steps"): 0,
     (Train, "weight_decay"): 0,
     (Train, "average"): 0,

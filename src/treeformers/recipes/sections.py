@@ -10,6 +10,7 @@ __all__ = [
     "Data",
     "Examples",
     "Judgements",
+    "Lengths",
     "ParallelText",
     "Probes",
     "Readout",
@@ -223,6 +224,21 @@ class Probes:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Lengths:
+    """What fresh models are measured on.
+
+    Attributes:
+        lengths: words of the sentences whose time is taken; none: the models are counted only.
+        trees: of these sentences, as in `Examples`.
+        steps: how often, for the median.
+    """
+
+    lengths: tuple[int, ...] = ()
+    trees: str = "balanced"
+    steps: int = 20
+
+
+@dataclass(frozen=True, kw_only=True)
 class Train:
     """How a model is trained.
 
@@ -230,6 +246,8 @@ class Train:
         epochs: passes over the data.
         max_steps: ends training earlier; 0 for no limit.
         tokens_per_batch: budget of a batch, padding included.
+        batches_per_step: batches whose gradients make a step, of all processes together: so many processes
+            or fewer, which divide it, train alike. More processes than this take a batch each.
         learning_rate: of Adam, at its peak.
         matrix_learning_rate: of Muon (Jordan 2024) for the weight matrices of the layers, at its
             peak; 0 leaves them to Adam, as in the paper.
@@ -253,6 +271,7 @@ class Train:
     epochs: int = 10
     max_steps: int = 0
     tokens_per_batch: int = 2048
+    batches_per_step: int = 1
     learning_rate: float = 1e-4
     matrix_learning_rate: float = 0.0
     encoder_learning_rate: float = 0.0

@@ -24,6 +24,7 @@ from treeformers.recipes import (
     ClassifyRecipe,
     InduceRecipe,
     JudgeRecipe,
+    MeasureRecipe,
     ParseRecipe,
     ProbeRecipe,
     Recipe,
@@ -141,6 +142,10 @@ def run_recipe(
         from treeformers.reproduction import probe
 
         return probe.collect(recipe)
+    if isinstance(recipe, MeasureRecipe):
+        from treeformers.reproduction import measure
+
+        return measure.collect(recipe)
     _, collect = task_functions(recipe)
     _check_gold(recipe)
     parts = members(path, recipe, overrides)

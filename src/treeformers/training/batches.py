@@ -22,15 +22,19 @@ class TokenBatchSampler(BatchSampler):
         lengths: tokens of every example.
         tokens: budget of a batch. A longer example makes a batch of its own.
         seed: of the order; None keeps the batches in order of length.
+        together: batches of a step; those that are too few for one are left out, unless they are all.
     """
 
     batch_size = None  # type: ignore[assignment]  # what accelerate asks: batches differ in size
     drop_last = True  # over several processes, an incomplete round
 
-    def __init__(self, lengths: Sequence[int], tokens: int, seed: int | None = None) -> None:
+    def __init__(
+        self, lengths: Sequence[int], tokens: int, seed: int | None = None, together: int = 1
+    ) -> None:
         self.lengths, self.tokens, self.seed = lengths, tokens, seed
         self.epoch = 0
-        self._count = len(self._batches())
+        count = len(self._batches())
+        self._count = count // together * together or count
 
     def set_epoch(self, epoch: int) -> None:
         self.epoch = epoch
@@ -42,7 +46,7 @@ class TokenBatchSampler(BatchSampler):
         batches = self._batches()
         if self.seed is not None:
             random.Random(f"{self.seed} {self.epoch}").shuffle(batches)
-        return iter(batches)
+        return iter(batches[: self._count])
 
     def _batches(self) -> list[list[int]]:
         order = list(range(len(self.lengths)))

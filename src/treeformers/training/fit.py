@@ -107,7 +107,7 @@ class _Progress(TrainerCallback):
 
 
 class _LogAtEvaluation(TrainerCallback):
-    """The means that are logged begin anew at each state that is saved, so that a resumed run has the same."""
+    """Means that are logged begin anew at each state that is saved: a resumed run has the same ones."""
 
     def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         control.should_log |= control.should_evaluate
@@ -138,7 +138,8 @@ class _Trainer(Trainer):
 
     def get_train_dataloader(self) -> DataLoader[Any]:
         features: Any = self.train_dataset
-        sampler = TokenBatchSampler(self.lengths, self.tokens_per_batch, self.args.seed)
+        together = self.args.world_size * self.args.gradient_accumulation_steps
+        sampler = TokenBatchSampler(self.lengths, self.tokens_per_batch, self.args.seed, together)
         masking = Masking(self.data_collator, sampler)
         self.add_callback(masking)
         numbered: Any = list(enumerate(features))
@@ -236,7 +237,8 @@ def fit(
         higher_is_better: of that figure.
 
     Raises:
-        ValueError: no training examples, or no validation examples for the loss that chooses.
+        ValueError: no training examples, no validation examples for the loss that chooses, or a number of
+            processes that does not divide the batches of a step.
         OSError: the checkpoints cannot be written or read.
     """
     if not features or (metric == "loss" and not held_out):
@@ -244,15 +246,21 @@ def fit(
             f"{len(features)} training and {len(held_out)} validation examples: expected some of both"
         )
     lengths = _token_counts(features) if lengths is None else lengths
-    budget = TokenBatchSampler(lengths, recipe.tokens_per_batch)
     processes = int(os.environ.get("WORLD_SIZE", "1"))
-    steps = max(1, len(budget) // processes) * recipe.epochs
+    together = max(recipe.batches_per_step, processes)
+    if together % processes:
+        raise ValueError(
+            f"train.batches_per_step is {together}, expected a multiple of {processes} processes"
+        )
+    batches = len(TokenBatchSampler(lengths, recipe.tokens_per_batch, together=together))
+    steps = max(1, batches // together) * recipe.epochs
     steps = min(steps, recipe.max_steps) if recipe.max_steps else steps
     every = max(1, math.ceil(steps / recipe.evaluations))
     cuda = torch.cuda.is_available()
     arguments = TrainingArguments(
         output_dir=str(checkpoints),
         max_steps=steps,
+        gradient_accumulation_steps=together // processes,
         learning_rate=recipe.learning_rate,
         lr_scheduler_type="constant_with_warmup" if recipe.constant else "linear",
         warmup_steps=min(recipe.warmup_steps, steps // 2),

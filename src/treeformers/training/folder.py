@@ -158,6 +158,8 @@ def save_model(
             raise OSError(f"{out}: cannot be written: {error}") from None
         for name, content in extra.items():
             _write_json(Path(folder) / name, content)
+        # safetensors writes what its owner alone can read.
+        shutil.copymode(Path(folder, "config.json"), Path(folder, "model.safetensors"))
         write_checksums(Path(folder), [path.name for path in Path(folder).iterdir()])
         for path in sorted(Path(folder).iterdir()):
             os.replace(path, out / path.name)

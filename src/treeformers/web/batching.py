@@ -10,6 +10,7 @@ from typing import Generic, TypeVar
 
 __all__ = ["Batcher"]
 
+MOMENTS = 8
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
 
@@ -17,15 +18,16 @@ Answer = TypeVar("Answer")
 class Batcher(Generic[Item, Answer]):
     """Gathers items of all requests for a moment and computes them in one call.
 
-    While a batch is computed the next one gathers by itself, so that under load batches fill up. An item
-    whose request was given up is not computed. Where a batch fails with a ValueError its items are computed
-    one by one, so that the fault falls on the item that has it.
+    A batch waits until for a moment nothing more comes, since a batch takes hardly longer than its longest
+    item: those who have just got an answer and ask again come along, instead of waiting for the batch after.
+    An item whose request was given up is not computed. Where a batch fails with a ValueError its items are
+    computed one by one, so that the fault falls on the item that has it.
 
     Args:
         compute: gives an answer for each item; called in a thread of the executor.
         executor: where it is called.
         most: items of a batch.
-        wait: seconds that the first item waits for others.
+        wait: the moment, in seconds; a batch waits for at most `MOMENTS` of them.
         size: of an item.
         most_size: of a batch, unless one item is larger.
     """
@@ -64,9 +66,20 @@ class Batcher(Generic[Item, Answer]):
                     future.exception()  # has been seen: one fault is reported of a request
 
     async def _run(self) -> None:
-        await asyncio.sleep(self.wait)
-        while batch := self._next():
-            await self._answer(batch)
+        while self._waiting:
+            await self._gather()
+            if batch := self._next():
+                await self._answer(batch)
+
+    async def _gather(self) -> None:
+        """Wait until nothing more comes, or the batch is full."""
+        for _ in range(MOMENTS):
+            before = len(self._waiting)
+            if before >= self.most:
+                return
+            await asyncio.sleep(self.wait)
+            if len(self._waiting) == before:
+                return
 
     def _next(self) -> list[tuple[Item, asyncio.Future[Answer]]]:
         batch: list[tuple[Item, asyncio.Future[Answer]]] = []

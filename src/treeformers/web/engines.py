@@ -149,14 +149,34 @@ class InducerEngine(_Loaded, TreeMaker):
 
 
 class ParserEngine(_Loaded, TreeMaker):
-    """A parser trained on a treebank."""
+    """A parser trained on a treebank.
+
+    Args:
+        name: what requests call it.
+        model: a folder, or the model itself.
+        beam: hypotheses kept; those of the model's recipe by default.
+    """
 
     kind = "parser"
     loads = Parser
 
+    def __init__(self, name: str, model: Any, beam: int | None = None) -> None:
+        super().__init__(name, model)
+        self.beam = beam
+
+    def load(self) -> Parser:
+        """The parser.
+
+        Raises:
+            ValueError: it cannot be loaded.
+        """
+        parser = cast(Parser, super().load())
+        parser.beam = self.beam or parser.beam
+        return parser
+
     def make(self, sentences: Sequence[Words]) -> list[Made]:
         """The best trees."""
-        parser = cast(Parser, self.load())
+        parser = self.load()
         found = parser.parse_best(sentences, 1, batch_size=len(sentences))
         return [Made(best.tree, score=best.score) for best, *_ in found]
 
@@ -186,12 +206,13 @@ _KINDS: dict[str, type[_Loaded]] = {
 }
 
 
-def find_engines(models: Iterable[str | Path] = ()) -> list[Engine]:
+def find_engines(models: Iterable[str | Path] = (), beam: int | None = None) -> list[Engine]:
     """Engines of model folders, named as the folders, and of the three plain shapes.
 
     Args:
         models: folders that `treeformers train` wrote: of an inducer, a parser (or of its several seeds), or
             a classifier.
+        beam: hypotheses that parsers keep; those of their recipes by default.
 
     Raises:
         FileNotFoundError: no such folder, or one without a model.
@@ -210,5 +231,6 @@ def find_engines(models: Iterable[str | Path] = ()) -> list[Engine]:
             number += 1
             name = f"{base}-{number}"
         taken.add(name)
-        engines.append(_KINDS[task](name, folder))
+        kind = _KINDS[task]
+        engines.append(ParserEngine(name, folder, beam) if kind is ParserEngine else kind(name, folder))
     return [*engines, ShapeEngine("right"), ShapeEngine("left"), ShapeEngine("balanced")]

@@ -25,7 +25,7 @@ class Limits:
         retry_seconds: after which a request that got 503 may come again.
         batch_sentences: computed at once.
         batch_characters: computed at once, unless one sentence has more.
-        gather_seconds: that the first sentence of a batch waits for others.
+        gather_seconds: a batch waits until for so long no more sentences come.
     """
 
     body_bytes: int = 1 << 18
