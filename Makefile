@@ -5,10 +5,14 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet -c constraints.txt
 
-.PHONY: demo install check test docs
+.PHONY: demo serve install check test docs
 
 demo: $(VENV)/draw
 	$(BIN)/treeformers demo
+
+# Of the demo's model if there is one; otherwise one is trained first.
+serve: $(VENV)/draw
+	$(BIN)/treeformers serve $(wildcard runs/demo/model)
 
 install: $(VENV)/dev
 
@@ -29,7 +33,7 @@ $(BIN)/python:
 
 # The empty files draw and dev mark what is installed, so that it is installed once.
 $(VENV)/draw: pyproject.toml constraints.txt | $(BIN)/python
-	$(PIP) -e '.[draw]'
+	$(PIP) -e '.[draw,web]'
 	touch $@
 
 $(VENV)/dev: pyproject.toml constraints.txt | $(BIN)/python

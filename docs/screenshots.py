@@ -72,6 +72,7 @@ def views(page: Page) -> Iterator[str]:
     """Go through the views of the page."""
     idle(page)
     page.fill("#text", TREE)
+    page.locator("#text").evaluate("field => { field.scrollTop = 0; }")
     page.click("text=Draw trees")
     page.wait_for_selector('article[aria-label="gold"]')
     idle(page)

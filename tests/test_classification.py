@@ -214,10 +214,25 @@ class TestClassify:
         right = Tree.from_spans(words, [(start, 6) for start in range(5)])
         assert made.trees_of(["the owl hoots (now)", TREES[0], words]) == [right, TREES[0], right]
         mixed = made.classify([TREES[0], "the owl hoots (now)", TREES[1], ["owl"]])
-        expected = made.classify([TREES[0], right, TREES[1], TREES[1]])
+        expected = made.classify([TREES[0], right, TREES[1], Tree.from_spans(["owl"], [(0, 1)])])
         assert [one.label for one in mixed] == [one.label for one in expected]
         left = made.classify([words], trees="left")
         assert left != made.classify([words]) and left[0].probabilities.keys() == set(CLASSES)
+
+    def test_documents_have_a_root_over_their_sentences(self) -> None:
+        model, reader = build(recipe(ACCUMULATION))
+        one = Classifier(model, reader, "right", documents=True)
+        (found,) = one.trees_of(["Owls hoot. They hunt."])
+        assert (found.label, len(found.children)) == ("ROOT", 2)  # type: ignore[union-attr]
+        assert one.trees_of(TREES[:1]) == TREES[:1]
+        assert one.classify(["Owls hoot. They hunt."]) == one.classify([found])
+
+    def test_texts_longer_than_the_model_reads(self) -> None:
+        one = classifier({**ACCUMULATION, "max_position_embeddings": 4}, "right")
+        assert len(one.classify(["a b c d"])) == 1
+        with pytest.raises(ValueError, match=r"^text 2 has 5 words, the model reads at most 4$"):
+            one.classify(["a b c d", "a b c d e"])
+        assert len(classifier(RECURRENT, "right").classify(["a b c d e"])) == 1
 
     def test_escaped_words_are_the_same(self) -> None:
         made = classifier(RECURRENT)
@@ -394,6 +409,14 @@ class TestFolders:
         loaded = Classifier.from_pretrained(folder)
         assert loaded.trees == "balanced"
         assert loaded.classify(["the owl hoots"]) == loaded.classify(["the owl hoots"], trees="balanced")
+
+    def test_a_model_of_documents_and_labels_reads_them_later_too(self, tmp_path: Path) -> None:
+        made = save(tmp_path, recipe(ACCUMULATION, trees="right", documents=True, labels=True))
+        loaded = Classifier.from_pretrained(tmp_path, device="cpu")
+        check_loaded(loaded, made, TREES)
+        assert loaded.reader.labels == ("[UNK]", "NP", "PRN", "S", "VP")
+        (found,) = loaded.trees_of(["The owl hoots. It sleeps."])
+        assert (found.label, len(found.children)) == ("ROOT", 2)  # type: ignore[union-attr]
 
     def test_no_folder(self, tmp_path: Path) -> None:
         for place in (tmp_path / "nowhere", tmp_path):

@@ -124,6 +124,21 @@ class TestPlans:
         assert batch["node_ids"].tolist() == [[2, 1, 0, 0], [0] * 4, [0, 1, 1, 1]]
         assert "node_labels" not in batch
 
+    def test_unknown_labels_are_counted_and_each_is_reported_once(
+        self, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        made = reader(plan="branches", labels=("?", "NP"))
+        tree = Tree.from_brackets("(S (A (B (X owls))) (A (X hoot)))")
+        made.encode([tree, tree])
+        assert caplog.messages == [
+            "labels that no training tree had are read as unknown: 'A' (4), 'S' (2), 'B' (2)"
+        ]
+        made.encode([tree, Tree.from_brackets("(C (NP (X owls)))")])
+        assert caplog.messages[1:] == ["labels that no training tree had are read as unknown: 'C' (1)"]
+        assert made.unseen == {"A": 6, "S": 3, "B": 3, "C": 1}
+        reader(plan="branches").encode([tree])
+        assert len(caplog.messages) == 2, "labels that are not read are not unknown"
+
     def test_words_and_spans(self) -> None:
         made = reader(plan="words")
         batch = made.collate(made.encode(TREES))

@@ -112,6 +112,13 @@ class TestReader:
             expected = reader.form(text.strip())
             assert reader.decode(reader.encode_target([text])[0]) == expected.strip()
 
+    def test_unknown_labels_are_counted(self, caplog: pytest.LogCaptureFixture) -> None:
+        reader = SourceReader(UNITS, ("?", "NP"))
+        (found,) = reader.encode([Tree.from_brackets("(S (NP (DT the) (DT the)) (DT the))")])
+        assert found["plan"]["node_labels"].tolist() == [0, 1]
+        assert caplog.messages == ["labels that no training tree had are read as unknown: 'S' (1)"]
+        assert reader.unseen == {"S": 1}
+
     def test_lower_case(self) -> None:
         reader = SourceReader(UNITS, (), lowercase=True)
         assert reader.encode([Tree("DT", word="The")])[0]["input_ids"] == UNITS.convert_tokens_to_ids(

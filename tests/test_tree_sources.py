@@ -192,8 +192,8 @@ class TestFiles:
         path = self.write(tmp_path, "(UH Hm)", "(S (NNP Ann) (VBD ran))")
         with pytest.raises(ValueError) as error:
             find_trees(["Hm", "Ann runs"], path)
-        assert str(error.value) == f"{path}: tree 2 is over 'Ann ran', expected 'Ann runs'"
-        with pytest.raises(ValueError, match=r"tree 1 is over 'Hm', expected 'hm'"):
+        assert str(error.value) == f"{path}:2: a tree over 'Ann ran', expected 'Ann runs'"
+        with pytest.raises(ValueError, match=r"trees\.mrg:1: a tree over 'Hm', expected 'hm'"):
             find_trees(["hm", "Ann ran"], path)
 
     def test_a_malformed_file(self, tmp_path: Path) -> None:
@@ -218,8 +218,8 @@ class TestDocuments:
 
     def test_those_of_a_file_are_taken_as_they_are(self, tmp_path: Path) -> None:
         path = tmp_path / "trees.mrg"
-        path.write_text("(DOC (S (X Owls) (X hoot) (X .)) (X No) (X .))\n(X Hm)\n")
-        assert list(map(str, find_trees(["Owls hoot. No.", "Hm"], path, documents=True))) == (
+        path.write_text("(DOC (S (X in) (X the) (X U.S.) (X .)) (X No) (X .))\n(X Hm)\n")
+        assert list(map(str, find_trees(["in the U.S. No.", "Hm"], path, documents=True))) == (
             path.read_text().splitlines()
         )
 

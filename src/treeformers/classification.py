@@ -107,6 +107,13 @@ class _Encoder:
         found: Iterator[AnyTree] = iter(find_trees(raw, source, self.documents) if raw else ())
         return [text if isinstance(text, Tree | DependencyTree) else next(found) for text in given]
 
+    def _encode(self, texts: Iterable[Text | Sequence[str]], trees: str | None) -> list[Encoded]:
+        found, longest = self.trees_of(texts, trees), longest_input(self.model)
+        for number, tree in enumerate(found, start=1):
+            if longest and len(tree) > longest:
+                raise ValueError(f"text {number} has {len(tree)} words, the model reads at most {longest}")
+        return self.reader.encode(found)
+
 
 class Classifier(_Encoder):
     """Classifies sentences with one trained model.
@@ -168,9 +175,9 @@ class Classifier(_Encoder):
             trees: where trees of text come from, see `trees_of`.
 
         Raises:
-            ValueError: as `trees_of`, or a tree of the other kind.
+            ValueError: as `trees_of`, a text longer than the model reads, or a tree of the other kind.
         """
-        rows = predict(self.model, self.reader.encode(self.trees_of(texts, trees)), self.reader).tolist()
+        rows = predict(self.model, self._encode(texts, trees), self.reader).tolist()
         found = [dict(zip(self.classes, row, strict=True)) for row in rows]
         return [Classified(max(row, key=row.__getitem__), row) for row in found]
 
@@ -200,10 +207,10 @@ class Similarity(_Encoder):
             trees: where trees of text come from, see `trees_of`.
 
         Raises:
-            ValueError: as `trees_of`, or a tree of the other kind.
+            ValueError: as `trees_of`, a text longer than the model reads, or a tree of the other kind.
         """
         texts = [text for pair in pairs for text in pair]
-        rows = predict(self.model, self.reader.encode(self.trees_of(texts, trees)), self.reader)
+        rows = predict(self.model, self._encode(texts, trees), self.reader)
         if self.model.config.task == "relatedness":
             return [Compared("", score, {}) for score in rows.tolist()]
         found = [dict(zip(self.classes, row, strict=True)) for row in rows.tolist()]
@@ -218,14 +225,7 @@ def predict(model: Any, encoded: Sequence[Encoded], reader: TreeReader) -> Tenso
         model: a classifier of sentences, or of pairs.
         encoded: the trees; of pairs the two beside each other.
         reader: how the model reads them.
-
-    Raises:
-        ValueError: a tree over more words than the model reads.
     """
-    longest = longest_input(model)
-    for number, one in enumerate(encoded, start=1):
-        if longest and len(one.words) > longest:
-            raise ValueError(f"text {number} has {len(one.words)} words, the model reads at most {longest}")
     each = 2 if isinstance(model, PairClassifier) else 1
     examples = [encoded[start : start + each] for start in range(0, len(encoded), each)]
     lengths = [max(len(one.words) for one in example) for example in examples]

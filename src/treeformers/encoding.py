@@ -10,7 +10,7 @@ import logging
 import random
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Self, TypeAlias
@@ -28,7 +28,7 @@ from treeformers.trees.formats import atomic_write
 from treeformers.trees.levels import level_plan
 from treeformers.trees.tree import Tree, unescape_word
 
-__all__ = ["AnyTree", "Encoded", "TreeReader", "report_unseen"]
+__all__ = ["AnyTree", "Encoded", "TreeReader", "count_unseen"]
 
 logger = logging.getLogger(__name__)
 
@@ -69,6 +69,7 @@ class TreeReader:
         vectors: folder or package of the frozen encoder that gives word vectors, if one does.
         vector_layers: how many of its last layers are joined, see `treeformers.frozen.FrozenEncoder`.
         words: the vocabulary where word vectors were trained.
+        unseen: how often labels of nodes that are not among `labels` were read as unknown.
     """
 
     plan: Literal["branches", "levels", "words"]
@@ -79,6 +80,7 @@ class TreeReader:
     vectors: str = ""
     vector_layers: int = 1
     words: SentenceReader | None = None
+    unseen: Counter[str] = field(default_factory=Counter, compare=False, repr=False)
 
     @classmethod
     def load(cls, folder: Path) -> Self:
@@ -101,7 +103,8 @@ class TreeReader:
 
     def save_pretrained(self, folder: str | Path) -> None:
         """Write `reader.json`, and the vocabulary if there is one."""
-        content = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "words"}
+        names = [field.name for field in fields(self) if field.name not in ("words", "unseen")]
+        content = {name: getattr(self, name) for name in names}
         with atomic_write(Path(folder) / READER) as file:
             json.dump(content, file)
         if self.words is not None:
@@ -110,7 +113,7 @@ class TreeReader:
     def encode(self, trees: Sequence[AnyTree]) -> list[Encoded]:
         """Make trees ready, once for all batches that they will be in.
 
-        Labels that are not among `labels` are read as unknown, which is reported.
+        Labels that are not among `labels` are read as unknown; each is reported when it first comes.
 
         Raises:
             ValueError: a tree of the other kind.
@@ -124,9 +127,9 @@ class TreeReader:
         if self.vectors and trees:
             folder = str(find_pretrained(self.vectors).resolve())
             vectors = _frozen_vectors(folder, self.vector_layers, tuple(tree.words for tree in trees))
-        unseen: Counter[str] = Counter()
-        plans = [self._plan(tree, unseen) for tree in trees]
-        report_unseen(unseen)
+        found: Counter[str] = Counter()
+        plans = [self._plan(tree, found) for tree in trees]
+        count_unseen(found, self.unseen)
         return [Encoded(*of) for of in zip(trees, words, plans, vectors, strict=True)]
 
     def collate(self, encoded: Sequence[Encoded], chance: random.Random | None = None) -> dict[str, Tensor]:
@@ -164,12 +167,20 @@ class TreeReader:
         return plan_tree(tree, ids, unknown=0, unseen=unseen) if ids else plan_tree(tree)
 
 
-def report_unseen(unseen: Counter[str]) -> None:
-    """Say once which labels of nodes were read as unknown, and how often."""
-    if unseen:
-        named = ", ".join(f"{label!r} ({count})" for label, count in unseen.most_common(_NAMED))
-        more = f" and {len(unseen) - _NAMED} more" if len(unseen) > _NAMED else ""
-        logger.warning("labels that no training tree had are read as unknown: %s%s", named, more)
+def count_unseen(found: Counter[str], unseen: Counter[str]) -> None:
+    """Count labels of nodes that were read as unknown, and report those that come for the first time.
+
+    Args:
+        found: of this call.
+        unseen: of all calls before, to which they are added.
+    """
+    new = [f"{label!r} ({count})" for label, count in found.most_common() if label not in unseen]
+    unseen.update(found)
+    if new:
+        more = f" and {len(new) - _NAMED} more" if len(new) > _NAMED else ""
+        logger.warning(
+            "labels that no training tree had are read as unknown: %s%s", ", ".join(new[:_NAMED]), more
+        )
 
 
 @lru_cache(maxsize=1)

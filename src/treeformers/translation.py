@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
@@ -18,7 +18,7 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 from transformers import PreTrainedTokenizerFast, StoppingCriteria
 
-from treeformers.encoding import report_unseen
+from treeformers.encoding import count_unseen
 from treeformers.model_folder import load_weights, read_settings
 from treeformers.models.accumulation import AccumulationConfig
 from treeformers.models.translation import AccumulationForTranslation
@@ -46,11 +46,13 @@ class SourceReader:
         units: byte-pair encoding that both languages share.
         labels: labels of nodes; the first stands for unknown ones.
         lowercase: whether both sides are read in lower case.
+        unseen: how often labels of nodes that are not among `labels` were read as unknown.
     """
 
     units: PreTrainedTokenizerFast
     labels: tuple[str, ...]
     lowercase: bool = False
+    unseen: Counter[str] = field(default_factory=Counter, compare=False, repr=False)
 
     @classmethod
     def load(cls, folder: Path) -> Self:
@@ -86,7 +88,7 @@ class SourceReader:
         """Trees over words to trees over units: `input_ids` and the plan of each.
 
         A word of several units becomes a subtree (Nguyen et al. 2020, Fig. 7). Labels that are not among
-        `labels` are read as unknown, which is reported.
+        `labels` are read as unknown; each is reported when it first comes.
         """
         unseen: Counter[str] = Counter()
         ids = {label: number for number, label in enumerate(self.labels)}
@@ -99,7 +101,7 @@ class SourceReader:
             split = split_words(tree, [[str(piece) for piece in of] for of in pieces])
             numbers = [piece for of in pieces for piece in of]
             found.append({"input_ids": numbers, "plan": plan_tree(split, ids, unknown=0, unseen=unseen)})
-        report_unseen(unseen)
+        count_unseen(unseen, self.unseen)
         return found
 
     def encode_target(self, texts: Sequence[str]) -> list[list[int]]:

@@ -52,18 +52,17 @@ def find_trees(texts: Sequence[Text], source: str | Path, documents: bool = Fals
         ValueError: a text without words, a file with another number of trees or other words, or a folder of
             another kind of model.
     """
-    path = Path(source)
-    if path.is_file():
-        return _read(path, texts)
+    name = os.fspath(source)
+    if name not in SHAPES and Path(name).is_file():
+        return _read(Path(name), texts)
     if not documents:
-        return _trees_of(texts, source)
+        return _trees_of(texts, name)
     cut = [_sentences(text, number) for number, text in enumerate(texts, start=1)]
-    trees = iter(_trees_of([sentence for sentences in cut for sentence in sentences], source))
+    trees = iter(_trees_of([sentence for sentences in cut for sentence in sentences], name))
     return [join_trees([next(trees) for _ in sentences]) for sentences in cut]
 
 
-def _trees_of(texts: Sequence[Text], source: str | Path) -> list[Tree]:
-    name = os.fspath(source)
+def _trees_of(texts: Sequence[Text], name: str) -> list[Tree]:
     for shape in SHAPES:
         if name == shape:
             return [trivial_tree(words, shape, seed=n) for n, words in enumerate(_all_words(texts), start=1)]
@@ -98,15 +97,16 @@ def _words(text: Text, number: int) -> list[str]:
 
 
 def _read(path: Path, texts: Sequence[Text]) -> list[Tree]:
-    trees = list(read_trees(path))
-    if len(trees) != len(texts):
-        raise ValueError(f"{path}: {len(trees)} trees, expected one for each of the {len(texts)} texts")
-    for number, (tree, text) in enumerate(zip(trees, texts, strict=True), start=1):
+    from treeformers.probing.systems import TreeFile
+
+    file = TreeFile.read(path)
+    if len(file.trees) != len(texts):
+        raise ValueError(f"{path}: {len(file.trees)} trees, expected one for each of the {len(texts)} texts")
+    for place, tree, text in zip(file.places, file.trees, texts, strict=True):
         found, wanted = " ".join(tree.words), text if isinstance(text, str) else " ".join(text)
-        # Dashes, dots and the last period are others once the text is cut as the treebank cuts it.
-        if _letters(found) != _letters(wanted) and _letters(_cut(found)) != _letters(_cut(wanted)):
-            raise ValueError(f"{path}: tree {number} is over {found[:80]!r}, expected {wanted[:80]!r}")
-    return trees
+        if _letters(found) != _letters(wanted) and _cut(found) != _cut(wanted):
+            raise ValueError(f"{place}: a tree over {found[:80]!r}, expected {wanted[:80]!r}")
+    return list(file.trees)
 
 
 def _letters(text: str) -> str:
@@ -115,7 +115,8 @@ def _letters(text: str) -> str:
 
 
 def _cut(text: str) -> str:
-    return " ".join(word.text for word in tokenize(text))
+    """Its letters once it is cut as the treebank cuts it, which writes dashes, dots and periods anew."""
+    return _letters(" ".join(word.text for word in tokenize(text))).replace(".", "")
 
 
 def _cached(source: str, identity: str, texts: Sequence[Text], parse: Callable[[], list[Tree]]) -> list[Tree]:

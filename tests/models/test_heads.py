@@ -10,7 +10,9 @@ import pytest
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+from transformers import PreTrainedConfig
 
+from treeformers.models.accumulation import AccumulationConfig
 from treeformers.models.heads import (
     ClassificationHead,
     PairClassifier,
@@ -22,8 +24,11 @@ from treeformers.models.heads import (
     relatedness_loss,
     score_distribution,
 )
+from treeformers.models.over_vectors import AccumulationOverVectors, TreeBertOverVectors
 from treeformers.models.recurrent import RecurrentConfig
 from treeformers.models.traversal import TraversalConfig
+from treeformers.models.treebert import TreeBertConfig, TreeBertModel
+from treeformers.trees.batch import batch_trees
 from treeformers.trees.levels import level_plan
 from treeformers.trees.tree import DependencyTree, Tree
 
@@ -42,7 +47,20 @@ def recurrent(kind: str) -> RecurrentConfig:
     return RecurrentConfig(kind=kind, input_size=5, hidden_size=12)
 
 
+SIZES = {"hidden_size": 12, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 16}
+DROPOUT = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
+ACCUMULATION = AccumulationConfig(**SIZES, **DROPOUT)
+TREEBERT = TreeBertConfig(**SIZES, **DROPOUT)
+OVER_VECTORS = [ACCUMULATION, TREEBERT]
 ENCODERS = [TRAVERSAL, *map(recurrent, ("child-sum", "n-ary", "lstm", "bilstm", "transformer"))]
+
+
+def plan_of(encoder: Any, trees: Any) -> dict[str, Tensor]:
+    return batch_trees(trees) if encoder in OVER_VECTORS else level_plan(trees)
+
+
+def name_of(encoder: Any) -> str:
+    return str(getattr(encoder, "kind", encoder.model_type))
 
 
 def sentence_model(encoder: Any = TRAVERSAL, **changes: Any) -> SentenceClassifier:
@@ -143,9 +161,9 @@ def test_loss_over_every_node() -> None:
     assert empty.item() == 0
 
 
-@pytest.mark.parametrize("encoder", ENCODERS, ids=lambda config: getattr(config, "kind", "traversal"))
+@pytest.mark.parametrize("encoder", [*ENCODERS, *OVER_VECTORS], ids=name_of)
 def test_sentences_are_learnt(encoder: Any) -> None:
-    model, plan = sentence_model(encoder), level_plan(TREES)
+    model, plan = sentence_model(encoder), plan_of(encoder, TREES)
     labels = torch.tensor([3, 1, 0, 4])
     optimizer = torch.optim.Adam(model.parameters(), lr=0.02)
     for _ in range(60):
@@ -209,7 +227,57 @@ def test_frozen_embeddings() -> None:
     assert not torch.equal(output.logits, model(IDS, **level_plan(TREES)).logits)
 
 
-@pytest.mark.parametrize("encoder", [TRAVERSAL, recurrent("n-ary")], ids=["traversal", "recurrent"])
+@pytest.mark.parametrize("encoder", OVER_VECTORS, ids=name_of)
+def test_a_batch_over_vectors_equals_its_sentences(encoder: Any) -> None:
+    model = sentence_model(encoder, input_size=7).eval()
+    vectors = torch.randn(4, 4, 7, generator=torch.Generator().manual_seed(1))
+    together = model.encoder(vectors, batch_trees(TREES))
+    for row, tree in enumerate(TREES):
+        alone = model.encoder(vectors[row : row + 1, : len(tree)], batch_trees([tree]))
+        nodes = len(tree.spans())
+        torch.testing.assert_close(together.root[row], alone.root[0])
+        torch.testing.assert_close(together.leaves[row, : len(tree)], alone.leaves[0])
+        torch.testing.assert_close(together.nodes[row, :nodes], alone.nodes[0])
+        assert not together.leaves[row, len(tree) :].any()
+
+
+def test_treebert_over_vectors_is_the_mean_of_its_words() -> None:
+    encoder = TreeBertOverVectors(TREEBERT, 7).eval()
+    vectors, plan = torch.randn(4, 4, 7), batch_trees(TREES)
+    assert isinstance(encoder.model, TreeBertModel)
+    states = encoder.model(inputs_embeds=encoder.project(vectors) / 12**0.5, **only_words(plan))[0]
+    for row, tree in enumerate(TREES):
+        torch.testing.assert_close(encoder(vectors, plan).root[row], states[row, : len(tree)].mean(0))
+    learned = TreeBertOverVectors(TreeBertConfig(**SIZES, position_embedding_type="learned"), 7).eval()
+    states = learned.model(inputs_embeds=learned.project(vectors), **only_words(plan))[0]
+    torch.testing.assert_close(learned(vectors, plan).root[1], states[1, 0])
+
+
+def only_words(plan: dict[str, Tensor]) -> dict[str, Tensor]:
+    return {"attention_mask": plan["attention_mask"]}
+
+
+def test_accumulation_over_vectors_sees_the_trees() -> None:
+    encoder = AccumulationOverVectors(ACCUMULATION, 7).eval()
+    vectors = torch.randn(1, 3, 7)
+    trees = [Tree.from_brackets(text) for text in ("(0 (1 a) (1 (1 b) (1 c)))", "(0 (1 (1 a) (1 b)) (1 c))")]
+    first, second = (encoder(vectors, batch_trees([tree])).root for tree in trees)
+    assert (first - second).abs().max() > 1e-3
+    plain = AccumulationConfig(**SIZES, **DROPOUT, tree=False)
+    plain_encoder = AccumulationOverVectors(plain, 7).eval()
+    output = plain_encoder(vectors, only_words(batch_trees(trees[:1])))
+    torch.testing.assert_close(output.root[0], output.leaves[0].mean(0))
+
+
+def test_encoders_over_vectors_have_no_words_of_their_own() -> None:
+    given = TreeBertConfig(vocab_size=500, **SIZES)
+    model = sentence_model(given)
+    assert model.encoder.model.config.vocab_size == 1 and given.vocab_size == 500
+    assert model.embeddings.weight.shape == (8, 12)  # of the width of the encoder, unless it is told
+    assert sentence_model(given, input_size=5).embeddings.weight.shape == (8, 5)
+
+
+@pytest.mark.parametrize("encoder", [TRAVERSAL, recurrent("n-ary"), *OVER_VECTORS], ids=name_of)
 @pytest.mark.parametrize("kind", [SentenceClassifier, PairClassifier])
 def test_save_and_load(kind: Any, encoder: Any, tmp_path: Path) -> None:
     model = (sentence_model if kind is SentenceClassifier else pair_model)(encoder).eval()
@@ -217,7 +285,8 @@ def test_save_and_load(kind: Any, encoder: Any, tmp_path: Path) -> None:
     loaded = kind.from_pretrained(tmp_path).eval()
     assert type(loaded.config.encoder) is type(encoder)
     ids = IDS if kind is SentenceClassifier else IDS.view(2, 2, 4)
-    assert torch.equal(loaded(ids, **level_plan(TREES)).logits, model(ids, **level_plan(TREES)).logits)
+    plan = plan_of(encoder, TREES)
+    assert torch.equal(loaded(ids, **plan).logits, model(ids, **plan).logits)
     assert loaded.config.num_labels == model.config.num_labels
 
 
@@ -237,5 +306,7 @@ def test_bad_input() -> None:
         sentence_model(recurrent("lstm"))(IDS, node_labels=torch.zeros(4, 3, dtype=torch.long), **plan)
     with pytest.raises(ValueError, match=r"input_ids of shape \(4, 4\), expected pairs: \(B, 2, ...\)"):
         pair_model()(IDS, **plan)
+    with pytest.raises(ValueError, match=r"encoder is a PreTrainedConfig, expected one of TraversalConfig, "):
+        sentence_model(PreTrainedConfig())
     with pytest.raises(ValueError, match="model_type of the encoder is 'bert', expected one of"):
         SentenceClassifierConfig(encoder={"model_type": "bert"})

@@ -11,7 +11,14 @@ import torch
 
 from conftest import ROOT
 from treeformers import results
-from treeformers.recipes import InduceRecipe, MeasureRecipe, ParseRecipe, ProbeRecipe, Recipe
+from treeformers.recipes import (
+    InduceRecipe,
+    LookRecipe,
+    MeasureRecipe,
+    ParseRecipe,
+    ProbeRecipe,
+    Recipe,
+)
 from treeformers.reproduction import run
 from treeformers.reproduction.run import (
     RowsFailed,
@@ -42,6 +49,10 @@ def test_shipped_recipes_run(path: Path, tmp_path: Path) -> None:
         return
     if isinstance(recipe, MeasureRecipe):
         assert set(run_recipe(path, "smoke", tmp_path, progress=False)["models"]) == set(recipe.model)
+        return
+    if isinstance(recipe, LookRecipe):
+        looks = run_recipe(path, "smoke", tmp_path, shorter[:2], progress=False)["looks"]
+        assert tuple(looks) == recipe.data.rows and all(look["title"] for look in looks.values())
         return
     if isinstance(recipe, InduceRecipe):
         shorter.append("data.gold_sentences=20")

@@ -291,6 +291,21 @@ class TestData:
         known = {word for word in words if word[0] not in "<["}
         assert known == {word.lower() for tree in seen for word in tree.words}
 
+    def test_what_the_encoder_cannot_read(self, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+        rows = [f"{'ab'[n % 2]}\t{'owl ' * (1 + n)}" for n in range(8)]
+        for part, count in (("train", 8), ("dev", 4)):
+            write(tmp_path / f"{part}.tsv", "label\ttext", *rows[:count])
+        data = Examples(corpus=str(tmp_path), trees="right")
+        short = {**ACCUMULATION, "max_position_embeddings": 5}
+        train_classifier(recipe(short, data, max_steps=1), tmp_path / "model", progress=False)
+        assert "3 examples of more than 5 words are left out: 6, 7, 8" in caplog.text
+        shorter = {**ACCUMULATION, "max_position_embeddings": 3}
+        with pytest.raises(
+            ValueError, match="example 4 of the validation part has 4 words, the model reads at"
+        ):
+            train_classifier(recipe(shorter, data), tmp_path / "other", progress=False)
+        assert not (tmp_path / "other").exists()
+
     def test_nothing_to_learn(self, tmp_path: Path) -> None:
         one = write(tmp_path / "one.mrg", *["(S (X owl) (X hoots))"] * 12)
         numbers = write(tmp_path / "pairs.tsv", "label\tfirst\tsecond", *["yes\ta\tb", "no\ta\ta"] * 12)
@@ -298,7 +313,7 @@ class TestData:
             (recipe(RECURRENT, Examples(corpus=one)), "the examples have 1 classes, expected two or more"),
             (
                 recipe(RECURRENT, Examples(corpus="grammar", sentences=5, max_length=1)),
-                r"grammar: all examples are of more than data\.max_length, 1 words",
+                r"grammar: all examples are of more than 1 words \(data\.max_length, or what the en",
             ),
             (
                 pairs({**RECURRENT, "task": "relatedness"}, Examples(corpus=numbers, trees="right")),

@@ -16,6 +16,7 @@ from tiny_encoders import tiny_bert
 from tree_strategies import trees
 from treeformers.models.accumulation import AccumulationForSequenceClassification
 from treeformers.models.heads import PairClassifier, SentenceClassifier
+from treeformers.models.over_vectors import AccumulationOverVectors, TreeBertOverVectors
 from treeformers.models.recurrent import RecurrentModel
 from treeformers.models.traversal import TraversalModel
 from treeformers.recipes import ClassifyRecipe, Examples, SimilarityRecipe
@@ -178,7 +179,7 @@ class TestCorpora:
         with pytest.raises(ValueError, match=r"trees\.mrg: 24 trees, expected one for each of the 25 texts"):
             read_examples(Examples(corpus=corpus, trees=source), "train")
         write(tmp_path / "trees.mrg", *(f"(S (NN text) (CD {n + 1}))" for n in range(25)))
-        with pytest.raises(ValueError, match=r"trees\.mrg: tree 1 is over 'text 1', expected 'text 0'"):
+        with pytest.raises(ValueError, match=r"trees\.mrg:1: a tree over 'text 1', expected 'text 0'"):
             read_examples(Examples(corpus=corpus, trees=source), "train")
 
     def test_mistakes(self, tmp_path: Path) -> None:
@@ -269,6 +270,7 @@ SENTENCE_TREES = [
 SMALL = {"input_size": 6, "hidden_size": 6}
 TRAVERSAL = {"encoder": "traversal", "num_branches": 2, "intermediate_size": 5, **SMALL}
 RECURRENT = {"encoder": "recurrent", **SMALL}
+TREEBERT = {"encoder": "treebert", "hidden_size": 8, "num_attention_heads": 2, "num_hidden_layers": 1}
 ACCUMULATION = {"encoder": "accumulation", "hidden_size": 8, "num_attention_heads": 2, "num_hidden_layers": 1}
 
 
@@ -291,6 +293,11 @@ class TestBuilding:
         assert isinstance(model.encoder, RecurrentModel) and (reader.plan, reader.arity) == ("levels", 3)
         assert build({**RECURRENT, "kind": "n-ary"})[1].arity == 2
         assert build({**RECURRENT, "kind": "lstm"})[1].plan == "words"
+        model, reader = build(TREEBERT)
+        assert isinstance(model.encoder, TreeBertOverVectors) and reader.plan == "words"
+        model, reader = build({**ACCUMULATION, "head_dropout": 0.1})
+        assert isinstance(model.encoder, AccumulationOverVectors) and reader.plan == "branches"
+        assert isinstance(build(ACCUMULATION, pairs=True)[0].encoder, AccumulationOverVectors)
         model, _ = build(RECURRENT, pairs=True)
         assert isinstance(model, PairClassifier) and model.config.task == "classification"
 
@@ -340,14 +347,18 @@ class TestBuilding:
         model, reader = build(TRAVERSAL, vectors=str(tiny_bert(tmp_path)))
         assert reader.words is None and reader.vectors == str(tmp_path)
         assert (model.config.vocab_size, model.encoder.config.input_size) == (1, 8)
+        for chosen, kind in ((ACCUMULATION, AccumulationOverVectors), (TREEBERT, TreeBertOverVectors)):
+            model, reader = build(chosen | {"hidden_size": 12}, vectors=str(tmp_path))
+            assert isinstance(model.encoder, kind) and reader.vectors == str(tmp_path)
+            assert (model.encoder.project.in_features, model.encoder.project.out_features) == (8, 12)
 
     @pytest.mark.parametrize(
         ("model", "message"),
         [
-            ({}, "model.encoder is None, expected one of accumulation, traversal, recurrent"),
+            ({}, "model.encoder is None, expected one of accumulation, traversal, recurrent, treebert"),
             (
                 {"encoder": "lstm"},
-                "model.encoder is 'lstm', expected one of accumulation, traversal, recurrent",
+                "model.encoder is 'lstm', expected one of accumulation, traversal, recurrent, treebert",
             ),
             (
                 {**TRAVERSAL, "hidden_sise": 8},
@@ -425,12 +436,6 @@ class TestBuilding:
             ValueError, match=r"^model\.tree is 'dependency', but data.structure is 'constituency'$"
         ):
             build({**TRAVERSAL, "tree": "dependency"})
-        with pytest.raises(
-            ValueError, match=r"model\.encoder is 'accumulation', expected one of traversal, recurr"
-        ):
-            build(ACCUMULATION, pairs=True)
-        with pytest.raises(ValueError, match=r"data\.vectors: the encoder 'accumulation' trains its own"):
-            build(ACCUMULATION, vectors="vectors.txt")
         with pytest.raises(FileNotFoundError, match="gone: neither a folder"):
             build(TRAVERSAL, vectors=str(tmp_path / "gone"))
         with pytest.raises(FileNotFoundError, match=r"gone\.txt"):

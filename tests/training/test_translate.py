@@ -130,9 +130,7 @@ class TestLearning:
 
     def test_nothing_short_enough(self, tmp_path: Path) -> None:
         data = ParallelText(corpus="grammar", sentences=40, scored_sentences=10, vocab_size=300, max_length=1)
-        with pytest.raises(
-            ValueError, match=r"^0 training and 10 validation examples: expected some of both"
-        ):
+        with pytest.raises(ValueError, match=r"^grammar: all pairs are of more than 1 units, none is left$"):
             train_translator(recipe(data), tmp_path, progress=False)
 
 
@@ -204,7 +202,7 @@ class TestPairs:
         assert [pair.target for pair in found["test"]] == [row[1] for row in ROWS]
         assert str(found["train"][0].tree) == "(X (X ferry) (X 1))"
         back = ParallelText(corpus=name, source="de", target="en", sentences=2, scored_sentences=1)
-        assert [pair.target for pair in read_pairs(back, "train")] == ["ferry 1", "ferry 2"]
+        assert [pair.target for pair in read_pairs(back, "train")] == ["ferry 1", "ferry 13"]
         assert len(read_pairs(back, "test")) == 1
 
     def test_of_a_folder_its_parts(self, tmp_path: Path) -> None:

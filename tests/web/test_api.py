@@ -452,11 +452,11 @@ class TestEngines:
     def test_folders_are_named_and_load_when_first_used(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        for place, task in (("a/news", "induce"), ("b/news", "parse"), ("c/right", "classify")):
+        for place, task in (("a/news", "induce"), ("news/seed-1", "parse"), ("c/right", "classify")):
             (tmp_path / place).mkdir(parents=True)
             (tmp_path / place / "config.json").write_text("{}")
             (tmp_path / place / "recipe.json").write_text(json.dumps({"task": task}))
-        found = find_engines([tmp_path / "a/news", tmp_path / "b/news", tmp_path / "c/right"])
+        found = find_engines([tmp_path / "a/news", tmp_path / "news/seed-1", tmp_path / "c/right"])
         assert [(engine.name, engine.kind) for engine in found] == [
             ("news", "inducer"),
             ("news-2", "parser"),

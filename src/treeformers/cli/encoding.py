@@ -35,8 +35,8 @@ File = Annotated[str, typer.Argument(metavar="[FILE|-]", help="Sentences or brac
 Trees = Annotated[
     str | None,
     typer.Option(
-        help="Where the trees of sentences come from: the folder of a parser or inducer, or right, left, "
-        "balanced or random. As in training by default."
+        help="Where the trees of sentences come from: the folder of a parser or inducer, spacy:PIPELINE, "
+        "stanza:LANGUAGE or benepar:MODEL, or right, left, balanced or random. As in training by default."
     ),
 ]
 Out = Annotated[Path | None, typer.Option(help="Write to this file.")]
@@ -50,7 +50,7 @@ def classify(
     format: AnswerFormat = "tsv",
     out: Out = None,
 ) -> None:
-    """Classify sentences or trees.
+    """Classify sentences or trees; or documents, a line each, if the model was trained on documents.
 
     Writes class and probability for each line, an empty line for an empty one and for one that could not be
     read. A model of dependency trees reads CoNLL-U, and writes a line for each tree.

@@ -23,6 +23,7 @@ from treeformers.recipes.sections import (
     Examples,
     Judgements,
     Lengths,
+    Looks,
     ParallelText,
     Probes,
     Readout,
@@ -213,6 +214,18 @@ class MeasureRecipe(Recipe):
     data: Lengths = field(default_factory=Lengths)
 
 
+@dataclass(frozen=True, kw_only=True)
+class LookRecipe(Recipe):
+    """Pictures of what trained models see in a sentence; nothing else is trained.
+
+    Attributes:
+        data: the sentence, and the rows whose models are watched.
+    """
+
+    task: Literal["look"] = "look"
+    data: Looks = field(default_factory=Looks)
+
+
 _TASKS: dict[str, type[Recipe]] = {
     "induce": InduceRecipe,
     "parse": ParseRecipe,
@@ -222,6 +235,7 @@ _TASKS: dict[str, type[Recipe]] = {
     "judge": JudgeRecipe,
     "probe": ProbeRecipe,
     "measure": MeasureRecipe,
+    "look": LookRecipe,
 }
 
 
@@ -362,7 +376,7 @@ _LEAST = {
     (Beam, "size"): 1,
 }
 _BELOW = {(Train, "average"): 1}
-_FILLED = {(Train, "seeds"), (Treebanks, "train"), (Probes, "systems")}
+_FILLED = {(Train, "seeds"), (Treebanks, "train"), (Probes, "systems"), (Looks, "rows"), (Looks, "sentence")}
 
 
 def _typed(hint: Any, value: Any, what: str) -> Any:

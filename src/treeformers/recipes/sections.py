@@ -11,6 +11,7 @@ __all__ = [
     "Examples",
     "Judgements",
     "Lengths",
+    "Looks",
     "ParallelText",
     "Probes",
     "Readout",
@@ -236,6 +237,20 @@ class Lengths:
     lengths: tuple[int, ...] = ()
     trees: str = "balanced"
     steps: int = 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class Looks:
+    """A sentence that trained models are watched over, for pictures.
+
+    Attributes:
+        rows: recipes of the same folder, by name, of inducers and of classifiers of sentences; the model of
+            the first seed of each is watched.
+        sentence: a sentence; or a tree in brackets, which classifiers read.
+    """
+
+    rows: tuple[str, ...] = ()
+    sentence: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -24,6 +24,7 @@ from treeformers.recipes import (
     ClassifyRecipe,
     InduceRecipe,
     JudgeRecipe,
+    LookRecipe,
     MeasureRecipe,
     ParseRecipe,
     ProbeRecipe,
@@ -146,9 +147,19 @@ def run_recipe(
         from treeformers.reproduction import measure
 
         return measure.collect(recipe)
+    parts = members(path, recipe, overrides)
+    if isinstance(recipe, LookRecipe):
+        from treeformers.reproduction import look
+
+        seeds = {name: row.train.seeds[0] for name, row in parts.items()}
+        folders = {name: runs / f"{name}-{scale}" / f"seed-{seed}" for name, seed in seeds.items()}
+        for name, row in parts.items():
+            train_once(row, seeds[name], folders[name], progress=progress)
+        return look.collect(recipe, folders, parts) | {
+            "members": {name: row.to_dict() for name, row in parts.items()}
+        }
     _, collect = task_functions(recipe)
     _check_gold(recipe)
-    parts = members(path, recipe, overrides)
     models, fits = [], []
     for name, trained in (parts or {path.stem: recipe}).items():
         for seed in trained.train.seeds:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from treeformers.recipes import ParseRecipe, Recipe, Scale
+from treeformers.recipes import LookRecipe, ParseRecipe, Recipe, Scale
 
 SHOWN = ("title", "tables", "published")
 """What of a recipe is shown beside a result, and changes none of it."""
@@ -41,10 +41,12 @@ class Row:
         return f"{self.path.parent.name}/{self.path.stem}"
 
     def reads(self) -> set[str]:
-        """The keys of the rows whose trained models the recipe names, as "runs/PAPER/ROW-SCALE/seed-1"."""
+        """The keys of the rows whose trained models the recipe names, as "runs/PAPER/ROW-SCALE/seed-1", or as
+        its members."""
         text = json.dumps(self.recipe.to_dict())
         found = re.findall(rf"runs/([\w-]+)/([\w-]+)-{self.recipe.scale}/", text)
-        return {f"{paper}/{name}" for paper, name in found} - {self.key}
+        beside = {(self.path.parent.name, name) for name in _member_names(self.recipe)}
+        return {f"{paper}/{name}" for paper, name in beside | set(found)} - {self.key}
 
     @property
     def state(self) -> State:
@@ -126,7 +128,7 @@ def in_order(rows: Sequence[Row]) -> list[Row]:
 
 
 def members(path: Path, recipe: Recipe, overrides: Iterable[str] = ()) -> dict[str, Recipe]:
-    """The recipes of the members of an ensemble, by name; of any other recipe none.
+    """The recipes of the members of an ensemble, or of the rows that are watched, by name; else none.
 
     Args:
         path: the recipe's file; its members lie beside it.
@@ -138,12 +140,19 @@ def members(path: Path, recipe: Recipe, overrides: Iterable[str] = ()) -> dict[s
         ValueError: a member that is an ensemble itself.
     """
     found: dict[str, Recipe] = {}
-    for name in recipe.ensemble if isinstance(recipe, ParseRecipe) else ():
-        member = ParseRecipe.load(path.with_name(f"{name}.toml"), recipe.scale, overrides)
-        if member.ensemble:
+    kind = ParseRecipe if isinstance(recipe, ParseRecipe) else Recipe
+    for name in _member_names(recipe):
+        member = kind.load(path.with_name(f"{name}.toml"), recipe.scale, overrides)
+        if isinstance(member, ParseRecipe) and member.ensemble:
             raise ValueError(f"{path}: ensemble: {name} is an ensemble itself, expected a recipe that trains")
         found[name] = member
     return found
+
+
+def _member_names(recipe: Recipe) -> tuple[str, ...]:
+    if isinstance(recipe, ParseRecipe):
+        return recipe.ensemble
+    return recipe.data.rows if isinstance(recipe, LookRecipe) else ()
 
 
 def _read(target: Path) -> dict[str, Any] | None:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
+from treeformers.drawing import tree_svg
 from treeformers.results.tables import (
     Result,
     Results,
+    looks,
     markdown_table,
     millions,
+    pictures,
     provenance,
     rounded,
     seed_count,
@@ -16,6 +20,7 @@ from treeformers.results.tables import (
     value_or_none,
     with_sd,
 )
+from treeformers.trees.tree import Tree
 
 TASKS = ("sick-e", "sick-r", "sst", "msrp")
 """How the names of recipes begin."""
@@ -44,9 +49,30 @@ def table3(results: Results) -> str:
     return _by_task(tagged(results, "3"))
 
 
+def figure2(results: Results) -> str:
+    """How much attention each child gets from the cell that composes its parent, on one tree."""
+    shown = looks(results, "figure2")
+    return pictures((_watched(seen), f"figure2-{name}.{scale}.svg") for name, seen, scale in shown)
+
+
+def figure2_plots(results: Results) -> dict[str, str]:
+    """The trees of `figure2`: file name to SVG."""
+    return {
+        f"figure2-{name}.{scale}.svg": tree_svg(
+            Tree.from_brackets(seen["tree"]), title=_watched(seen), shares=seen["shares"]
+        )
+        for name, seen, scale in looks(results, "figure2")
+    }
+
+
+FIGURES: Mapping[str, Callable[[Results], Mapping[str, str]]] = {"figure2": figure2_plots}
 PARTS: Mapping[str, Callable[[Results], str]] = {
-    part.__name__: part for part in (table1, table2, table3, provenance)
+    part.__name__: part for part in (table1, table2, table3, figure2, provenance)
 }
+
+
+def _watched(seen: Mapping[str, Any]) -> str:
+    return f"{seen['title']}: {seen['class']}, {100 * seen['probability']:.0f} %"
 
 
 def _by_task(results: Results) -> str:

@@ -6,13 +6,16 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from statistics import fmean
 
+from treeformers.drawing import tree_svg
 from treeformers.drawing.probes import probe_tables
 from treeformers.results.tables import (
     Result,
     Results,
+    looks,
     markdown_table,
     mean,
     millions,
+    pictures,
     provenance,
     seed_count,
     tagged,
@@ -20,6 +23,7 @@ from treeformers.results.tables import (
     with_sd,
 )
 from treeformers.statistics import permutation_test
+from treeformers.trees.tree import Tree
 
 SETTINGS: Mapping[str, str] = {"agreement-id": "ID", "agreement-gen": "GEN", "agreement-rec-gen": "REC-GEN"}
 """Test sets, and what the paper calls them."""
@@ -43,7 +47,7 @@ COMPARISONS: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = (
     ("TreeBERT, pretrained - from scratch", ("treebert-pretrained",), ("treebert",)),
 )
 """What is compared: a name, and the arms whose F1 is subtracted from one another, seed by seed."""
-FIGURES = ("precision", "recall", "f1")
+SCORES = ("precision", "recall", "f1")
 
 
 def table11(results: Results) -> str:
@@ -52,9 +56,9 @@ def table11(results: Results) -> str:
     for setting, name in SETTINGS.items():
         for arm, result in _arms(results, setting).items():
             published = [
-                value_or_none(result["recipe"]["published"].get(f"{setting}_{figure}")) for figure in FIGURES
+                value_or_none(result["recipe"]["published"].get(f"{setting}_{figure}")) for figure in SCORES
             ]
-            ours = [with_sd(result, f"{setting}_{figure}") for figure in FIGURES]
+            ours = [with_sd(result, f"{setting}_{figure}") for figure in SCORES]
             cells.append((name, ARMS[arm], " / ".join(value or "-" for value in published), *ours))
             cells[-1] += (with_sd(result, "validation_f1"), seed_count(result))
     head = ("", "", "paper: P / R / F1", "P", "R", "F1", "F1, validation", "")
@@ -152,8 +156,24 @@ def probes(results: Results) -> str:
     return "\n\n".join(parts)
 
 
+def figure5(results: Results) -> str:
+    """The tree that the pretrained model finds for a sentence."""
+    shown = looks(results, "figure5")
+    return pictures((seen["title"], f"tree-{name}.{scale}.svg") for name, seen, scale in shown)
+
+
+def figure5_plots(results: Results) -> dict[str, str]:
+    """The tree of `figure5`: file name to SVG."""
+    return {
+        f"tree-{name}.{scale}.svg": tree_svg(Tree.from_brackets(seen["tree"]))
+        for name, seen, scale in looks(results, "figure5")
+    }
+
+
+FIGURES: Mapping[str, Callable[[Results], Mapping[str, str]]] = {"figure5": figure5_plots}
 PARTS: Mapping[str, Callable[[Results], str]] = {
-    part.__name__: part for part in (table11, comparisons, depths, pretraining, ways, probes, provenance)
+    part.__name__: part
+    for part in (table11, comparisons, depths, pretraining, ways, probes, figure5, provenance)
 }
 
 

@@ -182,7 +182,7 @@ FIGURES: Mapping[str, Callable[[Results], Mapping[str, str]]] = {"lengths": leng
 def _rows(results: Results) -> Iterator[_Row]:
     """The single models, then the ensembles."""
     for result in results.values():
-        if "f1_test" in result["summary"]:
+        if "f1_test" in result.get("summary", {}):
             yield _Row(
                 result["recipe"]["title"],
                 len(result["seeds"]),

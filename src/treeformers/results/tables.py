@@ -41,9 +41,23 @@ def tagged(results: Results, table: str) -> Results:
     return {name: row for name, row in results.items() if table in row["recipe"]["tables"]}
 
 
+def looks(results: Results, figure: str) -> list[tuple[str, Result, str]]:
+    """What models were seen to do, for a figure of the paper: name of the row, what was seen, and scale."""
+    return [
+        (name, seen, result["scale"])
+        for result in tagged(results, figure).values()
+        for name, seen in result["looks"].items()
+    ]
+
+
+def pictures(plots: Iterable[tuple[str, str]]) -> str:
+    """Markdown that shows plots, each a caption and the name of its file."""
+    return "\n\n".join(f"![{caption}](figures/{name})" for caption, name in plots)
+
+
 def mean(result: Result, name: str) -> float | None:
     """Mean over the seeds of a figure; None if not all have it."""
-    value: float | None = result["summary"].get(name, {}).get("mean")
+    value: float | None = result.get("summary", {}).get(name, {}).get("mean")
     return value
 
 

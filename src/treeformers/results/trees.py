@@ -9,6 +9,7 @@ from treeformers.results.tables import (
     Results,
     markdown_table,
     mean,
+    millions,
     provenance,
     rounded,
     seed_count,
@@ -37,8 +38,28 @@ def multi30k(results: Results) -> str:
     return _by_source(tagged(results, "multi30k"), {"bleu": "BLEU"})
 
 
+def parsers(results: Results) -> str:
+    """Parsers over a Transformer with constituent priors and over one without."""
+    shown = tagged(results, "parsers")
+    plain = shown.get("parser-transformer")
+    cells = [
+        (
+            result["recipe"]["title"],
+            seed_count(result),
+            rounded(result, "f1_validation"),
+            with_sd(result, "f1_test"),
+            *_difference(result, None if result is plain else plain, "f1_test"),
+            millions(result["seeds"][0]["parameters"]),
+            rounded(result, "sentences_per_second", 0),
+        )
+        for result in shown.values()
+    ]
+    head = ("", "models", "F1, validation", "F1, test", "against the Transformer", "p", "parameters")
+    return markdown_table((*head, "sentences a second"), cells)
+
+
 PARTS: Mapping[str, Callable[[Results], str]] = {
-    part.__name__: part for part in (sst, msrp, multi30k, provenance)
+    part.__name__: part for part in (sst, msrp, multi30k, parsers, provenance)
 }
 
 

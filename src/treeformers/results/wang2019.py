@@ -12,11 +12,13 @@ from treeformers.reproduction.induce import FROM, LABELS, SHORT, TRIVIAL
 from treeformers.results.tables import (
     Result,
     Results,
+    looks,
     markdown_table,
     mean,
     mean_by_key,
     mean_by_layer,
     millions,
+    pictures,
     provenance,
     seed_count,
     tagged,
@@ -151,10 +153,37 @@ def figure4_plots(results: Results) -> dict[str, str]:
     return {_figure4_file(name, row): _figure4_plot(row) for name, row in tagged(results, "figure4").items()}
 
 
+def figure5(results: Results) -> str:
+    """Priors of three layers over one sentence."""
+    return _heat_maps_shown(results, "figure5")
+
+
+def figure6(results: Results) -> str:
+    """Attention of the same layers, the mean over the heads."""
+    return _heat_maps_shown(results, "figure6")
+
+
+def figure5_plots(results: Results) -> dict[str, str]:
+    """The heat maps of `figure5`: file name to SVG."""
+    return {file: svg for _, file, svg in _heat_maps(results, "figure5")}
+
+
+def figure6_plots(results: Results) -> dict[str, str]:
+    """The heat maps of `figure6`: file name to SVG."""
+    return {file: svg for _, file, svg in _heat_maps(results, "figure6")}
+
+
 PARTS: Mapping[str, Callable[[Results], str]] = {
-    part.__name__: part for part in (table1, table2, table3, table4, switches, readouts, figure4, provenance)
+    part.__name__: part
+    for part in (table1, table2, table3, table4, switches, readouts, figure4, figure5, figure6, provenance)
 }
-FIGURES: Mapping[str, Callable[[Results], Mapping[str, str]]] = {"figure4": figure4_plots}
+FIGURES: Mapping[str, Callable[[Results], Mapping[str, str]]] = {
+    "figure4": figure4_plots,
+    "figure5": figure5_plots,
+    "figure6": figure6_plots,
+}
+KINDS: Mapping[str, tuple[str, float | None]] = {"figure5": ("priors", 1.0), "figure6": ("attention", None)}
+"""By figure, what its heat maps are of, and what is drawn darkest: by default the largest value."""
 
 
 def draw_heat_maps(model: str | Path, sentence: str | Sequence[str], out: str | Path) -> list[Path]:
@@ -228,6 +257,22 @@ def _f1_table(results: Results, metric: str, more: Mapping[str, str]) -> str:
     return markdown_table(
         (*head, "averaged trees", "of all layers", *more), [*cells, *(trivial[key] for key in below)]
     )
+
+
+def _heat_maps(results: Results, figure: str) -> list[tuple[str, str, str]]:
+    """Caption, file name and SVG of every layer that was watched."""
+    kind, most = KINDS[figure]
+    maps = []
+    for name, seen, scale in looks(results, figure):
+        for layer, matrix in seen[kind].items():
+            caption = f"{kind.capitalize()}, layer {layer}"
+            svg = heat_map_svg(matrix, seen["words"], caption, most)
+            maps.append((caption, f"{kind}-{name}-layer-{layer}.{scale}.svg", svg))
+    return maps
+
+
+def _heat_maps_shown(results: Results, figure: str) -> str:
+    return pictures((caption, file) for caption, file, _ in _heat_maps(results, figure))
 
 
 def _figure4_file(name: str, result: Result) -> str:

@@ -139,7 +139,8 @@ def _short_enough(examples: Sequence[Example], recipe: ClassifyRecipe | Similari
         most = min(most or reads, reads)
     long = [n for n, one in enumerate(examples, 1) if most and max(map(len, one.trees)) > most]
     if len(long) == len(examples):
-        raise ValueError(f"{recipe.data.corpus}: all examples are of more than {most} words, none is left")
+        limit = f"{most} words (data.max_length, or what the encoder reads)"
+        raise ValueError(f"{recipe.data.corpus}: all examples are of more than {limit}")
     if long:
         named = ", ".join(map(str, long[:_NAMED])) + (", ..." if len(long) > _NAMED else "")
         logger.warning("%d examples of more than %d words are left out: %s", len(long), most, named)

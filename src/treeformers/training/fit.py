@@ -340,10 +340,10 @@ def computes_bf16() -> bool:
 
 
 def _without_times(log: list[dict[str, float]]) -> list[dict[str, float]]:
-    """The log but for what differs from run to run; of training as a whole it has nothing else."""
+    """The log, in order, but for what differs from run to run; of training as a whole it has nothing else."""
     times = ("_runtime", "_per_second")
     return [
-        {name: value for name, value in entry.items() if not name.endswith(times)}
+        {name: value for name, value in sorted(entry.items()) if not name.endswith(times)}
         for entry in log
         if "train_runtime" not in entry
     ]

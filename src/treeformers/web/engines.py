@@ -207,7 +207,9 @@ _KINDS: dict[str, type[_Loaded]] = {
 
 
 def find_engines(models: Iterable[str | Path] = (), beam: int | None = None) -> list[Engine]:
-    """Engines of model folders, named as the folders, and of the three plain shapes.
+    """Engines of model folders and of the three plain shapes.
+
+    A model is named as its folder, or as that of its several seeds.
 
     Args:
         models: folders that `treeformers train` wrote: of an inducer, a parser (or of its several seeds), or
@@ -225,7 +227,9 @@ def find_engines(models: Iterable[str | Path] = (), beam: int | None = None) -> 
         task = read_recipe(folder).task
         if task not in _KINDS:
             raise ValueError(f"{folder}: a model of the task {task!r}, expected {', '.join(_KINDS)}")
-        name = base = re.sub(r"[^\w.-]+", "-", folder.resolve().name) or "model"
+        place = folder.resolve()
+        title = place.parent.name if re.fullmatch(r"seed-\d+", place.name) else place.name
+        name = base = re.sub(r"[^\w.-]+", "-", title) or "model"
         number = 1
         while name in taken:
             number += 1

@@ -51,7 +51,7 @@ export class ClassesView {
       return make("p", {}, make("small", {}, i ? "" : "class"), make("code", {}, label), bar, make("span", { className: "number" }, percent(share)));
     }));
     this.view.show(readBrackets(brackets), { shares: found.shares });
-    this.detail.textContent = found.shares ? "The darker a node, the more attention it gets." : "This encoder has no attention over the tree.";
+    this.detail.textContent = found.shares ? "The stronger its shade, the more attention a node gets." : "This encoder has no attention over the tree.";
     this.say("");
   }
 }

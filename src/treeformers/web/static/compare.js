@@ -76,7 +76,7 @@ export class Compare {
         menu.querySelector("summary").focus();
       }
     });
-    const note = answer.score === null ? "" : `log-probability ${answer.score.toFixed(2)}`;
+    const note = answer.score === null ? "" : `log-probability ${answer.score.toFixed(2).replace("-", "−")}`;
     return make("article", { className: "card", "aria-label": name },
       make("div", { className: "bar spread" },
         make("h2", {}, name, note ? make("small", {}, note) : null),

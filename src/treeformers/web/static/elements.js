@@ -41,4 +41,5 @@ export function slider(label, onchange) {
   return [make("label", { htmlFor: id, className: "inline wide" }, label, input, output), show];
 }
 
-export const percent = (share) => `${(100 * share).toFixed(share < 0.0995 ? 1 : 0)} %`;
+/** Small and large shares to a tenth: what is not quite 100 % is not called so. */
+export const percent = (share) => `${(share > 0.99 ? Math.floor(1000 * share) / 10 : 100 * share).toFixed(share < 0.0995 || share > 0.99 ? 1 : 0)} %`;

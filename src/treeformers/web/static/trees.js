@@ -8,6 +8,7 @@ const WORD_FONT = '16px ui-serif, Georgia, "Times New Roman", serif';
 const LABEL_FONT = '600 12px system-ui, sans-serif';
 const MARGIN = 12;
 const TALL = 1500;
+const NARROW = matchMedia("(max-width: 40rem)");
 const SMALLEST = 0.7; // a tree that is a little too wide is drawn smaller, one that is much too wide scrolls
 
 export const shown = (label) => (label === "X" ? "" : label);
@@ -54,7 +55,7 @@ function width(text, font) {
 }
 
 /** Put every node as low as it can stand, so that no two subtrees share a column. */
-function place(root, folded, textOf) {
+function place(root, folded, textOf, gap) {
   const spot = new Map();
   const order = [];
   const pending = [root];
@@ -69,7 +70,7 @@ function place(root, folded, textOf) {
     let needed = label;
     let height = 0;
     if (!children.length) {
-      needed = Math.max(width(textOf(node), WORD_FONT) + 14, label, 26);
+      needed = Math.max(width(textOf(node), WORD_FONT) + gap, label, gap + 12);
       height = node.children.length ? 1 : 0;
     } else {
       height = 1 + Math.max(...children.map((child) => child.height));
@@ -179,7 +180,8 @@ export class TreeView {
 
   draw() {
     const root = this.nodes[0];
-    const spot = place(root, this.folded, this.#text);
+    this.gap = NARROW.matches ? 9 : 14; // between words
+    const spot = place(root, this.folded, this.#text, this.gap);
     const labelled = this.nodes.some((node) => node.children.length && shown(node.label));
     const tagged = this.nodes.some((node) => node.word !== null && shown(node.label));
     const heights = this.options.bare ? spot.get(root).height - 1 : spot.get(root).height;
@@ -246,7 +248,7 @@ export class TreeView {
 
   #word(item, node, x, baseline) {
     const text = this.#text(node);
-    const wide = Math.max(18, width(text, WORD_FONT) + 10);
+    const wide = Math.max(18, width(text, WORD_FONT) + this.gap - 4);
     if (this.shares && !node.children.length) this.#shade(item, x, baseline - 17, wide, 24, this.shares[node.index]);
     item.append(svg("rect", { class: "glow", x: x - wide / 2, y: baseline - 17, width: wide, height: 24, rx: 5 }));
     item.append(svg("text", { class: "word", x, y: baseline }, text), " ");
