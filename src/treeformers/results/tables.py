@@ -118,12 +118,19 @@ def seed_count(result: Result) -> str:
     return "1 seed" if seeds == 1 else f"{seeds} seeds"
 
 
-def markdown_table(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """A Markdown table: numbers with one decimal place, nothing for None."""
+def markdown_table(head: Sequence[str], rows: Iterable[Sequence[Any]], numbers: bool = True) -> str:
+    """A Markdown table: numbers with one decimal place, nothing for None.
+
+    Args:
+        head: of the columns.
+        rows: cells.
+        numbers: the columns after the first hold some, and stand to the right.
+    """
 
     def line(cells: Iterable[Any]) -> str:
         texts = ("" if cell is None else cell if isinstance(cell, str) else f"{cell:.1f}" for cell in cells)
         return f"| {' | '.join(texts)} |"
 
     body = [line(row) for row in rows]
-    return "\n".join([line(head), "|---|" + "---:|" * (len(head) - 1), *body]) if body else ""
+    under = "|---|" + ("---:|" if numbers else "---|") * (len(head) - 1)
+    return "\n".join([line(head), under, *body]) if body else ""
