@@ -54,6 +54,7 @@ def main() -> None:
     found = [sentence._.tree for doc in done for sentence in doc.sents]
     pairs = zip(seconds["model"], seconds["component"], strict=True)
     figures = {
+        "model": arguments.model.name,
         "sentences": len(sentences),
         "documents": len(documents),
         "same_trees": sum(one == other for one, other in zip(found, trees, strict=True)),

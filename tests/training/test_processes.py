@@ -26,20 +26,19 @@ TRAIN = (
     *("train.batches_per_step=2", "train.evaluations=4", "train.warmup_steps=2"),
     *("train.seeds=[1]", "train.bf16=false"),
 )
-CASES: dict[str, tuple[Any, str, tuple[str, ...]]] = {
+CASES: dict[str, tuple[Any, str, tuple[str, ...]]] = {  # without dropout, which each process draws for itself
     "inducer": (
         train_inducer,
         "wang2019/tree-l10-wsj-all.toml",
-        (
-            "data.sentences=120",
-            "train.tokens_per_batch=120",
-            "model.hidden_dropout_prob=0.0",
-        ),
+        ("data.sentences=120", "train.tokens_per_batch=120", "model.hidden_dropout_prob=0.0"),
     ),
     "parser": (
         train_parser,
         "ma2017/datt-bound.toml",
-        ("data.sentences=50", "data.scored_sentences=5", "train.tokens_per_batch=40", "train.epochs=5"),
+        (
+            *("data.sentences=50", "data.scored_sentences=5", "model.dropout=0.0"),
+            *("train.tokens_per_batch=40", "train.epochs=3"),
+        ),
     ),
 }
 
@@ -96,5 +95,5 @@ def test_the_curve_is_that_of_one(case: str, is_killed: bool, tmp_path: Path) ->
         assert entry == pytest.approx(expected, rel=1e-4, abs=1e-6)
     two, alone = (load_file(tmp_path / name / "model.safetensors") for name in ("two", "one"))
     assert two.keys() == alone.keys()
-    for name, weight in alone.items():  # Adam makes much of the smallest gradients
-        assert (two[name] - weight).norm() <= 1e-3 * weight.norm() + 1e-4, name
+    apart = torch.cat([(two[name] - alone[name]).flatten() for name in alone])
+    assert apart.norm() < 1e-3 * torch.cat([weight.flatten() for weight in alone.values()]).norm()

@@ -262,7 +262,7 @@ def _f1_table(results: Results, metric: str, more: Mapping[str, str]) -> str:
 def _heat_maps(results: Results, figure: str) -> list[tuple[str, str, str]]:
     """Caption, file name and SVG of every layer that was watched."""
     kind, most = KINDS[figure]
-    maps = []
+    maps: list[tuple[str, str, str]] = []
     for name, seen, scale in looks(results, figure):
         for layer, matrix in seen[kind].items():
             caption = f"{kind.capitalize()}, layer {layer}"

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from fastapi import FastAPI, Request, Response
+from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse, HTMLResponse, JSONResponse
 from fastapi.staticfiles import StaticFiles
@@ -128,11 +128,10 @@ def create_app(
             report=kind,
         )
 
-    @app.post("/api/parse", response_model=Parsed, responses=REFUSALS)
-    async def parse(request: ParseRequest) -> Response:
+    @app.post("/api/parse", responses=REFUSALS)
+    async def parse(request: ParseRequest) -> Parsed:
         """Trees of sentences by several engines, and the unlabelled F1 between any two of them."""
-        parsed = await service.parse(request.text, request.engines)
-        return Response(parsed.model_dump_json(), media_type="application/json")  # not checked once more
+        return await service.parse(request.text, request.engines)
 
     @app.post("/api/layers", responses=REFUSALS)
     async def layers(request: SentenceRequest) -> Layers:

@@ -1,0 +1,39 @@
+"""The page on which all encoders stand beside each other."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from results_files import part, result, rows, trained, write_results
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    memory = [900.0, 640.4]
+    files = {
+        "sst-ctt": result("CTT", ["sst"], trained(accuracy=[44.0, 45.0], peak_memory_mb=memory)),
+        "sick-r-ctt": result("CTT", ["sick-r"], trained(pearson=[0.85, 0.86, 0.87])),
+        "sick-r-dtt": result("DTT", ["sick-r"], trained(pearson=[0.81])),
+    }
+    return write_results(tmp_path / "encoders", files)
+
+
+def test_an_encoder_is_a_row(folder: Path) -> None:
+    head, *body = rows(part(folder, "overview"))
+    assert head == ["", "SST-5", "SST-2", "SICK-R, r", "SICK-E", "MSRP", "seeds"]
+    assert body == [
+        ["CTT", "44.5 ± 0.5", "", "0.860 ± 0.008", "", "", "2 to 3"],
+        ["DTT", "", "", "0.810", "", "", "1"],
+    ]
+
+
+def test_costs_by_task(folder: Path) -> None:
+    text = part(folder, "costs")
+    assert [line for line in text.splitlines() if line.startswith("**")] == ["**SST-5, SST-2**", "**SICK-R**"]
+    sst, sick = text.split("**SICK-R**")
+    head, row = rows(sst)
+    assert head[-5:] == ["parameters", "seconds of training", "sentences a second", "MB at most", "models"]
+    assert row == ["CTT", "", "", "44.5 ± 0.5", "", "3.21M", "90", "", "640", "2 seeds"]
+    assert [row[0] for row in rows(sick)[1:]] == ["CTT", "DTT"]
