@@ -31,12 +31,22 @@ DEPENDENCIES = (".conllu", ".conllx", ".conll")
 OF_ONE = re.compile(r"(text|sentence) \d+ ")  # how an error opens that one of several texts is to blame for
 
 T = TypeVar("T")
+
+
+def _no_file(trees: str | None) -> str | None:
+    """Lines are read in chunks and may have no answer, so that trees of a file cannot be counted off."""
+    if trees and Path(trees).is_file():
+        raise ValueError(f"--trees: {trees} is a file: give its trees in place of the sentences, one a line")
+    return trees
+
+
 File = Annotated[str, typer.Argument(metavar="[FILE|-]", help="Sentences or bracketed trees, one a line.")]
 Trees = Annotated[
     str | None,
     typer.Option(
         help="Where the trees of sentences come from: the folder of a parser or inducer, spacy:PIPELINE, "
-        "stanza:LANGUAGE or benepar:MODEL, or right, left, balanced or random. As in training by default."
+        "stanza:LANGUAGE or benepar:MODEL, or right, left, balanced or random. As in training by default.",
+        callback=_no_file,
     ),
 ]
 Out = Annotated[Path | None, typer.Option(help="Write to this file.")]
