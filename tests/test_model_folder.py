@@ -113,6 +113,12 @@ class TestWeights:
             load_weights(Model, folder)
         assert str(error.value).startswith(f"{folder}: cannot be loaded: ")
 
+    def test_checksums_without_that_of_the_weights(self, folder: Path) -> None:
+        for content in ("", f"{'0' * 64}  config.json\n"):
+            (folder / CHECKSUMS).write_text(content)
+            with pytest.raises(ValueError, match=r"SHA256SUMS: damaged: it has no checksum of model\.safet"):
+                load_weights(Model, folder)
+
     def test_a_missing_file(self, folder: Path) -> None:
         (folder / "model.safetensors").unlink()
         with pytest.raises(ValueError, match=r"cannot be loaded: .*No such file"):

@@ -132,7 +132,7 @@ class Inducer:
         recipe, _ = read_settings(folder, InduceRecipe, TreeBertConfig.model_type)
         model = load_weights(TreeBertForMaskedLM, folder, attn_implementation="sdpa")
         with loading(folder):
-            tokenizer = AutoTokenizer.from_pretrained(folder)
+            tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
         if model.config.prior == "none":
             logger.info("%s is a plain Transformer: it has perplexity, but no trees", folder)
         target = device or ("cuda" if torch.cuda.is_available() else "cpu")

@@ -124,7 +124,7 @@ def load_weights(model_class: Any, folder: Path, **options: Any) -> Any:
     Raises:
         ValueError: weights that are damaged, are not those which were saved, do not fit, or lack some.
     """
-    with loading(folder):
+    with loading(folder), _without_reports():
         _verify(folder)
         model, report = model_class.from_pretrained(
             folder, use_safetensors=True, output_loading_info=True, **options
@@ -147,6 +147,19 @@ def loading(folder: Path) -> Iterator[None]:
         raise ValueError(f"{folder}: cannot be loaded: {' '.join(str(error).split())[:300]}") from None
 
 
+@contextmanager
+def _without_reports() -> Iterator[None]:
+    """Keep transformers from printing a table about weights that do not fit: an error says it in a line."""
+    from transformers.utils import logging
+
+    before = logging.get_verbosity()
+    logging.set_verbosity_error()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(before)
+
+
 def write_checksums(folder: Path, names: Iterable[str]) -> None:
     """Write the SHA-256 of files of a folder.
 
@@ -165,12 +178,16 @@ def _verify(folder: Path) -> None:
     path = folder / CHECKSUMS
     if not path.is_file():
         return
+    found = False
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
         digest, _, name = line.partition("  ")
         if len(digest) != 64 or not name or "/" in name:
             raise ValueError(f"{path}:{number}: {line[:80]!r}, expected SHA-256, two spaces and file name")
         if name.endswith(".safetensors") and _digest(folder / name) != digest:
             raise ValueError(f"{name} is damaged or was changed: its SHA-256 is not that of {CHECKSUMS}")
+        found |= name == "model.safetensors"
+    if not found:
+        raise ValueError(f"{path}: damaged: it has no checksum of model.safetensors")
 
 
 def _digest(path: Path) -> str:

@@ -224,7 +224,7 @@ def _read(one: Any, name: str) -> Sentence:
 
 def _tokenizer(data: Judgements, train: Sequence[Sentence]) -> PreTrainedTokenizerBase:
     if base := check_base(data):
-        return AutoTokenizer.from_pretrained(base)
+        return AutoTokenizer.from_pretrained(base, trust_remote_code=False)
     return text.train_tokenizer((" ".join(one.words) for one in train), kind="word", min_frequency=1)
 
 
