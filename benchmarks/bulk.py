@@ -111,6 +111,7 @@ def killed(arguments: argparse.Namespace, source: Path, folder: Path) -> dict[st
 
 def workers(arguments: argparse.Namespace, source: Path, folder: Path) -> dict[str, float]:
     """Seconds of one worker and of two, processes started and models loaded."""
+    load = os.getloadavg()[0]  # of other work: two workers are no quicker where no core is free
     seconds: dict[int, list[float]] = {1: [], 2: []}
     for repeat in range(arguments.repeats):
         for number in seconds:  # interleaved, so that other work on the machine hits all alike
@@ -118,30 +119,36 @@ def workers(arguments: argparse.Namespace, source: Path, folder: Path) -> dict[s
             child(arguments, source, folder / f"workers-{number}-{repeat}", number=number).wait()
             seconds[number].append(time.perf_counter() - started)
     one, two = (statistics.median(seconds[number]) for number in (1, 2))
-    return {"one": one, "two": two, "ratio": one / two}
+    return {"one": one, "two": two, "ratio": one / two, "load_before": load}
 
 
 def resumability(arguments: argparse.Namespace, source: Path, folder: Path) -> dict[str, float]:
-    """Seconds of a run in shards, and of one that writes all trees to one file as they come."""
+    """Seconds of a run in shards, and of one that writes all trees to one file as they come.
+
+    Of the processor too, on which other work on the machine has less of a bearing.
+    """
     load = loader(arguments)
     engine = load()
-    shards, plain = [], []
+    shards, plain, own = [], [], []
     for repeat in range(arguments.repeats):
-        started = time.perf_counter()
+        started, spent = time.perf_counter(), time.process_time()
         parse_files(lambda: engine, source, folder / f"shards-{repeat}", shard_lines=arguments.shard_lines)
         shards.append(time.perf_counter() - started)
+        in_shards = time.process_time() - spent
 
-        started = time.perf_counter()
+        started, spent = time.perf_counter(), time.process_time()
         numbered = read_lines(source, strict=False)
         with (folder / "plain.txt").open("w", encoding="utf-8") as file:
             while chunk := list(islice(numbered, min(CHUNK, arguments.shard_lines))):
                 file.writelines(f"{tree}\n" for tree in parse_lines(engine, chunk, 64, []))
         plain.append(time.perf_counter() - started)
+        own.append(in_shards / (time.process_time() - spent))
     extra = statistics.median(one / other for one, other in zip(shards, plain, strict=True)) - 1
     return {
         "shards": statistics.median(shards),
         "plain": statistics.median(plain),
         "extra_percent": 100 * extra,
+        "extra_percent_of_the_processor": 100 * (statistics.median(own) - 1),
     }
 
 

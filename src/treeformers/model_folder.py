@@ -149,15 +149,18 @@ def loading(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def _without_reports() -> Iterator[None]:
-    """Keep transformers from printing a table about weights that do not fit: an error says it in a line."""
+    """Keep transformers from printing its bar, and a table about weights that do not fit."""
     from transformers.utils import logging
 
-    before = logging.get_verbosity()
+    before, bar = logging.get_verbosity(), logging.is_progress_bar_enabled()
     logging.set_verbosity_error()
+    logging.disable_progress_bar()
     try:
         yield
     finally:
         logging.set_verbosity(before)
+        if bar:
+            logging.enable_progress_bar()
 
 
 def write_checksums(folder: Path, names: Iterable[str]) -> None:
