@@ -312,9 +312,12 @@ def fit(
         trainer.train(resume_from_checkpoint=str(last) if last else None)
         trainer.load_best()
     except (OSError, SafetensorError, RuntimeError) as error:
-        if isinstance(error, RuntimeError) and "inline_container" not in str(error):  # not of torch.save
-            raise
-        raise OSError(f"{checkpoints}: {error}") from None
+        reason = str(error)
+        if isinstance(error, RuntimeError):
+            if "inline_container" not in reason:  # of torch.save, which says where in its code
+                raise
+            reason = "a state cannot be written or read, the disk is full perhaps"
+        raise OSError(f"{checkpoints}: {reason}") from None
     finally:
         shown.bar.stop()  # an interrupted run too gives the terminal back
     kept = [entry for entry in trainer.state.log_history if entry["step"] == trainer.state.best_global_step]
