@@ -64,12 +64,13 @@ _CLITIC_END = rf"(?!-?{_W})"
 _BLANK = r"\s\x00-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
 _LAST = rf"[{_BLANK}\"'’”»`´‘]*+\Z"
 _STOPS_BEFORE = rf"(?i:n['’`´]t|(?<=\d)[ap]m){_CLITIC_END}"
-_LETTERS = rf"(?:(?!{_STOPS_BEFORE})[\xad\u200c\u200d\u2060]*+{_W})++"
+_LETTERS = rf"(?>(?:(?!{_STOPS_BEFORE})[\xad\u200c\u200d\u2060]*+{_W})+)"
 _ADDRESS = rf"(?:[^{_BLANK}<>\"“”()]|\([^{_BLANK}<>\"“”()]*+\))*"
 _MODIFIERS = "[\ufe0f\u20e3\U0001f3fb-\U0001f3ff]*+"
 _PICTURE = f"[\U0001f000-\U0001faff\u2600-\u27bf\u2b00-\u2bff\u231a-\u23ff\u203c\u2049]{_MODIFIERS}"
 
 # Every repetition is possessive, bounded, or over what its word then takes, so that the time stays linear.
+# Groups that look ahead are atomic instead: Python before 3.11.5 misses what a possessive one looks for.
 _SCANNER = re.compile(
     rf"""
     (?P<blank> [{_BLANK}]++ )
@@ -100,9 +101,9 @@ _SCANNER = re.compile(
   | (?P<word>
         (?: (?<![^{_BLANK}(\[{{$£€¥]) (?: [-+](?=\.?\d) | \.(?=[a-z]) ) | -(?={_W}) )? (?:\.(?=\d))?
         {_LETTERS}
-        (?: (?: (?<=\d)[,:](?=\d) | (?:[%.+]|(?<=\d)['’])?(?:-|\\?[/&]) | [–‐‑@·] | \*++
+        (?>(?: (?: (?<=\d)[,:](?=\d) | (?:[%.+]|(?<=\d)['’])?(?:-|\\?[/&]) | [–‐‑@·] | \*++
               | \.(?!(?<=[a-z]{{2}}\.)[A-Z]) | ['’](?!(?i:s|m|d|re|ve|ll){_CLITIC_END}) )
-            {_LETTERS} )*+
+            {_LETTERS} )*)
         (?: [-+]/[-+] | (?:\+{{1,2}}|\#){_END} | -(?=[{_BLANK}.,;:?!)\"”]|\Z) )?
     )
   | (?P<dots> \.{{3}}(?=\.{_LAST}) | \.{{2,}}+ | …++ )
