@@ -247,7 +247,8 @@ class TestTrainOnce:
         self, trained: list[int], tmp_path: Path
     ) -> None:
         induced = train_once(InduceRecipe(), 1, tmp_path / "a")
-        names = ["seed", "steps", "loss", "wall_seconds", "parameters", "validation_curve", "commit"]
+        names = ["seed", "steps", "loss", "wall_seconds", "parameters"]
+        names += ["peak_memory_mb", "validation_curve", "commit"]
         assert list(induced) == names
         assert induced["validation_curve"] == [[2, 0.5]]
         parsed = train_once(ParseRecipe(), 1, tmp_path / "b")
