@@ -37,5 +37,5 @@ $(VENV)/draw: pyproject.toml constraints.txt | $(BIN)/python
 	touch $@
 
 $(VENV)/dev: pyproject.toml constraints.txt | $(BIN)/python
-	$(PIP) -e '.[dev,web]'
+	$(PIP) -e '.[dev]'
 	touch $(VENV)/draw $@

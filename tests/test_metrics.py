@@ -348,7 +348,9 @@ def test_long_trees_do_not_exhaust_the_stack() -> None:
     assert binary_upper_bound([right]).sentence_f1 == 100
 
 
-@pytest.mark.skipif("TREEFORMERS_DATA" not in os.environ, reason="TREEFORMERS_DATA is not set")
+@pytest.mark.skipif(
+    "TREEFORMERS_DATA" not in os.environ, reason="TREEFORMERS_DATA does not name the folder of the corpora"
+)
 def test_trivial_trees_on_newswire() -> None:
     path = Path(os.environ["TREEFORMERS_DATA"]) / "nltk_treebank" / "treebank_combined.mrg.gz"
     if not path.exists():

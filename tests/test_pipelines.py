@@ -9,6 +9,7 @@ from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
+import spacy
 import torch
 
 from tiny_models import save_parser
@@ -43,7 +44,6 @@ def parser(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def folder(parser: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A saved pipeline with our own component, which finds constituents as benepar's does."""
-    spacy = pytest.importorskip("spacy", reason="spaCy is not installed: pip install treeformers[spacy]")
     nlp = spacy.blank("en")
     nlp.add_pipe("sentencizer")
     nlp.add_pipe("treeformers", config={"model": str(parser), "beam": 1})
@@ -72,7 +72,6 @@ class TestSpacy:
         assert find_trees(SENTENCES, f"spacy:{folder}") == first
 
     def test_a_pipeline_without_constituents(self, tmp_path: Path) -> None:
-        spacy = pytest.importorskip("spacy", reason="spaCy is not installed: pip install treeformers[spacy]")
         nlp = spacy.blank("en")
         nlp.add_pipe("sentencizer")
         nlp.to_disk(tmp_path / "plain")
@@ -80,7 +79,6 @@ class TestSpacy:
             find_trees(SENTENCES, f"spacy:{tmp_path / 'plain'}")
 
     def test_no_such_pipeline(self) -> None:
-        pytest.importorskip("spacy", reason="spaCy is not installed: pip install treeformers[spacy]")
         with pytest.raises(FileNotFoundError, match=r"^spacy:xx_gone: it cannot be loaded: ") as error:
             find_trees(SENTENCES, "spacy:xx_gone")
         assert "\n" not in str(error.value)

@@ -9,20 +9,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import spacy
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from spacy.tokens import Doc
 
 from tiny_models import save_inducer, save_parser
 from tree_strategies import tokens, trees
 from treeformers.inducer import Inducer
 from treeformers.parsing import Parser
+from treeformers.spacy_component import KEY, Component, Constituents, NotAConstituent
 from treeformers.trees.tree import Span, Tree
-
-spacy = pytest.importorskip("spacy", reason="spaCy is not installed: pip install treeformers[spacy]")
-from spacy.tokens import Doc  # noqa: E402
-
-from treeformers.spacy_component import KEY, Component, Constituents, NotAConstituent  # noqa: E402
 
 torch.set_num_threads(1)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,14 +14,10 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tiny_models import save_inducer, save_parser
 from treeformers.data.penn import tokenize
-from treeformers.data.text import train_tokenizer
 from treeformers.inducer import Inducer
-from treeformers.models.treebert import TreeBertConfig, TreeBertForMaskedLM
 from treeformers.parsing import Parser
-from treeformers.recipes import InduceRecipe, ParseRecipe
-from treeformers.training import save_model
-from treeformers.training.parse import build_parser
 from treeformers.tree_sources import SHAPES, find_trees
 from treeformers.trees.formats import write_trees
 from treeformers.trees.tree import Tree
@@ -29,40 +26,18 @@ torch.set_num_threads(1)
 
 TEXTS = ["The owl hoots (late).", ["Owls", "hunt", "mice", "(", "at night", ")"], "No."]
 WORDS = [("The", "owl", "hoots", "-LRB-", "late", "-RRB-", "."), tuple(TEXTS[1]), ("No", ".")]
-TREEBANK = [
-    Tree.from_brackets("(S (NP (DT The) (NN owl)) (VP (VBZ hoots) (ADVP (RB late))) (. .))"),
-    Tree.from_brackets("(S (NP (NNS Owls)) (VP (VBP hunt) (NP (NNS mice))))"),
-]
 
 
 @pytest.fixture(scope="module")
 def parser(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a parser with random weights."""
-    folder = tmp_path_factory.mktemp("parser")
-    recipe = ParseRecipe(model={"embedding_size": 8, "hidden_size": 8})
-    model, reader = build_parser(recipe, TREEBANK, seed=1)
-    save_model(model, reader, folder, {"recipe.json": recipe.to_dict()})
-    return folder
+    return save_parser(tmp_path_factory.mktemp("parser"))
 
 
 @pytest.fixture(scope="module")
 def inducer(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of an inducer with random weights."""
-    folder = tmp_path_factory.mktemp("inducer")
-    tokenizer = train_tokenizer([" ".join(words) for words in WORDS] * 2, kind="word", vocab_size=30)
-    torch.manual_seed(1)
-    config = TreeBertConfig(
-        vocab_size=len(tokenizer),
-        hidden_size=8,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        intermediate_size=8,
-        pad_token_id=tokenizer.pad_token_id,
-    )
-    save_model(
-        TreeBertForMaskedLM(config), tokenizer, folder, {"recipe.json": InduceRecipe(model={}).to_dict()}
-    )
-    return folder
+    return save_inducer(tmp_path_factory.mktemp("inducer"))
 
 
 @pytest.fixture(autouse=True)
@@ -248,14 +223,24 @@ class TestModels:
             find_trees(["a", " "], folder)
         assert find_trees([], folder) == find_trees([], folder) == []
 
-    @pytest.mark.parametrize("config", [None, "", "[1]", "{}", '{"model_type": "bert"}'])
-    def test_the_folder_of_something_else(self, config: str | None, parser: Path, tmp_path: Path) -> None:
+    @pytest.mark.parametrize(
+        ("config", "kind", "says"),
+        [
+            (None, FileNotFoundError, "no such file; expected "),
+            ("", ValueError, "damaged: "),
+            ("[1]", ValueError, "damaged: "),
+            ("{}", ValueError, "a model of kind None, expected "),
+            ('{"model_type": "bert"}', ValueError, "a model of kind 'bert', expected "),
+        ],
+    )
+    def test_the_folder_of_something_else(
+        self, config: str | None, kind: type[Exception], says: str, parser: Path, tmp_path: Path
+    ) -> None:
         folder = Path(shutil.copytree(parser, tmp_path / "model"))
         (folder / "config.json").unlink()
         if config is not None:
             (folder / "config.json").write_text(config)
-        says = r"model/config\.json: (no such file; expected |damaged: |a model of kind .* expected )"
-        with pytest.raises((FileNotFoundError, ValueError), match=says) as error:
+        with pytest.raises(kind, match=re.escape(f"{folder}/config.json: {says}")) as error:
             find_trees(["a"], folder)
         assert "\n" not in str(error.value)
 

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -8,7 +10,7 @@ import torch
 from torch import nn
 
 from treeformers.recipes import Train
-from treeformers.training.averaging import CheckpointAverage, WeightAverage, averaging
+from treeformers.training.averaging import Average, CheckpointAverage, WeightAverage, averaging
 
 torch.set_num_threads(1)
 
@@ -47,16 +49,17 @@ def test_weights_come_back_even_after_an_error() -> None:
     assert torch.equal(model.weight, before)
 
 
-def test_what_is_stored_goes_on_as_if_never_stored(tmp_path: Path) -> None:
-    whole, resumed = WeightAverage(nn.Linear(3, 2), 0.9), WeightAverage(nn.Linear(3, 2), 0.9)
-    for step in (1, 2, 3):
+@pytest.mark.parametrize("average", [partial(WeightAverage, decay=0.9), partial(CheckpointAverage, count=3)])
+def test_what_is_stored_goes_on_as_if_never_stored(average: Callable[..., Average], tmp_path: Path) -> None:
+    whole, resumed = average(nn.Linear(3, 2)), average(nn.Linear(3, 2))
+    for step in (1, 2):
         take(whole, step)
     whole.save(tmp_path)
     resumed.load(tmp_path)
-    for step in (4, 5):
+    for step in (3, 4, 5):
         take(whole, step)
         take(resumed, step)
-    assert all(torch.equal(whole.average[name], resumed.average[name]) for name in whole.average)
+        assert all(torch.equal(whole.average[name], resumed.average[name]) for name in whole.average)
 
 
 def test_shared_weights_are_averaged_once(tmp_path: Path) -> None:
@@ -89,17 +92,6 @@ class TestLastEvaluations:
         average.save(tmp_path)
         average.settle(tmp_path)
         assert torch.equal(model.weight, expected)
-
-    def test_what_is_stored_goes_on_as_if_never_stored(self, tmp_path: Path) -> None:
-        whole, resumed = CheckpointAverage(nn.Linear(3, 2), 3), CheckpointAverage(nn.Linear(3, 2), 3)
-        for step in (1, 2):
-            take(whole, step)
-        whole.save(tmp_path)
-        resumed.load(tmp_path)
-        for step in (3, 4):
-            take(whole, step)
-            take(resumed, step)
-            assert all(torch.equal(whole.average[name], resumed.average[name]) for name in whole.average)
 
 
 def test_a_recipe_asks_for_one_or_none() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -318,6 +319,13 @@ class TestBuilding:
             ValueError, match=r"^data\.labels: the encoder 'recurrent' reads no labels of nodes"
         ):
             build(RECURRENT, labels=True)
+
+    def test_layers_are_those_of_a_pretrained_encoder(self, tmp_path: Path) -> None:
+        table = write(tmp_path / "vectors.txt", "owl 1 2 3")
+        for vectors, named in (("", "training"), (table, table)):
+            says = f"data.vector_layers is 7, but vectors come from {named}: expected 1, or a pretrained"
+            with pytest.raises(ValueError, match=f"^{re.escape(says)}"):
+                build(TRAVERSAL, vectors=vectors, vector_layers=7)
 
     def test_the_seed_is_that_of_the_weights(self) -> None:
         recipe = ClassifyRecipe(model=TRAVERSAL)

@@ -445,7 +445,7 @@ DEPENDENCIES = {
 def corpus(name: str) -> Path:
     root = os.environ.get("TREEFORMERS_DATA")
     if not root:
-        pytest.skip("TREEFORMERS_DATA is not set")
+        pytest.skip("TREEFORMERS_DATA does not name the folder of the corpora")
     path = Path(root) / name
     if not path.exists():
         pytest.skip(f"{path} is not there")

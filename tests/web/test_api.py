@@ -14,8 +14,6 @@ from typing import Any
 
 import pytest
 import torch
-
-pytest.importorskip("fastapi", reason="needs the extra web")
 from starlette.testclient import TestClient
 
 from conftest import ROOT

@@ -13,9 +13,6 @@ from typing import Any
 
 import pytest
 import torch
-
-pytest.importorskip("fastapi", reason="needs the extra web")
-pytest.importorskip("playwright.sync_api", reason="needs playwright: pip install playwright")
 import uvicorn
 from playwright import sync_api
 

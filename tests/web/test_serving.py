@@ -12,10 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
-
-pytest.importorskip("fastapi", reason="needs the extra web")
 import uvicorn
+from typer.testing import CliRunner
 
 from tiny_engines import Counting
 from treeformers.cli import app

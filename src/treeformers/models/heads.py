@@ -209,11 +209,9 @@ def _build_encoder(config: SentenceClassifierConfig) -> tuple[nn.Module, int, in
         case RecurrentConfig() as encoder:
             return RecurrentModel(encoder), encoder.input_size, encoder.hidden_size
         case AccumulationConfig() | TreeBertConfig() as encoder:
-            width = encoder.hidden_size
-            size = config.input_size or width
-            if isinstance(encoder, AccumulationConfig):
-                return AccumulationOverVectors(encoder, size), size, width
-            return TreeBertOverVectors(encoder, size), size, width
+            over = AccumulationOverVectors if isinstance(encoder, AccumulationConfig) else TreeBertOverVectors
+            size = config.input_size or encoder.hidden_size
+            return over(encoder, size), size, encoder.hidden_size
     expected = ", ".join(kind.__name__ for kind in _ENCODERS.values())
     raise ValueError(f"encoder is a {type(config.encoder).__name__}, expected one of {expected}")
 

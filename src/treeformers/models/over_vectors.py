@@ -7,6 +7,7 @@ encoder, and positions are added. Shapes: B sentences, T words, N nodes, E width
 
 import math
 from collections.abc import Mapping
+from typing import Any
 
 from torch import Tensor, nn
 
@@ -18,7 +19,16 @@ from treeformers.models.treebert_encoder import TreeBertModel
 __all__ = ["AccumulationOverVectors", "TreeBertOverVectors"]
 
 
-class AccumulationOverVectors(nn.Module):
+class _OverVectors(nn.Module):
+    model_class: type[Any]
+
+    def __init__(self, config: AccumulationConfig | TreeBertConfig, input_size: int) -> None:
+        super().__init__()
+        self.project = nn.Linear(input_size, config.hidden_size)
+        self.model: Any = self.model_class(config)
+
+
+class AccumulationOverVectors(_OverVectors):
     """The encoder of Nguyen et al. (2020); the sentence is the state of the root.
 
     Args:
@@ -26,10 +36,7 @@ class AccumulationOverVectors(nn.Module):
         input_size: E.
     """
 
-    def __init__(self, config: AccumulationConfig, input_size: int) -> None:
-        super().__init__()
-        self.project = nn.Linear(input_size, config.hidden_size)
-        self.model = AccumulationModel(config)
+    model_class = AccumulationModel
 
     def forward(self, words: Tensor, plan: Mapping[str, Tensor]) -> SentenceOutput:
         """Encode word vectors (B, T, E); the plan is that of `treeformers.trees.batch.batch_trees`.
@@ -42,7 +49,7 @@ class AccumulationOverVectors(nn.Module):
         return SentenceOutput(root=output.root, leaves=leaves, nodes=output.nodes)
 
 
-class TreeBertOverVectors(nn.Module):
+class TreeBertOverVectors(_OverVectors):
     """The Tree Transformer of Wang et al. (2019), with the trees that it finds itself; the sentence is the
     mean of the words, as no token stands before them that could sum it up.
 
@@ -51,10 +58,7 @@ class TreeBertOverVectors(nn.Module):
         input_size: E.
     """
 
-    def __init__(self, config: TreeBertConfig, input_size: int) -> None:
-        super().__init__()
-        self.project = nn.Linear(input_size, config.hidden_size)
-        self.model = TreeBertModel(config)
+    model_class = TreeBertModel
 
     def forward(self, words: Tensor, plan: Mapping[str, Tensor]) -> SentenceOutput:
         """Encode word vectors (B, T, E).

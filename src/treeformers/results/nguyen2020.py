@@ -13,6 +13,7 @@ from treeformers.results.tables import (
     mean,
     mean_by_key,
     millions,
+    pictures,
     provenance,
     rounded,
     seed_count,
@@ -181,7 +182,7 @@ def figure5a(results: Results) -> str:
     ]
     table = markdown_table(("", "sentences", "models", "SST-5, validation", "SST-5, test"), rows)
     plots = figure5a_plots(results)
-    return "\n\n".join([*(f"![SST-5 by training sentences](figures/{name})" for name in plots), table])
+    return "\n\n".join([*(pictures([("SST-5 by training sentences", name)]) for name in plots), table])
 
 
 def figure5a_plots(results: Results) -> dict[str, str]:
@@ -204,8 +205,8 @@ def figure5b(results: Results) -> str:
     parts = []
     for result in tagged(results, "5b").values():
         lengths = result["recipe"]["data"]["lengths"]
-        for step, name in _figure5b_files(result).items():
-            parts.append(f"![Milliseconds of a sentence by its length, {step}](figures/{name})")
+        plots = _figure5b_files(result).items()
+        parts.append(pictures((f"Milliseconds of a sentence by its length, {s}", name) for s, name in plots))
         cells = [
             (f"{name}, {step}", *(f"{value:.1f}" for value in model[step]))
             for step in _figure5b_files(result)

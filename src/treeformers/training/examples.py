@@ -28,7 +28,7 @@ from treeformers.models.recurrent import RecurrentConfig
 from treeformers.models.traversal import TraversalConfig
 from treeformers.models.treebert_config import TreeBertConfig
 from treeformers.recipes import ClassifyRecipe, Examples, SimilarityRecipe
-from treeformers.training.building import check_keys
+from treeformers.training.building import building, check_keys
 from treeformers.tree_sources import find_trees
 from treeformers.trees.dependency import DependencyTree
 from treeformers.trees.tree import Tree
@@ -182,7 +182,7 @@ def build_encoder(
         names = {"id2label": dict(enumerate(classes)), "label2id": ids}
     size = len(reader.words.words) if reader.words else 1
     set_seed(seed)
-    try:
+    with building():
         if whole:
             sizes = AccumulationConfig(**given, vocab_size=size, **names)
             return AccumulationForSequenceClassification(sizes), reader
@@ -194,8 +194,6 @@ def build_encoder(
             if pairs
             else SentenceClassifier(SentenceClassifierConfig(**settings))
         )
-    except Exception as error:  # huggingface_hub raises its own kinds
-        raise ValueError(f"model: {' '.join(str(error).split())}") from None
     if table is not None and reader.words is not None:
         rows = {word: row for row, word in enumerate(reader.words.words)}
         with torch.no_grad():
@@ -217,7 +215,12 @@ def _check_data(kind: str, given: Mapping[str, Any], data: Examples) -> None:
     if dependencies and (kind == "accumulation" or given.get("kind") == "n-ary"):
         name = given.get("kind", kind)
         raise ValueError(f"model: {name!r} reads constituency trees, but data.structure is 'dependencies'")
-
+    if data.vector_layers != 1 and (not data.vectors or _is_text(data.vectors)):
+        given_by = data.vectors or "training"
+        raise ValueError(
+            f"data.vector_layers is {data.vector_layers}, but vectors come from {given_by}: "
+            "expected 1, or a pretrained encoder as data.vectors"
+        )
     if data.labels and kind != "accumulation":
         raise ValueError(f"data.labels: the encoder {kind!r} reads no labels of nodes, expected false")
 
