@@ -522,7 +522,7 @@ class TestClassify:
         model, path = encoders / "classify", tmp_path / "classes"
         lines = [
             b"(S (NP he)", b"(S (NP he) (VP runs)))", b"(Laughter)", b"(S a b)", b"\x00", b"r\xe9n",
-            b"((-NONE- *))", b"\x02",
+            b"((-NONE- *))", b"( (S (NP he", b"\x02",
         ]  # fmt: skip
         good = self.TREES[0].encode()
         text = b"".join(line + b"\n" + good + b"\n\n" for line in lines)
@@ -531,12 +531,15 @@ class TestClassify:
         answers = path.read_text().split("\n")
         assert answers[0::3] == [""] * len(lines) + [""] and len(set(answers[1::3])) == 1 and answers[1]
         *_, warned, last = result.stderr.splitlines()
-        assert warned == "treeformers: <stdin>:22: has no words"
+        assert warned == "treeformers: <stdin>:25: has no words"
         assert last == (
-            "treeformers: error: 8 of 16 lines have no answer, the first: <stdin>:1: "
+            "treeformers: error: 9 of 18 lines have no answer, the first: <stdin>:1: "
             "the tree that begins here is not closed: 1 ')' missing"
         )
-        for problem in ("4: ')' without '('", "13: not text: byte 0x00", "16: not UTF-8 text: byte 0xe9"):
+        for problem in (
+            "4: ')' without '('", "13: not text: byte 0x00", "16: not UTF-8 text: byte 0xe9",
+            "22: the tree that begins here is not closed: 3 ')' missing",
+        ):  # fmt: skip
             assert f"treeformers: <stdin>:{problem}\n" in result.stderr
 
     def test_dependency_trees(self, dependency_encoders: Path, tmp_path: Path) -> None:

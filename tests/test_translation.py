@@ -17,6 +17,7 @@ from treeformers.recipes import Beam, ParallelText, TranslateRecipe
 from treeformers.training.folder import save_model
 from treeformers.training.translate import build_translator, read_pairs
 from treeformers.translation import SourceReader, Translator, train_units
+from treeformers.trees.dependency import DependencyTree
 from treeformers.trees.tree import Tree
 
 torch.set_num_threads(1)
@@ -198,8 +199,14 @@ class TestTranslate:
         ):
             with pytest.raises(ValueError, match=f"^{says}$"):
                 translator.translate(texts)
-        with pytest.raises(FileNotFoundError, match=r"^nowhere: neither right"):
+        with pytest.raises(FileNotFoundError, match=r"^nowhere: neither right.* inducer$"):
             translator.translate(["the dog"], "nowhere")
+        with pytest.raises(FileNotFoundError, match=r"^gone: neither right.* the training data came from"):
+            Translator(translator.model, translator.reader, "gone").translate(["the dog"])
+        with pytest.raises(ValueError, match=r"^text 3 has no words$"):
+            translator.translate([TREES[0], "the dog", ""], "right")
+        with pytest.raises(ValueError, match=r"^tree 2 is a DependencyTree, expected a Tree$"):
+            translator.translate([TREES[0], DependencyTree(("he", "runs"), (2, 0), ("nsubj", "root"))])
         given_trees = Translator.from_pretrained(save(tmp_path, "given"), device="cpu")
         with pytest.raises(ValueError, match=r"^text 2 is no tree, but this model was trained on trees"):
             given_trees.translate([TREES[0], "the dog"])

@@ -23,8 +23,7 @@ from treeformers.models.accumulation import AccumulationConfig, AccumulationForS
 from treeformers.models.heads import PairClassifier, SentenceClassifier
 from treeformers.models.traversal import TraversalModel
 from treeformers.recipes import ClassifyRecipe, Recipe, SimilarityRecipe
-from treeformers.tree_sources import find_trees
-from treeformers.trees.dependency import DependencyTree
+from treeformers.tree_sources import complete_trees
 from treeformers.trees.tree import Tree
 
 __all__ = ["Classified", "Classifier", "Compared", "Similarity", "predict"]
@@ -92,20 +91,9 @@ class _Encoder:
             ValueError: one string, text without a tree and nothing to make one, or text without words.
             FileNotFoundError: no such parser or file of trees.
         """
-        if isinstance(texts, str):
-            raise ValueError("expected a list of texts, got one string")
-        source = self.trees if trees is None else trees
-        given = list(texts)
-        raw = [text for text in given if not isinstance(text, Tree | DependencyTree)]
-        if raw and (source == "given" or self.reader.structure == "dependencies"):
-            number = next(n for n, text in enumerate(given, 1) if not isinstance(text, Tree | DependencyTree))
-            kind = "dependency trees" if self.reader.structure == "dependencies" else "trees"
-            raise ValueError(
-                f"text {number} is no tree, but this model was trained on {kind} that were given: expected "
-                "trees, or for sentences the folder of a parser or the name of a shape"
-            )
-        found: Iterator[AnyTree] = iter(find_trees(raw, source, self.documents) if raw else ())
-        return [text if isinstance(text, Tree | DependencyTree) else next(found) for text in given]
+        dependencies = self.reader.structure == "dependencies"
+        given = texts if isinstance(texts, str) else list(texts)
+        return complete_trees(given, trees, self.trees, self.documents, dependencies)
 
     def _encode(self, texts: Iterable[Text | Sequence[str]], trees: str | None) -> list[Encoded]:
         found, longest = self.trees_of(texts, trees), longest_input(self.model)

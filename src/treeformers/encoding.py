@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Self, TypeAlias
+from typing import Any, Literal, NamedTuple, Self, TypeAlias, TypeVar, cast
 
 import torch
 from torch import Tensor
@@ -28,11 +28,12 @@ from treeformers.trees.formats import atomic_write
 from treeformers.trees.levels import level_plan
 from treeformers.trees.tree import Tree, unescape_word
 
-__all__ = ["AnyTree", "Encoded", "TreeReader", "count_unseen"]
+__all__ = ["AnyTree", "Encoded", "TreeReader", "check_kind", "count_unseen"]
 
 logger = logging.getLogger(__name__)
 
 AnyTree: TypeAlias = Tree | DependencyTree
+K = TypeVar("K", bound=AnyTree)
 READER = "reader.json"
 UNKNOWN = "[UNK]"
 _NAMED = 10  # labels in a report
@@ -118,10 +119,8 @@ class TreeReader:
         Raises:
             ValueError: a tree of the other kind.
         """
-        expected = Tree if self.structure == "constituency" else DependencyTree
-        for number, tree in enumerate(trees, start=1):
-            if not isinstance(tree, expected):
-                raise ValueError(f"tree {number} is a {type(tree).__name__}, expected a {expected.__name__}")
+        expected: type[AnyTree] = Tree if self.structure == "constituency" else DependencyTree
+        check_kind(trees, expected)
         words = [tuple(_form(word, self.lowercase) for word in tree.words) for tree in trees]
         vectors: Sequence[Tensor | None] = [None] * len(trees)
         if self.vectors and trees:
@@ -191,6 +190,18 @@ def _frozen_encoder(folder: str, layers: int) -> FrozenEncoder:
 @lru_cache(maxsize=3)  # the parts of a corpus, which every seed reads anew
 def _frozen_vectors(folder: str, layers: int, sentences: tuple[tuple[str, ...], ...]) -> list[Tensor]:
     return [found.half() for found in _frozen_encoder(folder, layers).encode(sentences)]
+
+
+def check_kind(trees: Sequence[AnyTree], expected: type[K]) -> Sequence[K]:
+    """The trees, all of the one kind.
+
+    Raises:
+        ValueError: a tree of another kind.
+    """
+    for number, tree in enumerate(trees, start=1):
+        if not isinstance(tree, expected):
+            raise ValueError(f"tree {number} is a {type(tree).__name__}, expected a {expected.__name__}")
+    return cast(Sequence[K], trees)
 
 
 def vocabulary(trees: Sequence[AnyTree], lowercase: bool, min_frequency: int = 1) -> SentenceReader:

@@ -18,12 +18,12 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 from transformers import PreTrainedTokenizerFast, StoppingCriteria
 
-from treeformers.encoding import count_unseen
+from treeformers.encoding import check_kind, count_unseen
 from treeformers.model_folder import load_weights, read_settings
 from treeformers.models.accumulation import AccumulationConfig
 from treeformers.models.translation import AccumulationForTranslation
 from treeformers.recipes import Beam, TranslateRecipe
-from treeformers.tree_sources import find_trees
+from treeformers.tree_sources import complete_trees
 from treeformers.trees.batch import collate_plans, plan_tree, split_words
 from treeformers.trees.formats import atomic_write
 from treeformers.trees.tree import Tree, unescape_word
@@ -213,10 +213,8 @@ class Translator:
             ValueError: one string, a text without words or one longer than the model reads, or text without a
                 tree and nothing to make one.
         """
-        if isinstance(texts, str):
-            raise ValueError("expected a list of texts, got one string")
-        given = list(texts)
-        encoded = self.reader.encode(self._trees_of(given, self.trees if trees is None else trees))
+        given = texts if isinstance(texts, str) else list(texts)
+        encoded = self.reader.encode(check_kind(complete_trees(given, trees, self.trees), Tree))
         longest = self.model.config.max_position_embeddings
         for number, one in enumerate(encoded, start=1):
             if len(one["input_ids"]) > longest:
@@ -228,16 +226,6 @@ class Translator:
             rows = self._search([encoded[number] for number in numbers], beam)
             found.update(zip(numbers, rows, strict=True))
         return [found[number] for number in range(len(given))]
-
-    def _trees_of(self, texts: Sequence[Tree | str | Sequence[str]], source: str) -> list[Tree]:
-        raw = [(number, text) for number, text in enumerate(texts, start=1) if not isinstance(text, Tree)]
-        if raw and source == "given":
-            raise ValueError(
-                f"text {raw[0][0]} is no tree, but this model was trained on trees that were given: expected "
-                "trees, or for sentences the folder of a parser or the name of a shape"
-            )
-        made: Iterator[Tree] = iter(find_trees([text for _, text in raw], source) if raw else ())
-        return [text if isinstance(text, Tree) else next(made) for text in texts]
 
     @torch.inference_mode()
     def node_shares(self, pairs: Iterable[tuple[Tree, str]]) -> tuple[float, float]:

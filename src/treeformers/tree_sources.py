@@ -6,27 +6,30 @@ import hashlib
 import json
 import logging
 import os
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Literal, TypeAlias, get_args
 
 from treeformers.data.penn import tokenize
 from treeformers.data.segmentation import split_document, split_sentences
+from treeformers.encoding import AnyTree
 from treeformers.induction import trivial_tree
 from treeformers.model_folder import checksum
 from treeformers.pipelines import LIBRARIES, load_pipeline
 from treeformers.trees.batch import join_trees
+from treeformers.trees.dependency import DependencyTree
 from treeformers.trees.formats import read_trees, write_trees
 from treeformers.trees.tree import Tree, unescape_word
 
-__all__ = ["SHAPES", "find_trees"]
+__all__ = ["SHAPES", "complete_trees", "find_trees"]
 
 logger = logging.getLogger(__name__)
 
 Shape = Literal["right", "left", "balanced", "random"]
 SHAPES: tuple[Shape, ...] = get_args(Shape)
 _QUOTES = str.maketrans({"“": '"', "”": '"', "‘": "'", "’": "'", "`": "'"})
-
+_ONE = re.compile(r"text (\d+) (.*)", re.DOTALL)
 
 Text: TypeAlias = str | Sequence[str]
 
@@ -60,6 +63,51 @@ def find_trees(texts: Sequence[Text], source: str | Path, documents: bool = Fals
     cut = [_sentences(text, number) for number, text in enumerate(texts, start=1)]
     trees = iter(_trees_of([sentence for sentences in cut for sentence in sentences], name))
     return [join_trees([next(trees) for _ in sentences]) for sentences in cut]
+
+
+def complete_trees(
+    texts: Sequence[AnyTree | Text],
+    source: str | None,
+    trained: str,
+    documents: bool = False,
+    dependencies: bool = False,
+) -> list[AnyTree]:
+    """The trees of the texts that a trained model is given: those that are trees already, and found ones.
+
+    Args:
+        texts: trees, strings, or lists of words.
+        source: where those of the others come from, see `find_trees`; None: as in training.
+        trained: where they came from in training; "given": there were trees in the data.
+        documents: as in `find_trees`.
+        dependencies: the model reads dependency trees, which have no source here.
+
+    Raises:
+        ValueError: one string, text without a tree and nothing to make one, or text without words.
+        FileNotFoundError: no such source.
+    """
+    if isinstance(texts, str):
+        raise ValueError("expected a list of texts, got one string")
+    raw = [
+        (number, text)
+        for number, text in enumerate(texts, start=1)
+        if not isinstance(text, Tree | DependencyTree)
+    ]
+    if raw and (dependencies or (source or trained) == "given"):
+        kind = "dependency trees" if dependencies else "trees"
+        raise ValueError(
+            f"text {raw[0][0]} is no tree, but this model was trained on {kind} that were given: expected "
+            "trees, or for sentences the folder of a parser or the name of a shape"
+        )
+    try:
+        made = iter(find_trees([text for _, text in raw], source or trained, documents) if raw else ())
+    except FileNotFoundError as error:
+        hint = "" if source else "; the trees of the training data came from there, now name another source"
+        raise FileNotFoundError(f"{error}{hint}") from None
+    except ValueError as error:
+        if one := _ONE.match(str(error)):
+            raise ValueError(f"text {raw[int(one[1]) - 1][0]} {one[2]}") from None
+        raise
+    return [text if isinstance(text, Tree | DependencyTree) else next(made) for text in texts]
 
 
 def _trees_of(texts: Sequence[Text], name: str) -> list[Tree]:

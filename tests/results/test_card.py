@@ -34,6 +34,20 @@ def test_terms_are_those_of_the_corpora() -> None:
     assert "| scale | small |" in card and "|---:|\n| `wsj-sample`" not in card
 
 
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({}, ["language: en"]),
+        ({"data": {"text": "korpus.txt"}}, []),
+        ({"task": "translate", "data": {"source": "de", "target": "fr"}}, ["language:", "- de", "- fr"]),
+    ],
+)
+def test_the_language_is_that_of_the_corpora(changes: dict[str, Any], says: list[str]) -> None:
+    recipe = Recipe.from_dict({"task": "induce", "data": {"text": "wsj-text"}, **changes}, "recipe.toml")
+    head = model_card(recipe, SEED).splitlines()
+    assert head[2 : head.index("datasets:")] == says
+
+
 def test_what_chose_the_weights_is_all_there_is_after_training(tmp_path: Path) -> None:
     recipe = Recipe.load(ROOT / "experiments" / "ahmed2019" / "sick-e-dtt.toml", "small")
     write_card(tmp_path, recipe, {**SEED, "metric": "accuracy", "best": 83.4})

@@ -29,6 +29,7 @@ CHUNK = 4096  # lines held at once
 NAMED = 10  # lines without an answer that are named
 DEPENDENCIES = (".conllu", ".conllx", ".conll")
 OF_ONE = re.compile(r"(text|sentence) \d+ ")  # how an error opens that one of several texts is to blame for
+_BROKEN = re.compile(r"\((?:[A-Z]\S*)? ?\([A-Z]")  # opens as no sentence does: a tree that does not end
 
 T = TypeVar("T")
 
@@ -229,7 +230,7 @@ def _decoded(line: str) -> str:
 
 def _read_text(line: str) -> Text:
     """A tree, cleaned as those that are trained on, or the line itself."""
-    if not (line.startswith("(") and line.endswith(")")):
+    if not (line.startswith("(") and line.endswith(")")) and not _BROKEN.match(line):
         return line
     try:
         tree = clean_tree(Tree.from_brackets(line))

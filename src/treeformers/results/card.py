@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from treeformers.data.catalogue import CORPORA
-from treeformers.recipes import Recipe
+from treeformers.recipes import Recipe, TranslateRecipe
 from treeformers.results.tables import markdown_table
 from treeformers.trees.formats import atomic_write
 
@@ -73,7 +73,7 @@ def model_card(
     """
     what, use, limits = _TASKS[recipe.task]
     corpora = _corpora(recipe)
-    head = ["---", "library_name: treeformers", "language: en", "datasets:"]
+    head = ["---", "library_name: treeformers", *_languages(recipe, corpora), "datasets:"]
     head += [*(f"- {name}" for name in corpora), "---"]
     terms = [
         (f"`{name}`", CORPORA[name].what, CORPORA[name].terms)
@@ -139,6 +139,15 @@ def write_card(
     """
     with atomic_write(folder / CARD) as file:
         file.write(model_card(recipe, seed, result, folder.name))
+
+
+def _languages(recipe: Recipe, corpora: Iterable[str]) -> list[str]:
+    """Lines of the head: nothing is said of the language of files of the user's own."""
+    if isinstance(recipe, TranslateRecipe):
+        return ["language:", f"- {recipe.data.source}", f"- {recipe.data.target}"]
+    vectors = getattr(recipe.data, "vectors", "") or recipe.model.get("pretrained", "")
+    known = all(name in CORPORA or name == "grammar" for name in corpora if name != vectors)
+    return ["language: en"] if known else []
 
 
 def _trees(recipe: Recipe) -> str:
