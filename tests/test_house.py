@@ -26,6 +26,7 @@ LEVELS = [
         "optimizer",
         "induction",
         "inducer",
+        "averaged_inducer",
         "beam",
         "parsing",
         "engine",

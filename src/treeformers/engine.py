@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from treeformers.model_folder import read_recipe
+from treeformers.model_folder import model_homes, read_recipe
 from treeformers.recipes import InduceRecipe, ParseRecipe
 from treeformers.trees.tree import Tree
 
 if TYPE_CHECKING:
+    from treeformers.averaged_inducer import AveragedInducer
     from treeformers.inducer import Inducer
     from treeformers.parsing import Parser
 
@@ -42,14 +43,14 @@ def read_tree_recipe(folder: str | Path) -> ParseRecipe | InduceRecipe:
         FileNotFoundError: no such folder, or one without a model.
         ValueError: a damaged recipe, or a model that neither parses nor induces trees.
     """
-    recipe = read_recipe(Path(folder))
+    recipe = read_recipe(Path(folder), several=(ParseRecipe, InduceRecipe))
     if not isinstance(recipe, ParseRecipe | InduceRecipe):
         raise ValueError(f"{folder}: a model of the task {recipe.task!r}, expected 'parse' or 'induce'")
     return recipe
 
 
-def load_model(folder: str | Path) -> Parser | Inducer:
-    """The parser or inducer in a folder that `treeformers train` wrote; of a parser with all its seeds.
+def load_model(folder: str | Path) -> Parser | Inducer | AveragedInducer:
+    """The parser or inducer in a folder that `treeformers train` wrote, with all its seeds.
 
     Raises:
         FileNotFoundError: no such folder, or one without a model.
@@ -59,6 +60,10 @@ def load_model(folder: str | Path) -> Parser | Inducer:
         from treeformers.parsing import Parser
 
         return Parser.from_pretrained(folder)
+    if model_homes(Path(folder)) != [Path(folder)]:
+        from treeformers.averaged_inducer import AveragedInducer
+
+        return AveragedInducer.from_pretrained(folder)
     from treeformers.inducer import Inducer
 
     return Inducer.from_pretrained(folder)

@@ -157,7 +157,7 @@ class Inducer:
         Raises:
             ValueError: a sentence without words, or a model without a prior.
         """
-        split = _split(sentences)
+        split = words_of(sentences)
         readout = readout or self.readout
         if layer is not None:
             readout = Readout(method="layer", layer=layer)
@@ -170,7 +170,7 @@ class Inducer:
 
     def links(self, sentences: Iterable[Sentence], batch_size: int = 64) -> list[NDArray[np.float64]]:
         """The links (L, T-1) of every sentence; arguments and errors as in `parse`."""
-        split = _split(sentences)
+        split = words_of(sentences)
         result: list[Any] = [None] * len(split)
         for numbers, links in self._word_links(split, batch_size):
             for number, link in zip(numbers, links, strict=True):
@@ -186,7 +186,7 @@ class Inducer:
         """
         if self.model.config.link_level == "word":
             raise ValueError('a model with link_level="word" has no links within words')
-        split = _split(sentences)
+        split = words_of(sentences)
         result: list[Any] = [None] * len(split)
         for numbers, links, ids, tokens in self._batches(split, batch_size):
             for number, link, index, row in zip(numbers, links, ids, tokens.tolist(), strict=True):
@@ -204,7 +204,7 @@ class Inducer:
         Raises:
             ValueError: a sentence without words, or a model without a prior.
         """
-        (words,) = _split([sentence])
+        (words,) = words_of([sentence])
         batch, ids = self._encode([words])
         with torch.inference_mode():
             output = self.model(**batch, output_links=True, output_priors=True, output_attentions=True)
@@ -229,7 +229,7 @@ class Inducer:
         All tokens of a word are masked together and their log-probabilities summed. Words that the
         vocabulary does not have are left out: nothing could predict them.
         """
-        cases, _ = self._mask_each(_split(sentences))
+        cases, _ = self._mask_each(words_of(sentences))
         yield from (value for _, value in self._fill(cases, batch_size))
 
     def pseudo_log_likelihoods(
@@ -243,7 +243,7 @@ class Inducer:
         Raises:
             ValueError: a sentence without words.
         """
-        cases, unknown = self._mask_each(_split(sentences))
+        cases, unknown = self._mask_each(words_of(sentences))
         sums = [0.0] * len(unknown)
         for number, value in self._fill(cases, batch_size):
             sums[number] += value
@@ -274,7 +274,7 @@ class Inducer:
         tokens = [self.token_id(word) for word in words]
         if None in tokens:
             raise ValueError(f"{words[tokens.index(None)]!r} is not one token of the vocabulary")
-        split = [[*prefix, words[0]] for prefix in _split(prefixes)]
+        split = [[*prefix, words[0]] for prefix in words_of(prefixes)]
         cases = [case for number, row in enumerate(split) for case in self._mask(number, row, [len(row) - 1])]
         found = np.zeros((len(split), len(words)))
         for chunk, scores, _, _ in self._predict(cases, batch_size):
@@ -421,7 +421,7 @@ def _read_tree(links: NDArray[np.float64], words: Sequence[str], readout: Readou
     return split_greedily(links[readout.layer], words)
 
 
-def _split(sentences: Iterable[Sentence]) -> list[list[str]]:
+def words_of(sentences: Iterable[Sentence]) -> list[list[str]]:
     if isinstance(sentences, str):
         raise ValueError("expected a list of sentences, got one string")
     split = [sentence.split() if isinstance(sentence, str) else list(sentence) for sentence in sentences]

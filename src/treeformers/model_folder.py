@@ -49,19 +49,23 @@ def model_homes(folder: Path) -> list[Path]:
     return seeds
 
 
-def read_recipe(folder: Path) -> Recipe:
+def read_recipe(folder: Path, several: tuple[type[Recipe], ...] = (ParseRecipe,)) -> Recipe:
     """The recipe of a model, whatever its task; of several seeds that of the first.
+
+    Args:
+        folder: of the model.
+        several: the kinds of models of which several seeds work together.
 
     Raises:
         FileNotFoundError: there is no model in the folder, or no recipe.
-        ValueError: a damaged recipe, or several seeds of a model that is no parser: only those work together.
+        ValueError: a damaged recipe, or several seeds of a model of another kind.
     """
     first = model_homes(folder)[0]
     path = first / "recipe.json"
     if not path.is_file():
         raise FileNotFoundError(f"{path}: {EXPECTED}")
     recipe = Recipe.from_dict(_read_object(path), str(path))
-    if first != folder and not isinstance(recipe, ParseRecipe):
+    if first != folder and not isinstance(recipe, several):
         raise ValueError(f"{folder}: holds several seeds, expected the folder of one, such as {first}")
     return recipe
 

@@ -18,14 +18,14 @@ import typer
 
 from treeformers.bulk import CHUNK, NAMED, Progress, parse_files, parse_lines
 from treeformers.cli.console import JsonFile, print_scores, read_sentences, stdout
-from treeformers.engine import Engine, load_engine, read_tree_recipe
+from treeformers.engine import Engine, load_engine, load_model, read_tree_recipe
 from treeformers.model_folder import checksum
 from treeformers.recipes import InduceRecipe, ParseRecipe
 from treeformers.trees.formats import atomic_write, write_trees
 from treeformers.trees.tree import Tree
 
 if TYPE_CHECKING:
-    from treeformers.inducer import Inducer
+    pass
 
 logger = logging.getLogger(__name__)
 
@@ -218,12 +218,11 @@ def _duration(seconds: float) -> str:
 def _evaluate_inducer(
     model: Path, recipe: InduceRecipe, data: str | None, split: list[str] | None
 ) -> dict[str, Any]:
-    from treeformers.inducer import Inducer
     from treeformers.reproduction import score_baselines, score_trees
     from treeformers.training import read_gold
 
     source = recipe.data
-    inducer: Inducer = Inducer.from_pretrained(model)
+    inducer = load_model(model)
     if data:
         source = replace(source, gold=data, gold_splits=("test",), gold_sentences=0)
     if split:

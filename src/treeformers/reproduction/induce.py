@@ -74,6 +74,7 @@ def score_inducer(
         held_out: sentences for the pseudo-perplexity.
         readout: how trees are read.
     """
+    from treeformers.averaged_inducer import trees_of_layers
     from treeformers.inducer import Inducer, read_trees
 
     inducer = Inducer.from_pretrained(model)
@@ -97,7 +98,7 @@ def score_inducer(
     layers = range(len(links[0]))
     blocks = Readout(method="blocks", layer=max(0, layers[-1] - 1), right_bias=readout.right_bias)
     printed = Readout(method="layers", min_layer=min(2, layers[-1]))  # the paper's m and threshold
-    by_layer = [read_trees(links, words, replace(blocks, layer=layer)) for layer in layers[2:] or layers]
+    by_layer = trees_of_layers(links, words, readout)
     figures["by_readout"] = {
         "blocks": f1(replace(blocks, right_bias=0.0)),
         "blocks, right bias 1": f1(replace(blocks, right_bias=1.0)),
