@@ -762,6 +762,22 @@ class TestDraw:
         ):
             assert says in complaint("draw", "--model", model, "--out", out, stdin=text)
 
+    def test_attention_on_nodes(self, encoders: Path, tmp_path: Path) -> None:
+        page, tree = tmp_path / "page.html", "(S (NP (DT the) (NNS dogs)) (VP (VBP run)))\n"
+        output("draw", "--model", encoders / "classify", "--out", page, stdin=tree)
+        drawn = page.read_text()
+        assert drawn.count("<svg") == 1 and drawn.count('class="shade"') and "<input" not in drawn
+        output("draw", "--model", encoders / "translate", "--trees", "left", "--out", page, stdin="he runs\n")
+        look = Translator.from_pretrained(encoders / "translate").look("he runs", trees="left")
+        assert page.read_text().count('class="layer"') == len(look.units) > 1
+        for model, text, says in (
+            ("classify", "\nhe runs\n", "<stdin>:2: is no tree, but this model was trained on"),
+            ("similarity", "he runs\n", "of the task 'similarity', expected 'induce', 'classify' or"),
+        ):
+            folder = encoders / ("scores" if model == "similarity" else model)
+            assert says in complaint("draw", "--model", folder, "--out", page, stdin=text)
+        assert "--trees is for" in complaint("draw", "--trees", "left", "--out", page, stdin=tree)
+
     def test_bad_input(self, tmp_path: Path) -> None:
         assert "expected .html, .svg, .txt, .tex or a folder" in complaint(
             "draw", "--out", "a.gif", stdin=self.TREES

@@ -18,7 +18,7 @@ from treeformers.training.folder import save_model
 from treeformers.training.translate import build_translator, read_pairs
 from treeformers.translation import SourceReader, Translator, train_units
 from treeformers.trees.dependency import DependencyTree
-from treeformers.trees.tree import Tree
+from treeformers.trees.tree import Tree, unescape_word
 
 torch.set_num_threads(1)
 
@@ -243,6 +243,48 @@ def rewritten(**change: Any) -> Callable[[bytes], bytes]:
 
 def missing(_: bytes) -> None:
     return None
+
+
+class TestLook:
+    def test_shares_of_every_unit(self, translator: Translator) -> None:
+        for pair in read_pairs(DATA, "test"):
+            look = translator.look(pair.tree, pair.target)
+            (target,) = translator.reader.encode_target([pair.target])
+            assert len(look.units) == len(look.shares) == len(target) and look.units[-1] == "</s>"
+            assert "".join(look.tree.words).replace("␣", "") == "".join(
+                unescape_word(word) for word in pair.tree.words
+            )
+            on_nodes = 0.0
+            for row in look.shares:
+                assert sum(row) == pytest.approx(1, abs=1e-5)
+                shares = zip(look.tree.nodes(), row, strict=True)
+                on_nodes += sum(share for node, share in shares if not node.is_leaf)
+            expected, _ = translator.node_shares([pair])
+            assert 100 * on_nodes / len(target) == pytest.approx(expected, rel=1e-4)
+
+    def test_a_share_belongs_to_its_node(self, translator: Translator) -> None:
+        (pair, *_) = read_pairs(DATA, "test")
+        look = translator.look(pair.tree, pair.target)
+        inputs = translator.reader.collate(translator.reader.encode([pair.tree]))
+        labels = torch.tensor(translator.reader.encode_target([pair.target]))
+        with torch.inference_mode():
+            output = translator.model(**inputs, labels=labels, output_attentions=True)
+        weights = torch.stack(output.cross_attentions).mean((0, 2))[0]
+        leaves = iter(range(weights.shape[1] - len(look.tree), weights.shape[1]))
+        places = iter(range(weights.shape[1]))
+        for column, node in enumerate(look.tree.nodes()):
+            place = next(leaves) if node.is_leaf else next(places)
+            assert [row[column] for row in look.shares] == pytest.approx(weights[:, place].tolist())
+
+    def test_by_default_its_own_translation(self, translator: Translator) -> None:
+        look = translator.look("the dog", trees="right")
+        (written,) = translator.translate(["the dog"], "right")
+        assert look == translator.look("the dog", written, "right")
+
+    def test_a_model_without_trees(self, tmp_path: Path) -> None:
+        plain = Translator.from_pretrained(save(tmp_path, tree=False), device="cpu")
+        with pytest.raises(ValueError, match="sees no trees"):
+            plain.look("the dog")
 
 
 class TestFolder:

@@ -28,7 +28,7 @@ from treeformers.trees.batch import collate_plans, plan_tree, split_words
 from treeformers.trees.formats import atomic_write
 from treeformers.trees.tree import Tree, unescape_word
 
-__all__ = ["SourceReader", "Translator", "train_units"]
+__all__ = ["Look", "SourceReader", "Translator", "train_units"]
 
 READER = "reader.json"
 PAD, START, END, UNKNOWN = "[PAD]", "<s>", "</s>", "[UNK]"
@@ -91,18 +91,29 @@ class SourceReader:
         `labels` are read as unknown; each is reported when it first comes.
         """
         unseen: Counter[str] = Counter()
-        ids = {label: number for number, label in enumerate(self.labels)}
-        words = [[" " + self.form(unescape_word(word)) for word in tree.words] for tree in trees]
-        flat = [word for row in words for word in row]
-        cut = iter(self._cut(flat))
+        labels = {label: number for number, label in enumerate(self.labels)}
         found = []
-        for tree, row in zip(trees, words, strict=True):
-            pieces = [next(cut) for _ in row]
+        for tree, pieces in zip(trees, self._pieces(trees), strict=True):
             split = split_words(tree, [[str(piece) for piece in of] for of in pieces])
             numbers = [piece for of in pieces for piece in of]
-            found.append({"input_ids": numbers, "plan": plan_tree(split, ids, unknown=0, unseen=unseen)})
+            found.append({"input_ids": numbers, "plan": plan_tree(split, labels, unknown=0, unseen=unseen)})
         count_unseen(unseen, self.unseen)
         return found
+
+    def split(self, tree: Tree) -> Tree:
+        """A tree over units, as the model sees it, with the text of each."""
+        (pieces,) = self._pieces([tree])
+        return split_words(tree, [[self.unit(piece) for piece in of] for of in pieces])
+
+    def unit(self, number: int) -> str:
+        """The text of a unit; what is part of a letter alone, or a blank, has a sign of its own."""
+        return str(self.units.decode([number])).strip() or "\u2423"
+
+    def _pieces(self, trees: Sequence[Tree]) -> list[list[list[int]]]:
+        """Ids of the units of every word."""
+        words = [[" " + self.form(unescape_word(word)) for word in tree.words] for tree in trees]
+        cut = iter(self._cut([word for row in words for word in row]))
+        return [[next(cut) for _ in row] for row in words]
 
     def encode_target(self, texts: Sequence[str]) -> list[list[int]]:
         """Texts to ids with the end mark."""
@@ -153,6 +164,22 @@ def train_units(lines: Iterable[str], size: int) -> PreTrainedTokenizerFast:
     return PreTrainedTokenizerFast(
         tokenizer_object=units, pad_token=PAD, bos_token=START, eos_token=END, unk_token=UNKNOWN
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """Where a translation model looks.
+
+    Attributes:
+        tree: of the source, over the units that the model sees.
+        units: of the target, the end mark last.
+        shares: for each of them, the share of attention of each node of the tree in pre-order, leaves too, a
+            mean over layers and heads; they sum to 1.
+    """
+
+    tree: Tree
+    units: tuple[str, ...]
+    shares: tuple[tuple[float, ...], ...]
 
 
 class Translator:
@@ -226,6 +253,36 @@ class Translator:
             rows = self._search([encoded[number] for number in numbers], beam)
             found.update(zip(numbers, rows, strict=True))
         return [found[number] for number in range(len(given))]
+
+    @torch.inference_mode()
+    def look(self, text: Tree | str | Sequence[str], translation: str = "", trees: str | None = None) -> Look:
+        """Where the decoder looks in the tree of the source as it writes each unit of the target.
+
+        Args:
+            text: of the source.
+            translation: what the decoder is made to write; by default what it writes itself.
+            trees: where the tree of what is none comes from, see `translate`.
+
+        Raises:
+            ValueError: as in `translate`, or a model that sees no trees.
+        """
+        if not self.model.config.tree:
+            raise ValueError("this model sees no trees: there is no attention on nodes")
+        (tree,) = check_kind(complete_trees([text], trees, self.trees), Tree)
+        (written,) = [translation] if translation else self.translate([tree])
+        (target,) = self.reader.encode_target([written])
+        inputs = self.reader.collate(self.reader.encode([tree]))
+        inputs["labels"] = torch.tensor([target])
+        inputs = {name: part.to(self.model.device) for name, part in inputs.items()}
+        output = self.model(**inputs, output_attentions=True)
+        weights = torch.stack(output.cross_attentions).mean((0, 2))[0].cpu()  # over layers and heads
+        split = self.reader.split(tree)
+        nodes, leaves = weights.split((weights.shape[1] - len(split), len(split)), dim=1)
+        shares = []
+        for of_nodes, of_leaves in zip(nodes.tolist(), leaves.tolist(), strict=True):
+            left = iter(of_nodes), iter(of_leaves)
+            shares.append(tuple(next(left[node.is_leaf]) for node in split.nodes()))
+        return Look(split, (*map(self.reader.unit, target[:-1]), END), tuple(shares))
 
     @torch.inference_mode()
     def node_shares(self, pairs: Iterable[tuple[Tree, str]]) -> tuple[float, float]:

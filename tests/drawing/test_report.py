@@ -11,6 +11,7 @@ from treeformers.drawing import (
     learning_curve_svg,
     report,
     score_table,
+    shaded_trees,
     trees_beside_gold,
 )
 from treeformers.trees.tree import Tree
@@ -87,6 +88,17 @@ def test_layers_have_a_slider() -> None:
     assert 'min="1" max="4" value="4"' in fragment
     with pytest.raises(ValueError, match="at least one layer"):
         heat_maps_by_layer([], GOLD.words)
+
+
+def test_steps_have_a_slider() -> None:
+    count = len(list(GOLD.nodes()))
+    fragment = shaded_trees(GOLD, [("Wir", [0.5] * count), ("<b>", [0.1] * count)])
+    assert 'min="1" max="2" value="1"' in fragment and "<strong>Wir</strong> &lt;b&gt;" in fragment
+    assert "Wir <strong>&lt;b&gt;</strong>" in fragment and fragment.count("<svg") == 2
+    alone = shaded_trees(GOLD, [("Wir", [0.5] * count)])
+    assert "<input" not in alone and alone.count("<svg") == 1
+    with pytest.raises(ValueError, match="at least one step"):
+        shaded_trees(GOLD, [])
 
 
 def test_both_trees_are_marked() -> None:

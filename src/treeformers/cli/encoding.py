@@ -79,7 +79,7 @@ def classify(
     if classifier.reader.structure == "dependencies":
         _answer_trees(file, out, answer)
     else:
-        _answer_lines(file, out, _read_text, answer)
+        _answer_lines(file, out, read_text, answer)
 
 
 def similarity(
@@ -136,7 +136,7 @@ def translate(
         sources = [text for text in texts if isinstance(text, Tree | str)]
         return [" ".join(line.split()) for line in translator.translate(sources, trees, beam)]
 
-    _answer_lines(file, out, _read_text, answer)
+    _answer_lines(file, out, read_text, answer)
 
 
 def _answer_trees(
@@ -228,7 +228,7 @@ def _decoded(line: str) -> str:
     return line
 
 
-def _read_text(line: str) -> Text:
+def read_text(line: str) -> Tree | str:
     """A tree, cleaned as those that are trained on, or the line itself."""
     if not (line.startswith("(") and line.endswith(")")) and not _BROKEN.match(line):
         return line
@@ -245,7 +245,7 @@ def _read_pair(line: str) -> tuple[Text, Text]:
     fields = [field.strip() for field in line.split("\t")]
     if len(fields) != 2:
         raise ValueError(f"expected two texts with a tab between, got {len(fields)}")
-    return _read_text(fields[0]), _read_text(fields[1])
+    return read_text(fields[0]), read_text(fields[1])
 
 
 def _json(**content: object) -> str:

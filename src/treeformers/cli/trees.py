@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -10,6 +10,9 @@ from typing import Annotated
 import typer
 
 from treeformers.cli.console import JsonFile, read_sentences, stdout
+from treeformers.cli.encoding import OF_ONE, Trees, read_text
+from treeformers.model_folder import read_recipe
+from treeformers.recipes import ClassifyRecipe, InduceRecipe, TranslateRecipe
 from treeformers.trees.formats import atomic_write, read_trees
 from treeformers.trees.tree import Tree
 
@@ -70,34 +73,40 @@ def draw(
     ],
     model: Annotated[
         Path | None,
-        typer.Option(help="Draw the priors and the attention of this model, by layer, as a page in .html."),
+        typer.Option(
+            help="A page in .html of what this model sees: of an inducer priors and attention by layer, of a "
+            "classifier or translation model the tree with the attention on its nodes."
+        ),
     ] = None,
+    trees: Trees = None,
 ) -> None:
-    """Draw trees, or heat maps of what a model computes."""
+    """Draw trees, or what a model sees in sentences."""
     from treeformers.drawing import report, tree_latex, tree_svg, tree_text
 
     suffix = out.suffix.lower()
     known = (".html",) if model else (".html", ".svg", ".txt", ".tex", "")
     if suffix not in known:
         raise ValueError(f"{out}: expected {', '.join(known[:4])}{'' if model else ' or a folder'}")
-    trees = _trees(file)
+    if trees and not model:
+        raise ValueError("--trees is for the sentences that a --model reads, expected both")
+    drawn = _trees(file)
     if model:
-        _write(out, _heat_maps(model, file))
+        _write(out, _seen(model, file, trees))
     elif suffix == ".html":
-        cards = ((" ".join(t.words), f'<div class="card scroll">{tree_svg(t)}</div>') for t in trees)
+        cards = ((" ".join(t.words), f'<div class="card scroll">{tree_svg(t)}</div>') for t in drawn)
         _write(out, [report("Trees", cards)])
     elif suffix == ".txt":
-        _write(out, (f"{tree_text(tree)}\n\n" for tree in trees))
+        _write(out, (f"{tree_text(tree)}\n\n" for tree in drawn))
     elif suffix == ".tex":
-        _write(out, (f"{tree_latex(tree)}\n\n" for tree in trees))
+        _write(out, (f"{tree_latex(tree)}\n\n" for tree in drawn))
     elif suffix == ".svg":
-        first, *others = trees
+        first, *others = drawn
         if others:
             raise ValueError(f"{out}: {1 + len(others)} trees for one picture; expected a folder or .html")
         _write(out, [tree_svg(first)])
     else:
         out.mkdir(parents=True, exist_ok=True)
-        for number, tree in enumerate(trees, start=1):
+        for number, tree in enumerate(drawn, start=1):
             _write(out / f"{number:04}.svg", [tree_svg(tree)])
     typer.echo(out)
 
@@ -116,26 +125,81 @@ def _write(path: Path, pieces: Iterable[str]) -> None:
         target.writelines(pieces)
 
 
-def _heat_maps(model: Path, file: str) -> Iterator[str]:
-    """A page of heat maps, a section a sentence."""
-    from treeformers.drawing import heat_maps_by_layer, report, tree_svg
+def _seen(model: Path, file: str, trees: str | None) -> Iterator[str]:
+    """A page of what a model sees, a section a sentence."""
+    from treeformers.drawing import report
+
+    recipe = read_recipe(model)
+    if isinstance(recipe, InduceRecipe):
+        if trees:
+            raise ValueError(f"--trees is for models that read trees, {model} induces them")
+        see = _heat_maps(model)
+        title, lead = "Priors and attention by layer", "Row i is what word i sees."
+    elif isinstance(recipe, ClassifyRecipe):
+        see = _attention_of_classes(model, trees)
+        title, lead = "Attention of a classifier", "The darker a node, the more of it."
+    elif isinstance(recipe, TranslateRecipe):
+        see = _attention_of_units(model, trees)
+        title, lead = "Attention of a translation", "A step is a unit written; the darker a node, the more."
+    else:
+        raise ValueError(
+            f"{model}: a model of the task {recipe.task!r}, expected 'induce', 'classify' or 'translate'"
+        )
+    sections = []
+    for where, line in read_sentences(file):
+        if line.strip():
+            try:
+                sections.append((line.strip(), see(line.strip())))
+            except ValueError as error:
+                raise ValueError(f"{where}: {OF_ONE.sub('', str(error), count=1)}") from None
+    yield report(title, sections, f"{lead} Model: {model}")
+
+
+def _heat_maps(model: Path) -> Callable[[str], str]:
+    from treeformers.drawing import heat_maps_by_layer, tree_svg
     from treeformers.inducer import Inducer
 
     inducer = Inducer.from_pretrained(model)
-    sections = []
-    for where, line in read_sentences(file):
+
+    def see(line: str) -> str:
         words = line.split()
         if len(words) > LONGEST_HEAT_MAP:
-            raise ValueError(
-                f"{where}: {len(words)} words are too many for a heat map: at most {LONGEST_HEAT_MAP}"
-            )
-        if words:
-            look, (tree,) = inducer.look(words), inducer.parse([words])
-            content = (
-                f'<div class="card scroll">{tree_svg(tree)}</div>'
-                f"<h3>Prior</h3>{heat_maps_by_layer(list(look.priors), words)}"
-                "<h3>Attention, mean of the heads</h3>"
-                f"{heat_maps_by_layer(list(look.attentions), words, None)}"
-            )
-            sections.append((" ".join(words), content))
-    yield report("Priors and attention by layer", sections, f"Row i is what word i sees. Model: {model}")
+            raise ValueError(f"{len(words)} words are too many for a heat map: at most {LONGEST_HEAT_MAP}")
+        look, (tree,) = inducer.look(words), inducer.parse([words])
+        return (
+            f'<div class="card scroll">{tree_svg(tree)}</div>'
+            f"<h3>Prior</h3>{heat_maps_by_layer(list(look.priors), words)}"
+            "<h3>Attention, mean of the heads</h3>"
+            f"{heat_maps_by_layer(list(look.attentions), words, None)}"
+        )
+
+    return see
+
+
+def _attention_of_classes(model: Path, trees: str | None) -> Callable[[str], str]:
+    from treeformers.classification import Classifier
+    from treeformers.drawing import shaded_trees
+
+    classifier = Classifier.from_pretrained(model)
+
+    def see(line: str) -> str:
+        (tree,) = classifier.trees_of([read_text(line)], trees)
+        (found,) = classifier.classify([tree])
+        assert isinstance(tree, Tree)
+        name = f"{found.label}, {100 * found.probabilities[found.label]:.0f} %"
+        return shaded_trees(tree, [(name, classifier.attention(tree))])
+
+    return see
+
+
+def _attention_of_units(model: Path, trees: str | None) -> Callable[[str], str]:
+    from treeformers.drawing import shaded_trees
+    from treeformers.translation import Translator
+
+    translator = Translator.from_pretrained(model)
+
+    def see(line: str) -> str:
+        look = translator.look(read_text(line), trees=trees)
+        return shaded_trees(look.tree, list(zip(look.units, look.shares, strict=True)))
+
+    return see

@@ -12,6 +12,7 @@ from treeformers.drawing.report import (
     heat_maps_unscripted,
     report,
     score_table,
+    shaded_trees,
     trees_beside_gold,
 )
 from treeformers.drawing.svg import Svg
@@ -28,6 +29,7 @@ __all__ = [
     "learning_curve_svg",
     "report",
     "score_table",
+    "shaded_trees",
     "tree_latex",
     "tree_svg",
     "tree_text",

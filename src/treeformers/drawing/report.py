@@ -46,6 +46,7 @@ th,td{padding:.45rem .9rem .45rem 0;text-align:right;border-bottom:1px solid var
 th{font-size:.82rem;font-weight:600;color:var(--muted)}
 th:first-child,td:first-child{text-align:left}
 tr.strong td{font-weight:650;color:var(--agree)}
+.steps{color:var(--muted)}.steps strong{color:var(--ink)}
 label{display:flex;flex-wrap:wrap;align-items:center;gap:.9rem;margin-bottom:.8rem}
 label output{display:inline-block;min-width:3.6rem;font-variant-numeric:tabular-nums}
 input[type=range]{flex:0 1 18rem;accent-color:var(--agree)}
@@ -126,15 +127,42 @@ def heat_maps_by_layer(layers: Sequence[ArrayLike], words: Sequence[str], maximu
     """
     if not len(layers):
         raise ValueError("heat maps by layer need at least one layer")
-    maps = "".join(
-        f'<div class="layer">{heat_map_svg(layer, words, f"Layer {number}", maximum)}</div>'
-        for number, layer in enumerate(layers, start=1)
-    )
-    number = len(layers)
+    maps = [
+        heat_map_svg(layer, words, f"Layer {number}", maximum) for number, layer in enumerate(layers, start=1)
+    ]
+    return _slider("Layer", maps, len(maps))
+
+
+def shaded_trees(tree: Tree, steps: Sequence[tuple[str, Sequence[float]]]) -> str:
+    """Draw one tree a step, with a slider that chooses among several, the first one first.
+
+    Args:
+        tree: the tree.
+        steps: what each is called, such as a word that is written, and the share of every node in pre-order,
+            leaves too. All names stand above each picture, its own strong.
+
+    Raises:
+        ValueError: as in `tree_svg`, or there are no steps.
+    """
+    if not steps:
+        raise ValueError("shaded trees need at least one step")
+    names = [xml(name) for name, _ in steps]
+    pictures = []
+    for at, (name, shares) in enumerate(steps):
+        line = " ".join(f"<strong>{one}</strong>" if other == at else one for other, one in enumerate(names))
+        title = f"{name} ({at + 1} of {len(steps)})" if len(steps) > 1 else name
+        pictures.append(f'<p class="steps">{line}</p>{tree_svg(tree, None, title, shares)}')
+    if len(pictures) == 1:
+        return f'<div class="card fit">{pictures[0]}</div>'
+    return _slider("Step", pictures, 1)
+
+
+def _slider(name: str, pictures: Sequence[str], chosen: int) -> str:
+    layers = "".join(f'<div class="layer">{picture}</div>' for picture in pictures)
     return (
-        f'<div class="card layers"><label hidden>Layer <output></output>'
-        f'<input type="range" min="1" max="{number}" value="{number}"></label>'
-        f'<div class="fit">{maps}</div></div>'
+        f'<div class="card layers"><label hidden>{name} <output></output>'
+        f'<input type="range" min="1" max="{len(pictures)}" value="{chosen}"></label>'
+        f'<div class="fit">{layers}</div></div>'
     )
 
 
