@@ -136,6 +136,23 @@ def test_classification_head() -> None:
     torch.testing.assert_close(head.eval()(vectors), head.output(torch.relu(head.hidden(vectors))))
 
 
+@pytest.mark.parametrize("norm", [True, False])
+def test_normalised_heads_do_not_see_how_long_vectors_are(norm: bool) -> None:
+    u, v = torch.randn(2, 3, 4) + 1
+    pair, single = PairHead(4, 3, norm=norm), ClassificationHead(4, 3, norm=norm)
+    for one, other in ((pair(u, v), pair(30 * u, 30 * v - 5)), (single(u), single(30 * u - 5))):
+        assert torch.allclose(one, other, atol=1e-3) is norm
+    if norm:
+        first, second = (
+            (x - x.mean(-1, keepdim=True)) / x.std(-1, correction=0, keepdim=True) for x in (u, v)
+        )
+        expected = pair(u, v)
+        pair.norm = torch.nn.Identity()
+        torch.testing.assert_close(pair(first, second), expected, atol=1e-4, rtol=1e-4)
+    for model in (sentence_model(head_norm=norm), pair_model(head_norm=norm)):
+        assert isinstance(model.head.norm, torch.nn.LayerNorm) is norm
+
+
 def test_loss_over_every_node() -> None:
     model = sentence_model().eval()
     nodes, leaves = tree_labels()

@@ -85,16 +85,25 @@ class ClassificationHead(nn.Module):
         classes: K.
         hidden: width of the hidden layer; none by default.
         dropout: before each linear map.
+        norm: bring the vectors to mean 0 and variance 1 first.
     """
 
-    def __init__(self, width: int, classes: int, hidden: int | None = None, dropout: float = 0.0) -> None:
+    def __init__(
+        self,
+        width: int,
+        classes: int,
+        hidden: int | None = None,
+        dropout: float = 0.0,
+        norm: bool = False,
+    ) -> None:
         super().__init__()
+        self.norm = nn.LayerNorm(width, elementwise_affine=False) if norm else nn.Identity()
         self.dropout = nn.Dropout(dropout)
         self.hidden = None if hidden is None else nn.Linear(width, hidden)
         self.output = nn.Linear(width if hidden is None else hidden, classes)
 
     def forward(self, vectors: Tensor) -> Tensor:
-        vectors = self.dropout(vectors)
+        vectors = self.dropout(self.norm(vectors))
         if self.hidden is not None:
             vectors = self.dropout(torch.relu(self.hidden(vectors)))
         logits: Tensor = self.output(vectors)
@@ -112,15 +121,21 @@ class PairHead(nn.Module):
         classes: K.
         hidden: width of the hidden layer; 50 in both papers.
         dropout: of the features.
+        norm: bring the vectors to mean 0 and variance 1 first. Neither paper does; without it the long
+            vectors that a sum over children gives (Ahmed et al. 2019, Eq. 8) saturate the sigmoid.
     """
 
-    def __init__(self, width: int, classes: int, hidden: int = 50, dropout: float = 0.0) -> None:
+    def __init__(
+        self, width: int, classes: int, hidden: int = 50, dropout: float = 0.0, norm: bool = False
+    ) -> None:
         super().__init__()
+        self.norm = nn.LayerNorm(width, elementwise_affine=False) if norm else nn.Identity()
         self.dropout = nn.Dropout(dropout)
         self.hidden = nn.Linear(2 * width, hidden)
         self.output = nn.Linear(hidden, classes)
 
     def forward(self, first: Tensor, second: Tensor) -> Tensor:
+        first, second = self.norm(first), self.norm(second)
         features = torch.cat((first * second, (first - second).abs()), -1)
         logits: Tensor = self.output(torch.sigmoid(self.hidden(self.dropout(features))))
         return logits
@@ -158,6 +173,7 @@ class SentenceClassifierConfig(PreTrainedConfig):
         embedding_dropout: Of the word vectors.
         head_hidden_size: Width of the hidden layer of the head; none by default, 50 for pairs.
         head_dropout: In the head.
+        head_norm: Bring what the head reads to mean 0 and variance 1.
         pad_token_id: Its vector stays zero.
     """
 
@@ -170,6 +186,7 @@ class SentenceClassifierConfig(PreTrainedConfig):
     embedding_dropout: float | int = 0.0
     head_hidden_size: int | None = None
     head_dropout: float | int = 0.0
+    head_norm: bool = False
     pad_token_id: int | None = 0
 
     def __post_init__(self, **kwargs: Any) -> None:
@@ -264,7 +281,11 @@ class SentenceClassifier(_SentenceModel):
     def __init__(self, config: SentenceClassifierConfig) -> None:
         super().__init__(config)
         self.head = ClassificationHead(
-            self.width, config.num_labels or 1, config.head_hidden_size, float(config.head_dropout)
+            self.width,
+            config.num_labels or 1,
+            config.head_hidden_size,
+            float(config.head_dropout),
+            config.head_norm,
         )
         self.post_init()
 
@@ -335,7 +356,9 @@ class PairClassifier(_SentenceModel):
     def __init__(self, config: PairClassifierConfig) -> None:
         super().__init__(config)
         hidden = 50 if config.head_hidden_size is None else config.head_hidden_size
-        self.head = PairHead(self.width, config.num_labels or 1, hidden, float(config.head_dropout))
+        self.head = PairHead(
+            self.width, config.num_labels or 1, hidden, float(config.head_dropout), config.head_norm
+        )
         self.post_init()
 
     @can_return_tuple
