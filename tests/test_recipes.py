@@ -75,7 +75,7 @@ def check_encoder(recipe: ClassifyRecipe | SimilarityRecipe) -> None:
         tree = DependencyTree(words, [2, 0, 2])
     classes = [] if recipe.model.get("task") == "relatedness" else ["a", "b"]
     alone = dataclasses.replace(
-        recipe, data=dataclasses.replace(recipe.data, vectors="")
+        recipe, data=dataclasses.replace(recipe.data, vectors="", vector_layers=1)
     )  # no package is needed
     model, reader = build_encoder(alone, [tree], classes, 1)
     trees = [tree] * (1 + isinstance(recipe, SimilarityRecipe))
