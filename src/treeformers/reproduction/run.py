@@ -107,7 +107,8 @@ def environment() -> dict[str, Any]:
         "cores": os.cpu_count(),
         "threads": torch.get_num_threads(),
         "treeformers": __version__,
-        **{name: version(name) for name in ("torch", "transformers", "tokenizers", "accelerate")},
+        "torch": str(torch.__version__),  # names the build, which the package's version may not
+        **{name: version(name) for name in ("transformers", "tokenizers", "accelerate")},
     }
 
 
