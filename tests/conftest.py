@@ -12,6 +12,9 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
 ROOT = Path(__file__).parents[1]
+needs_corpora = pytest.mark.skipif(
+    "TREEFORMERS_DATA" not in os.environ, reason="TREEFORMERS_DATA does not name the folder of the corpora"
+)
 
 
 @pytest.fixture(scope="session")

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from conftest import needs_corpora
 from treeformers import Tree
 from treeformers.induction import trivial_tree
 from treeformers.metrics import (
@@ -348,9 +349,7 @@ def test_long_trees_do_not_exhaust_the_stack() -> None:
     assert binary_upper_bound([right]).sentence_f1 == 100
 
 
-@pytest.mark.skipif(
-    "TREEFORMERS_DATA" not in os.environ, reason="TREEFORMERS_DATA does not name the folder of the corpora"
-)
+@needs_corpora
 def test_trivial_trees_on_newswire() -> None:
     path = Path(os.environ["TREEFORMERS_DATA"]) / "nltk_treebank" / "treebank_combined.mrg.gz"
     if not path.exists():

@@ -422,6 +422,11 @@ def _read_tree(links: NDArray[np.float64], words: Sequence[str], readout: Readou
 
 
 def words_of(sentences: Iterable[Sentence]) -> list[list[str]]:
+    """The words of sentences, strings split at white space.
+
+    Raises:
+        ValueError: one string, or a sentence without words.
+    """
     if isinstance(sentences, str):
         raise ValueError("expected a list of sentences, got one string")
     split = [sentence.split() if isinstance(sentence, str) else list(sentence) for sentence in sentences]

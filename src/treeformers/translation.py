@@ -269,8 +269,7 @@ class Translator:
         if not self.model.config.tree:
             raise ValueError("this model sees no trees: there is no attention on nodes")
         (tree,) = check_kind(complete_trees([text], trees, self.trees), Tree)
-        (written,) = [translation] if translation else self.translate([tree])
-        (target,) = self.reader.encode_target([written])
+        (target,) = self.reader.encode_target([translation or self.translate([tree])[0]])
         inputs = self.reader.collate(self.reader.encode([tree]))
         inputs["labels"] = torch.tensor([target])
         inputs = {name: part.to(self.model.device) for name, part in inputs.items()}

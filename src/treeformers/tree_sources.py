@@ -6,7 +6,6 @@ import hashlib
 import json
 import logging
 import os
-import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Literal, TypeAlias, get_args
@@ -29,7 +28,6 @@ logger = logging.getLogger(__name__)
 Shape = Literal["right", "left", "balanced", "random"]
 SHAPES: tuple[Shape, ...] = get_args(Shape)
 _QUOTES = str.maketrans({"“": '"', "”": '"', "‘": "'", "’": "'", "`": "'"})
-_ONE = re.compile(r"text (\d+) (.*)", re.DOTALL)
 
 Text: TypeAlias = str | Sequence[str]
 
@@ -98,15 +96,13 @@ def complete_trees(
             f"text {raw[0][0]} is no tree, but this model was trained on {kind} that were given: expected "
             "trees, or for sentences the folder of a parser or the name of a shape"
         )
+    for number, text in raw:
+        _words(text, number)  # here its number is that among all texts
     try:
         made = iter(find_trees([text for _, text in raw], source or trained, documents) if raw else ())
     except FileNotFoundError as error:
         hint = "" if source else "; the trees of the training data came from there, now name another source"
         raise FileNotFoundError(f"{error}{hint}") from None
-    except ValueError as error:
-        if one := _ONE.match(str(error)):
-            raise ValueError(f"text {raw[int(one[1]) - 1][0]} {one[2]}") from None
-        raise
     return [text if isinstance(text, Tree | DependencyTree) else next(made) for text in texts]
 
 

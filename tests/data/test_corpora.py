@@ -2,7 +2,6 @@
 
 import gzip
 import hashlib
-import os
 import time
 import zipfile
 from dataclasses import replace
@@ -11,15 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from conftest import needs_corpora
 from treeformers.data import corpora
 from treeformers.data.corpora import CORPORA, clean_tree, fetch, load, verify
 from treeformers.data.examples import Labelled
 from treeformers.trees.formats import write_trees
 from treeformers.trees.tree import DependencyTree, Tree
 
-needs_corpora = pytest.mark.skipif(
-    "TREEFORMERS_DATA" not in os.environ, reason="TREEFORMERS_DATA does not name the folder of the corpora"
-)
 TREE = "( (S (NP-SBJ-1 (DT the) (NN cat)) (VP=2 (VBZ sleeps) (NP (-NONE- *T*-1))) (. .)) )\n"
 CLEAN = Tree.from_brackets("(S (NP (DT the) (NN cat)) (VP (VBZ sleeps)) (. .))")
 SENTENCE = "1\tcats\t_\tNOUN\t_\t_\t2\tnsubj\t_\t_\n2\tsleep\t_\tVERB\t_\t_\t0\troot\t_\t_\n\n"

@@ -2,13 +2,13 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
 import zipfile
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
+from conftest import needs_corpora
 from treeformers.data.pairs import MinimalPair, load_pairs
 
 BLIMP = {
@@ -110,7 +110,7 @@ def test_pairs_that_are_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         load_pairs("blimp")
 
 
-@pytest.mark.skipif("TREEFORMERS_DATA" not in os.environ, reason="needs the corpora in TREEFORMERS_DATA")
+@needs_corpora
 def test_the_real_sets() -> None:
     blimp = load_pairs("blimp")
     assert len({pair.paradigm for pair in blimp}) == 67

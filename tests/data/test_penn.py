@@ -1,6 +1,5 @@
 """The tokeniser: a table of invented strings, laws that hold for any string, and nltk's beside it."""
 
-import os
 import time
 import unicodedata
 
@@ -9,6 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from nltk.tokenize import NLTKWordTokenizer
 
+from conftest import needs_corpora
 from treeformers.data import corpora
 from treeformers.data.penn import Word, tokenize
 from treeformers.trees.tree import unescape_word
@@ -274,9 +274,7 @@ def test_agrees_with_nltk(text: str) -> None:
     )
 
 
-@pytest.mark.skipif(
-    "TREEFORMERS_DATA" not in os.environ, reason="TREEFORMERS_DATA does not name the folder of the corpora"
-)
+@needs_corpora
 def test_the_treebank_comes_back() -> None:
     lines = [" ".join(tree.words) for split in corpora.load("wsj-sample").values() for tree in split]
     assert sum(" ".join(written(line)) == line for line in lines) >= 3_910  # of 3,914

@@ -1,7 +1,6 @@
 """The corpora of tasks from made-up files, and the real ones where TREEFORMERS_DATA names them."""
 
 import gzip
-import os
 import time
 import zipfile
 import zlib
@@ -9,14 +8,11 @@ from collections import Counter
 
 import pytest
 
+from conftest import needs_corpora
 from treeformers.data.corpora import CORPORA, load, verify
 from treeformers.data.examples import Labelled, Pair
 from treeformers.data.tasks import READERS
 from treeformers.trees.tree import DependencyTree, Tree
-
-needs_corpora = pytest.mark.skipif(
-    "TREEFORMERS_DATA" not in os.environ, reason="TREEFORMERS_DATA does not name the folder of the corpora"
-)
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """Normalisation, tokenizers and masks."""
 
 import json
-import os
 import subprocess
 import sys
 
@@ -11,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from transformers import AutoTokenizer
 
+from conftest import needs_corpora
 from treeformers.data import corpora, grammar
 from treeformers.data.text import (
     SPECIAL_TOKENS,
@@ -250,7 +250,7 @@ def test_probability(tokenizer, probability):
         MaskedWordCollator(tokenizer, probability=probability)
 
 
-@pytest.mark.skipif("TREEFORMERS_DATA" not in os.environ, reason="TREEFORMERS_DATA does not name the corpora")
+@needs_corpora
 def test_normalised_sentences_of_the_sample_stand_in_the_raw_text():
     lines = set(corpora.load("wsj-text")["train"])
     vocabulary = {word for line in lines for word in line.split()}

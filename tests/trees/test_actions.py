@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from conftest import needs_corpora
 from tree_strategies import all_trees, any_text, right_branching, trees
 from treeformers.data.corpora import CORPORA, load
 from treeformers.trees.actions import (
@@ -26,9 +27,6 @@ from treeformers.trees.actions import (
 )
 from treeformers.trees.tree import Tree
 
-needs_corpora = pytest.mark.skipif(
-    "TREEFORMERS_DATA" not in os.environ, reason="TREEFORMERS_DATA does not name the folder of the corpora"
-)
 quick = settings(deadline=None, max_examples=80)
 
 # The tree of Table 1, with words and tags of our own.

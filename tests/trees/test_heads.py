@@ -1,21 +1,18 @@
 """Head rules on trees made by hand, and the figures that the sample of the Penn Treebank gives."""
 
 import math
-import os
 import time
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from conftest import needs_corpora
 from tree_strategies import any_text, right_branching, trees
 from treeformers.data.corpora import load
 from treeformers.trees.heads import COLLINS, HeadAgreement, agreement, head_child, head_words
 from treeformers.trees.tree import Tree
 
-needs_corpora = pytest.mark.skipif(
-    "TREEFORMERS_DATA" not in os.environ, reason="TREEFORMERS_DATA does not name the folder of the corpora"
-)
 quick = settings(deadline=None, max_examples=80)
 labels = st.sampled_from([*COLLINS, "NN", "CC", "CONJP", "NP-SBJ", ",", "ZZ"])
 penn_trees = trees(words=any_text, tags=labels, labels=labels)

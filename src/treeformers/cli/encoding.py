@@ -29,7 +29,7 @@ CHUNK = 4096  # lines held at once
 NAMED = 10  # lines without an answer that are named
 DEPENDENCIES = (".conllu", ".conllx", ".conll")
 OF_ONE = re.compile(r"(text|sentence) \d+ ")  # how an error opens that one of several texts is to blame for
-_BROKEN = re.compile(r"\((?:[A-Z]\S*)? ?\([A-Z]")  # opens as no sentence does: a tree that does not end
+_TREE = re.compile(r"\(.*\)$|\((?:[A-Z]\S*)? ?\([A-Z]")  # whole, or cut short: no sentence opens so
 
 T = TypeVar("T")
 
@@ -230,7 +230,7 @@ def _decoded(line: str) -> str:
 
 def read_text(line: str) -> Tree | str:
     """A tree, cleaned as those that are trained on, or the line itself."""
-    if not (line.startswith("(") and line.endswith(")")) and not _BROKEN.match(line):
+    if not _TREE.match(line):
         return line
     try:
         tree = clean_tree(Tree.from_brackets(line))

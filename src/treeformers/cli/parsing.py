@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn, TextIO
+from typing import Annotated, Any, Literal, NoReturn, TextIO
 
 import typer
 
@@ -23,9 +23,6 @@ from treeformers.model_folder import checksum
 from treeformers.recipes import InduceRecipe, ParseRecipe
 from treeformers.trees.formats import atomic_write, write_trees
 from treeformers.trees.tree import Tree
-
-if TYPE_CHECKING:
-    pass
 
 logger = logging.getLogger(__name__)
 

@@ -145,8 +145,7 @@ def _languages(recipe: Recipe, corpora: Iterable[str]) -> list[str]:
     """Lines of the head: nothing is said of the language of files of the user's own."""
     if isinstance(recipe, TranslateRecipe):
         return ["language:", f"- {recipe.data.source}", f"- {recipe.data.target}"]
-    vectors = getattr(recipe.data, "vectors", "") or recipe.model.get("pretrained", "")
-    known = all(name in CORPORA or name == "grammar" for name in corpora if name != vectors)
+    known = all(name in (*CORPORA, "grammar", _vectors(recipe)) for name in corpora)
     return ["language: en"] if known else []
 
 
@@ -170,5 +169,10 @@ def _corpora(recipe: Recipe) -> list[str]:
     """What was trained on, in order, each once."""
     data = recipe.data
     named: Iterable[str] = getattr(data, "train", ()) or (getattr(data, "corpus", "") or data.text,)
-    vectors = getattr(data, "vectors", "") or recipe.model.get("pretrained", "")
+    vectors = _vectors(recipe)
     return list(dict.fromkeys([*named, *([vectors] if vectors else [])]))
+
+
+def _vectors(recipe: Recipe) -> str:
+    """The pretrained encoder or file that words are read through, if any."""
+    return str(getattr(recipe.data, "vectors", "") or recipe.model.get("pretrained", ""))
