@@ -16,6 +16,15 @@ INDUCED = {
     "priors": PRIORS,
     "attention": {"0": [[0.5, 0.5], [0.5, 0.5]]},
 }
+PARSED = {
+    "title": "bottom-up",
+    "kind": "deterministic",
+    "words": ["owls", "hoot", "</s>"],
+    "actions": ["shift", "shift", "label-S"],
+    "preferred": ["shift", "shift", "label-NP"],
+    "attention": [[0.0, 0.0, 1.0], [0.25, 0.75, 0.0], [1.0, 0.0, 0.0]],
+    "errors": [2],
+}
 CLASSIFIED = {
     "title": "CTT",
     "tree": "(X (X dull) (X owls))",
@@ -53,3 +62,9 @@ def test_attention_on_a_tree(tmp_path: Path) -> None:
     (svg,) = drawn(tmp_path, "ahmed2019", ["figure2"], CLASSIFIED, "figure2").values()
     assert "CTT: negative, 88 %" in svg
     assert svg.count('class="shade"') == 3 and 'fill-opacity="0.750"' in svg and 'fill-opacity="0.250"' in svg
+
+
+def test_attention_step_by_step(tmp_path: Path) -> None:
+    (svg,) = drawn(tmp_path, "ma2017", ["figure3"], PARSED, "figure3").values()
+    assert "bottom-up: deterministic attention, 1 error" in svg and "instead: label-NP" in svg
+    assert svg.count('class="cell"') == 4 and 'fill-opacity="0.25"' in svg

@@ -15,6 +15,7 @@ from treeformers.drawing.report import (
     shaded_trees,
     trees_beside_gold,
 )
+from treeformers.drawing.steps import steps_svg
 from treeformers.drawing.svg import Svg
 from treeformers.drawing.tree import tree_latex, tree_svg, tree_text
 
@@ -30,6 +31,7 @@ __all__ = [
     "report",
     "score_table",
     "shaded_trees",
+    "steps_svg",
     "tree_latex",
     "tree_svg",
     "tree_text",

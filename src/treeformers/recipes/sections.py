@@ -244,9 +244,10 @@ class Looks:
     """A sentence that trained models are watched over, for pictures.
 
     Attributes:
-        rows: recipes of the same folder, by name, of inducers and of classifiers of sentences; the model of
-            the first seed of each is watched.
-        sentence: a sentence; or a tree in brackets, which classifiers read.
+        rows: recipes of the same folder, by name, of inducers, parsers and classifiers of sentences; the
+            model of the first seed of each is watched.
+        sentence: a sentence; or a tree in brackets, which classifiers read, and along which parsers are made
+            to go.
     """
 
     rows: tuple[str, ...] = ()

@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from treeformers.drawing.svg import count, svg_frame, text_width, xml
+from treeformers.drawing import steps_svg
 from treeformers.trees.actions import (
     bottom_up,
     legal_bottom_up,
@@ -135,11 +135,11 @@ def draw_attention(model: str | Path, sentence: Tree | str | Sequence[str], out:
 
     parser = Parser.from_pretrained(model)
     steps = follow(parser, sentence)
-    kind = parser.models[0].config.attention.capitalize()
-    title = f"{kind} attention" + (f", {count(len(steps.errors), 'error')}" if steps.errors else "")
+    title = f"{parser.models[0].config.attention.capitalize()} attention"
+    picture = steps_svg(steps.words, steps.actions, steps.attention, steps.preferred, steps.errors, title)
     Path(out).parent.mkdir(parents=True, exist_ok=True)
     with atomic_write(Path(out)) as file:
-        file.write(_steps_svg(steps, title))
+        file.write(picture)
     return Path(out)
 
 
@@ -234,49 +234,6 @@ def compare_words(parser: Parser, trees: Iterable[Tree]) -> dict[str, Any] | Non
             for query, row in zip(queries, found, strict=True)
         }
     return figures
-
-
-def _steps_svg(steps: Steps, title: str) -> str:
-    """The matrix of the steps, actions at its left, words above it, errors marked at both sides."""
-    wide, high, font = 22, 16, 12
-    words = [unescape_word(word) for word in steps.words]
-    labels = [f"{number}  {action}" for number, action in enumerate(steps.actions)]
-    left = max(text_width(label, font) for label in labels) + 16
-    top = 34 + max(text_width(word, font) for word in words) + 14
-    right, bottom = left + wide * len(words), top + high * len(labels)
-    parts = [f'<text class="title" x="8" y="20">{xml(title)}</text>']
-    for column, word in enumerate(words):
-        x = left + (column + 0.5) * wide + font * 0.35
-        parts.append(f'<text transform="translate({x:g} {top - 8}) rotate(-90)">{xml(word)}</text>')
-    parts.append(f'<rect class="frame" x="{left}" y="{top}" width="{right - left}" height="{bottom - top}"/>')
-    for row, column in zip(*steps.attention.nonzero(), strict=True):
-        shade = f"{steps.attention[row, column]:.2f}"
-        if shade != "0.00":
-            place = f'x="{left + wide * column}" y="{top + high * row}" width="{wide}" height="{high}"'
-            parts.append(f'<rect class="cell" {place} fill-opacity="{shade}"/>')
-    errors, beyond = set(steps.errors), 0
-    for row, label in enumerate(labels):
-        y = top + (row + 0.5) * high
-        kind = "end wrong" if row in errors else "end"
-        parts.append(f'<text class="{kind}" x="{left - 8}" y="{y + 4:g}">{xml(label)}</text>')
-        if row in errors:
-            preferred = f"instead: {steps.preferred[row]}"
-            beyond = max(beyond, text_width(preferred, font) + 8)
-            place = f'x="{left}" y="{y - high / 2:g}" width="{right - left}" height="{high}"'
-            parts.append(f'<rect class="wrong" {place}/>')
-            parts.append(f'<text class="wrong" x="{right + 8}" y="{y + 4:g}">{xml(preferred)}</text>')
-    style = (
-        ".figure .title{font-weight:600}.figure .frame{fill:var(--faint);fill-opacity:.5}"
-        f".figure text{{font-size:{font}px}}.figure rect.cell{{fill:var(--agree)}}"
-        ".figure text.wrong{fill:var(--cross)}"
-        ".figure rect.wrong{fill:none;stroke:var(--cross);stroke-width:1.4}"
-    )
-    about = (
-        f"{count(len(labels), 'step')} over {count(len(words), 'word')} with the end mark; "
-        f"{count(len(errors), 'error')}."
-    )
-    width = max(right + 8 + beyond, text_width(title, font) + 16)
-    return svg_frame(width, bottom + 10, title, about, style, parts)
 
 
 def _frequent_tags(trees: Iterable[Tree]) -> dict[str, str]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from treeformers.recipes import ClassifyRecipe, InduceRecipe, LookRecipe, Recipe
+from treeformers.recipes import ClassifyRecipe, InduceRecipe, LookRecipe, ParseRecipe, Recipe
 from treeformers.reproduction.run import origin
 from treeformers.trees.tree import Tree
 
@@ -22,8 +22,9 @@ def collect(recipe: LookRecipe, folders: Mapping[str, Path], rows: Mapping[str, 
     Returns:
         What is written to the results file. `looks` has by row the `title` and, of an inducer, `words`, the
         `tree` that is read, and by layer (the lowest, the middle and the top one) `priors` and `attention`,
-        T x T each; of a classifier of sentences the `tree`, its `class` and `probability`, and the `shares`
-        of `Classifier.attention`.
+        T x T each; of a parser the `kind` of its attention and the entries of `inspection.Steps` but the
+        probabilities; of a classifier of sentences the `tree`, its `class` and `probability`, and the
+        `shares` of `Classifier.attention`.
 
     Raises:
         ValueError: a row of another task, a sentence without words, or a classifier and no tree.
@@ -35,6 +36,8 @@ def collect(recipe: LookRecipe, folders: Mapping[str, Path], rows: Mapping[str, 
         match row:
             case InduceRecipe():
                 seen = _induce(row, folders[name], sentence)
+            case ParseRecipe():
+                seen = _parse(folders[name], sentence)
             case ClassifyRecipe():
                 seen = _classify(folders[name], sentence)
             case _:
@@ -57,6 +60,22 @@ def _induce(row: InduceRecipe, folder: Path, sentence: Tree | str) -> dict[str, 
         "tree": str(tree),
         "priors": {str(layer): look.priors[layer].tolist() for layer in layers},
         "attention": {str(layer): look.attentions[layer].tolist() for layer in layers},
+    }
+
+
+def _parse(folder: Path, sentence: Tree | str) -> dict[str, Any]:
+    from treeformers.parsing import Parser
+    from treeformers.reproduction.inspection import follow
+
+    parser = Parser.from_pretrained(folder)
+    steps = follow(parser, sentence)
+    return {
+        "kind": parser.models[0].config.attention,
+        "words": list(steps.words),
+        "actions": list(steps.actions),
+        "preferred": list(steps.preferred),
+        "attention": steps.attention.tolist(),
+        "errors": list(steps.errors),
     }
 
 

@@ -6,14 +6,16 @@ from collections.abc import Callable, Iterator, Mapping
 from statistics import fmean
 from typing import Any, NamedTuple
 
-from treeformers.drawing import learning_curve_svg
+from treeformers.drawing import learning_curve_svg, steps_svg
 from treeformers.results.tables import (
     Result,
     Results,
+    looks,
     markdown_table,
     mean,
     mean_by_key,
     millions,
+    pictures,
     provenance,
     tagged,
 )
@@ -127,6 +129,28 @@ def attention(results: Results) -> str:
     return markdown_table((*head, "steps with more than 90 % on one word, %"), cells)
 
 
+def figure3(results: Results) -> str:
+    """What parsers look at, step by step (Figures 1 and 3)."""
+    return pictures(
+        (_watched(seen), f"attention-{name}.{scale}.svg") for name, seen, scale in looks(results, "figure3")
+    )
+
+
+def figure3_plots(results: Results) -> dict[str, str]:
+    """The matrices of `figure3`: file name to SVG."""
+    return {
+        f"attention-{name}.{scale}.svg": steps_svg(
+            seen["words"],
+            seen["actions"],
+            seen["attention"],
+            seen["preferred"],
+            seen["errors"],
+            _watched(seen),
+        )
+        for name, seen, scale in looks(results, "figure3")
+    }
+
+
 def table5(results: Results) -> str:
     """Whether near words are of one part of speech, and the words that are near to some.
 
@@ -174,9 +198,16 @@ def malformed(results: Results) -> str:
 
 PARTS: Mapping[str, Callable[[Results], str]] = {
     part.__name__: part
-    for part in (table4, modern, treebanks, lengths, attention, table5, malformed, provenance)
+    for part in (table4, modern, treebanks, lengths, attention, figure3, table5, malformed, provenance)
 }
-FIGURES: Mapping[str, Callable[[Results], Mapping[str, str]]] = {"lengths": lengths_plot}
+FIGURES: Mapping[str, Callable[[Results], Mapping[str, str]]] = {
+    "lengths": lengths_plot,
+    "figure3": figure3_plots,
+}
+
+
+def _watched(seen: Mapping[str, Any]) -> str:
+    return f"{seen['title']}: {seen['kind']} attention"
 
 
 def _rows(results: Results) -> Iterator[_Row]:
