@@ -3,39 +3,25 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner, Result
 
-from treeformers.cli import app
+import command_line
 from treeformers.data import corpora
 from treeformers.induction import trivial_tree
 from treeformers.probing import constructions
 from treeformers.trees.formats import write_trees
 from treeformers.trees.tree import Tree
 
+run, output, complaint = (
+    partial(way, "probe") for way in (command_line.run, command_line.output, command_line.complaint)
+)
 GOLD = [
     Tree.from_brackets("(S (NP (DT the) (NN dog)) (VP (VBZ sees) (NP (DT the) (NN cat))) (. .))"),
     Tree.from_brackets("(S (NP (PRP I)) (VP (VBP go) (PP (IN to) (NP (DT the) (NN cat)))))"),
 ]
-
-
-def run(*arguments: object) -> Result:
-    return CliRunner().invoke(app, ["probe", *map(str, arguments)])
-
-
-def output(*arguments: object) -> str:
-    result = run(*arguments)
-    assert result.exit_code == 0, result.stderr
-    return result.stdout
-
-
-def complaint(*arguments: object) -> str:
-    result = run(*arguments)
-    lines = [line for line in result.stderr.splitlines() if line.startswith("treeformers: error: ")]
-    assert (result.exit_code, len(lines)) == (2, 1), (result.stderr, result.exception)
-    return lines[0].removeprefix("treeformers: error: ")
 
 
 def test_report_on_the_screen_as_json_and_as_a_page(tmp_path: Path) -> None:

@@ -1,0 +1,94 @@
+"""All commands: their help, and bad usage."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from command_line import (
+    ROOT,
+    complaint,
+    output,
+)
+
+COMMANDS = (
+    "demo",
+    "train",
+    "parse",
+    "evaluate",
+    "classify",
+    "similarity",
+    "translate",
+    "score",
+    "probe",
+    "draw",
+    "reproduce",
+    "serve",
+    "env",
+    "data list",
+    "data get",
+    "data make agreement",
+    "data make grammar",
+)
+
+
+def test_help_is_cheap() -> None:
+    code = (
+        "import sys, time, treeformers.cli\n"
+        "heavy = {'torch', 'transformers', 'nltk', 'matplotlib', 'numpy', 'rich'} & set(sys.modules)\n"
+        "assert not heavy, heavy\n"
+        "assert time.process_time() < 0.5, time.process_time()\n"
+    )
+    environment = os.environ | {"PYTHONPATH": str(ROOT / "src")}
+    subprocess.run([sys.executable, "-c", code], check=True, env=environment, timeout=60)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ("parse", "Missing argument 'MODEL'; see treeformers parse --help"),
+        ("data list > /dev/full", "standard output: No space left on device"),
+    ],
+)
+def test_module_runs_as_a_script(arguments: str, says: str) -> None:
+    command = f"{sys.executable} -m treeformers.cli {arguments}"
+    environment = os.environ | {"PYTHONPATH": str(ROOT / "src")}
+    result = subprocess.run(command, shell=True, capture_output=True, text=True, env=environment, timeout=60)
+    assert (result.returncode, result.stderr) == (2, f"treeformers: error: {says}\n")
+
+
+def test_a_reader_that_has_enough_is_no_error() -> None:
+    command = f"set -o pipefail; {sys.executable} -m treeformers.cli data list | true; echo $PIPESTATUS"
+    environment = os.environ | {"PYTHONPATH": str(ROOT / "src")}
+    shell = ["bash", "-c", command]
+    result = subprocess.run(shell, capture_output=True, text=True, env=environment, timeout=60)
+    assert (result.stdout, result.stderr) == ("1\n", "")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help_with_an_example(command: str) -> None:
+    assert f"Example: treeformers {command}" in " ".join(output(*command.split(), "--help").split())
+
+
+def test_all_commands_are_tested() -> None:
+    listed = output("--help").split("Commands:")[1]
+    assert {line.split()[0] for line in listed.splitlines() if line.startswith("  ") and line.strip()} == {
+        *(command.split()[0] for command in COMMANDS),
+        "Example:",
+    }
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [[], ["sing"], ["parse"], ["parse", "--pretty"], ["train", "r.toml", "--out", "x", "--scale", "big"]],
+)
+def test_bad_usage(arguments: list[str]) -> None:
+    assert "--help" in complaint(*arguments)
+
+
+def test_env() -> None:
+    lines = dict(line.split(": ", 1) for line in output("env").splitlines())
+    assert {"python", "torch", "transformers", "device"} <= set(lines)

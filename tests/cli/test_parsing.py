@@ -1,0 +1,230 @@
+"""`treeformers parse` and `treeformers evaluate` end to end, and what they say of bad input."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+from command_line import (
+    ROOT,
+    SENTENCES,
+    complaint,
+    contents,
+    copied,
+    files_of_at_most,
+    output,
+    output_json,
+    run,
+    with_readout,
+)
+from treeformers.cli import parsing
+from treeformers.parsing import Parser
+from treeformers.trees.formats import read_trees
+from treeformers.trees.tree import Tree
+
+
+class TestParse:
+    def test_trees_stand_on_the_lines_of_their_sentences(self, model: Path, tmp_path: Path) -> None:
+        path = tmp_path / "sentences.txt"
+        path.write_text(SENTENCES)
+        result = run("parse", model, path)
+        lines = result.stdout.split("\n")
+        assert [
+            " ".join(Tree.from_brackets(line).words) if line else "" for line in lines
+        ] == SENTENCES.split("\n")
+        assert "3 sentences, 1.3 spans a sentence, 0.0 % of the trees flat" in result.stderr
+        assert output("parse", model, stdin=SENTENCES) == result.stdout
+        assert output("parse", model, path, "--out", tmp_path / "trees.txt") == ""
+        assert (tmp_path / "trees.txt").read_text() == result.stdout
+        packed = tmp_path / "sentences.txt.gz"
+        packed.write_bytes(gzip.compress(SENTENCES.encode()))
+        assert output("parse", model, packed) == result.stdout
+
+    def test_chunks_and_batches_change_nothing(self, model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        text = SENTENCES * 3
+        whole = output("parse", model, stdin=text)
+        monkeypatch.setattr(parsing, "CHUNK", 2)
+        assert output("parse", model, "--batch-size", 1, stdin=text) == whole
+
+    def test_formats(self, model: Path, tmp_path: Path) -> None:
+        def parse(format: str) -> str:
+            return output("parse", model, "--format", format, stdin=SENTENCES)
+
+        (tmp_path / "trees.json").write_text(parse("json"))
+        assert parse("json").count("\n") == 4
+        trees = list(read_trees(tmp_path / "trees.json"))
+        assert "".join(f"{tree}\n" for tree in trees) == parse("brackets").replace("\n\n", "\n")
+        assert parse("pretty").count("─") > 4
+        assert parse("svg").count("<svg") == 3
+        assert parse("latex").count("\\begin{forest}") == 3
+
+    def test_layer(self, model: Path) -> None:
+        sentence = "the big dog kicks those cats and runs\n" * 3
+        trees = {output("parse", model, "--layer", layer, stdin=sentence) for layer in (0, 1, 2)}
+        assert len(trees) > 1
+        assert output("parse", model, "--layer", -1, stdin=sentence) == output(
+            "parse", model, "--layer", 2, stdin=sentence
+        )
+        assert "layer 3 is not a layer" in complaint("parse", model, "--layer", 3, stdin=sentence)
+
+    def test_says_when_there_is_no_structure(self, model: Path, tmp_path: Path) -> None:
+        flat = with_readout(model, tmp_path / "flat", method="layers", threshold=0.0)
+        result = run("parse", flat, stdin="the dogs run\nhe runs\n")
+        assert result.stdout.startswith("(X (X the) (X dogs) (X run))\n")
+        assert "100.0 % of the trees flat" in result.stderr
+        assert "warning: most trees hold no structure" in result.stderr
+        assert "warning" not in run("parse", model, stdin="the dogs run\n").stderr
+
+    def test_a_line_of_5000_words(self, model: Path) -> None:
+        trees = output("parse", model, stdin="he runs\n" + "the dogs run " * 1666 + "he runs\nme\n")
+        assert [len(Tree.from_brackets(line)) for line in trees.splitlines()] == [2, 5000, 1]
+
+    @pytest.mark.parametrize(
+        ("text", "says"),
+        [
+            (b"", "<stdin>: no sentences in it"),
+            (b"\n \n", "<stdin>: no sentences in it"),
+            (
+                b"he runs\nshe r\xe9ns\n",
+                "1 of 2 lines could not be parsed, the first: <stdin>:2: not UTF-8 text: byte 0xe9",
+            ),
+            (b"\x7fELF\x00\x00\n", "<stdin>:1: not text: byte 0x00"),
+        ],
+    )
+    def test_bad_text(self, model: Path, text: bytes, says: str) -> None:
+        assert complaint("parse", model, stdin=text) == says
+
+    def test_missing_text(self, model: Path, tmp_path: Path) -> None:
+        assert complaint("parse", model, tmp_path / "no.txt").endswith("no.txt: No such file or directory")
+        assert complaint("parse", model, tmp_path).endswith(": Is a directory")
+
+    def test_bad_model(self, model: Path, tmp_path: Path) -> None:
+        def says(folder: Path) -> str:
+            return complaint("parse", folder, stdin="he runs\n")
+
+        assert "config.json: no such file" in says(tmp_path / "none")
+        truncated = copied(model, tmp_path / "truncated")
+        weights = (truncated / "model.safetensors").read_bytes()
+        for size in (0, 7, len(weights) // 2, len(weights) - 1):
+            (truncated / "model.safetensors").write_bytes(weights[:size])
+            assert says(truncated).startswith(f"{truncated}: cannot be loaded")
+        other = copied(model, tmp_path / "other")
+        config = json.loads((other / "config.json").read_text())
+        (other / "config.json").write_text(json.dumps(config | {"model_type": "bert"}))
+        assert "a model of kind 'bert', expected 'treebert'" in says(other)
+        (other / "config.json").write_text("{")
+        assert str(other) in says(other)
+
+    def test_full_disk_leaves_the_old_file(self, model: Path, tmp_path: Path) -> None:
+        out = tmp_path / "trees"
+        out.write_text("old")
+        with files_of_at_most(50):
+            says = complaint("parse", model, "--out", out, stdin=SENTENCES * 9)
+        assert says == f"{out}: File too large"
+        assert contents(tmp_path) == {"trees": b"old"}
+
+
+class TestParser:
+    """`parse` and `evaluate` with a model trained on a treebank."""
+
+    TEXT = "He can't see (yet) the dogs.\n\nthe dogs run\nme\n"
+
+    def test_raw_text_is_cut_as_the_treebank_does(self, parser: Path) -> None:
+        result = run("parse", parser, stdin=self.TEXT)
+        assert result.exit_code == 0, result.stderr
+        words = [Tree.from_brackets(line).words if line else () for line in result.stdout.splitlines()]
+        assert " ".join(words[0]) == "He ca n't see -LRB- yet -RRB- the dogs ."
+        assert words[1:] == [(), ("the", "dogs", "run"), ("me",)]
+        assert "treeformers: 3 sentences\n" in result.stderr
+
+    def test_words_that_are_apart_stay_as_they_are(self, parser: Path) -> None:
+        lines = output("parse", parser, "--tokenized", stdin=self.TEXT).splitlines()
+        assert Tree.from_brackets(lines[0]).words == (
+            *("He", "can't", "see", "-LRB-yet-RRB-", "the", "dogs."),
+        )
+
+    def test_a_line_that_is_no_text_costs_itself_alone(self, parser: Path, tmp_path: Path) -> None:
+        path = tmp_path / "trees"
+        text = b"the dogs run\nr\xe9n\n\nhe runs\n\x00\n"
+        says = complaint("parse", parser, "--out", path, stdin=text)
+        assert says == "2 of 4 lines could not be parsed, the first: <stdin>:2: not UTF-8 text: byte 0xe9"
+        lengths = [len(Tree.from_brackets(line)) if line else 0 for line in path.read_text().splitlines()]
+        assert lengths == [3, 0, 0, 2, 0]
+        assert "treeformers: <stdin>:5: not text: byte 0x00\n" in run("parse", parser, stdin=text).stderr
+
+    def test_a_sentence_that_fails_costs_itself_alone(
+        self, parser: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        parse = Parser.parse
+
+        def fails(self: Parser, sentences: list[str], *rest: object) -> list[Tree]:
+            if "me" in sentences:
+                raise MemoryError
+            return parse(self, sentences, *rest)  # type: ignore[arg-type]
+
+        monkeypatch.setattr(Parser, "parse", fails)
+        says = complaint("parse", parser, stdin=self.TEXT)
+        assert says == "1 of 3 lines could not be parsed, the first: <stdin>:4: MemoryError"
+
+    @pytest.mark.parametrize("text", ["\U0001f600 \U0001f600", "שלום עולם", ". . .", "a\tb", "word " * 1000])
+    def test_any_words_give_a_tree(self, parser: Path, text: str) -> None:
+        tree = Tree.from_brackets(output("parse", parser, "--beam", 1, "--tokenized", stdin=text + "\n"))
+        assert tree.words == tuple(text.split())
+
+    def test_options_of_the_other_kind_of_model(self, parser: Path, model: Path) -> None:
+        assert complaint("parse", parser, "--layer", 1, stdin="a b\n").startswith(
+            "--layer is for models that"
+        )
+        assert complaint("parse", model, "--beam", 2, stdin="a b\n").startswith(
+            "--beam and --tokenized are for"
+        )
+
+    def test_several_seeds_are_an_ensemble(self, parser: Path) -> None:
+        lines = output("parse", parser.parent, stdin=self.TEXT).splitlines()
+        assert [len(Tree.from_brackets(line)) if line else 0 for line in lines] == [10, 0, 3, 1]
+
+    def test_evaluate(self, parser: Path, tmp_path: Path) -> None:
+        gold = tmp_path / "gold.mrg"
+        gold.write_text("(S (NP (DT the) (NN dog)) (VP (VBZ runs)) (. .))\n" * 3)
+        printed = output("evaluate", parser, "--data", gold, "--json", tmp_path / "scores.json")
+        (scores,) = json.loads((tmp_path / "scores.json").read_text())["scores"].values()
+        assert f"{scores['f1']:.2f}" in printed and "parseval|" in printed
+        own = json.loads(output_json("evaluate", parser, tmp_path))["scores"]
+        assert set(own) == {"grammar test"} and own["grammar test"]["f1"] > 10
+
+    def test_train_says_what_chose_the_weights(self, tmp_path: Path) -> None:
+        recipe = ROOT / "examples" / "treebank.toml"
+        says = output("train", recipe, "--scale", "smoke", "train.max_steps=1", "--out", tmp_path / "model")
+        assert says.startswith(f"{tmp_path / 'model'}\tvalidation f1 ")
+
+
+class TestEvaluate:
+    def test_the_data_of_the_recipe(self, model: Path, tmp_path: Path) -> None:
+        printed = output("evaluate", model, "--json", tmp_path / "scores.json")
+        assert [line.split("│")[1].strip() for line in printed.splitlines() if line.startswith("│")] == [
+            "induced",
+            "random",
+            "left",
+            "balanced",
+            "right",
+            "best binary",
+        ]
+        assert "unlabeled-f1|" in printed
+        result = json.loads((tmp_path / "scores.json").read_text())
+        assert result["data"] == "grammar"
+        assert f"{result['scores']['induced']['sentence_f1']:.1f}" in printed
+
+    def test_other_data(self, model: Path, tmp_path: Path) -> None:
+        trees = tmp_path / "gold.brackets"
+        trees.write_text("(S (NP (DT the) (NN dog)) (VP (VBZ runs)) (. .))\n" * 2)
+        output("evaluate", model, "--data", trees, "--json", tmp_path / "scores.json")
+        scores = json.loads((tmp_path / "scores.json").read_text())["scores"]
+        assert scores["left"]["sentence_f1"] == 100
+        assert scores["right"]["sentence_f1"] == 0
+        (tmp_path / "text.txt").write_text("the dog runs\n")
+        says = complaint("evaluate", model, "--data", tmp_path / "text.txt")
+        assert says.endswith("text.txt: no constituency trees in test")
+        assert "no.brackets" in complaint("evaluate", model, "--data", tmp_path / "no.brackets")

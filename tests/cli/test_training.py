@@ -1,0 +1,155 @@
+"""`treeformers train` and `treeformers reproduce` end to end, and what they say of bad input."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from command_line import (
+    RECIPE,
+    SMALL,
+    complaint,
+    contents,
+    copied,
+    files_of_at_most,
+    output,
+    run,
+)
+
+
+class TestTrain:
+    def test_one_seed_fills_the_folder(self, tmp_path: Path) -> None:
+        out = tmp_path / "model"
+        printed = output("train", RECIPE, *SMALL, "train.seeds=[3]", "--out", out)
+        folder, loss = printed.rstrip("\n").split("\t")
+        assert folder == str(out)
+        assert 0 < float(loss.removeprefix("validation loss ")) < 10
+        assert output("parse", out, stdin="he runs\n") == "(X (X he) (X runs))\n"
+
+    def test_several_seeds_have_a_folder_each_and_resume_keeps_the_finished(self, tmp_path: Path) -> None:
+        command = ("train", RECIPE, *SMALL, "--out", tmp_path, "train.seeds=[1,2]")
+        printed = output(*command)
+        assert [line.split("\t")[0] for line in printed.splitlines()] == [
+            str(tmp_path / "seed-1"),
+            str(tmp_path / "seed-2"),
+        ]
+        written = (tmp_path / "seed-1" / "model.safetensors").stat().st_mtime_ns
+        assert output(*command, "--resume") == printed
+        assert (tmp_path / "seed-1" / "model.safetensors").stat().st_mtime_ns == written
+
+    @pytest.mark.parametrize(
+        ("text", "says"),
+        [
+            (
+                "[data]\nsentnces = 3\n",
+                "recipe.toml:2: unknown key 'data.sentnces', the nearest is 'data.sentences'",
+            ),
+            ("[train]\nepochs = 'many'\n", "recipe.toml:2: train.epochs is 'many', expected int"),
+            ("[model]\nhidden = 3\n", "unknown key 'model.hidden', the nearest is 'model."),
+            ("[model]\nvocab_size = 3\n", "unknown key 'model.vocab_size'"),
+            ("[train]\nevaluations = 0\n", "recipe.toml:2: train.evaluations is 0, expected at least 1"),
+            ("[train]\nseeds = []\n", "recipe.toml:2: train.seeds is empty"),
+            ("epochs = = 3", "recipe.toml: not a TOML file"),
+        ],
+    )
+    def test_bad_recipe(self, tmp_path: Path, text: str, says: str) -> None:
+        recipe = tmp_path / "recipe.toml"
+        recipe.write_text(text + "\n[smoke.data]\ntext = 'grammar'\nsentences = 50\n")
+        assert says in complaint("train", recipe, "--scale", "smoke", "--out", tmp_path / "model")
+        assert not (tmp_path / "model").exists()
+
+    def test_missing_recipe(self, tmp_path: Path) -> None:
+        assert complaint("train", tmp_path / "no.toml", "--out", tmp_path / "model").endswith(
+            "no.toml: no such recipe"
+        )
+
+    @pytest.mark.parametrize(
+        ("text", "says"),
+        [
+            (b"", "text.txt: nothing in it"),
+            (b"\n \n\n", "text.txt: nothing in it"),
+            (b"he runs\n" * 30 + b"a\xff\n", "text.txt:31: not UTF-8 text"),
+            (bytes(range(128, 256)) * 9, "text.txt:1: not UTF-8 text"),
+            (b"he\n" * 3, "3 sentences, expected at least 10"),
+        ],
+    )
+    def test_bad_text(self, tmp_path: Path, text: bytes, says: str) -> None:
+        path = tmp_path / "text.txt"
+        path.write_bytes(text)
+        assert says in complaint(
+            "train", RECIPE, *SMALL, f"data.text={path}", "train.seeds=[1]", "--out", tmp_path / "model"
+        )
+
+    def test_one_word_lines_and_a_long_line_train(self, tmp_path: Path) -> None:
+        path = tmp_path / "text.txt"
+        path.write_text("he\nshe\n" * 20 + "he runs " * 2500 + "\n")
+        assert "nan" not in output(
+            "train", RECIPE, *SMALL, f"data.text={path}", "train.seeds=[1]", "--out", tmp_path / "model"
+        )
+
+    @pytest.mark.parametrize("size", [1000, 50_000])
+    def test_full_disk_leaves_the_old_model(self, model: Path, tmp_path: Path, size: int) -> None:
+        out = copied(model, tmp_path / "model")
+        before = contents(out)
+        with files_of_at_most(size):
+            says = complaint("train", RECIPE, *SMALL, "train.seeds=[1]", "--out", out)
+        assert str(out) in says
+        after = contents(out)
+        assert {name: after.get(name) for name in before if name != "run.json"} == {
+            name: content for name, content in before.items() if name != "run.json"
+        }
+        output("train", RECIPE, *SMALL, "train.seeds=[1]", "--out", out, "--resume")
+        assert set(contents(out)) == set(before)
+
+
+def test_reproduce_renders_the_tables(experiment: Path, tmp_path: Path) -> None:
+    folder = copied(experiment, tmp_path / "wang2019")
+    row = "wang2019/tree-l10-wsj-all"
+    where = ("--scale", "smoke", "--experiments", tmp_path, "--runs", experiment.parent / "runs")
+    result, readme = output("reproduce", row, *where).split()
+    assert json.loads(Path(result).read_text())["scale"] == "smoke"
+    assert Path(readme) == folder / "README.md"
+    assert "no such recipe" in complaint("reproduce", "wang2019/tree-l99", *where)
+    assert "no such recipe" in complaint("reproduce", "wang1919", *where)
+
+
+def test_reproduce_lists_the_rows(experiment: Path, tmp_path: Path) -> None:
+    folder = copied(experiment, tmp_path / "wang2019")
+    for recipe in {*folder.glob("*.toml")} - {*folder.glob("tree-l10-wsj-*.toml")}:
+        recipe.unlink()
+    where = ("--scale", "smoke", "--experiments", tmp_path)
+    path = folder / "results" / "tree-l10-wsj-all.smoke.json"
+    result = json.loads(path.read_text())
+
+    def row(name: str) -> list[str]:
+        (line,) = [line for line in output("reproduce", *where).splitlines() if f"/{name} " in line]
+        return line.split()
+
+    done = ["wang2019/tree-l10-wsj-all", "done", result["date"], result["commit"]]
+    assert row("tree-l10-wsj-all") == [cell for cell in done if cell]
+    assert row("tree-l10-wsj-train") == ["wang2019/tree-l10-wsj-train", "missing"]
+    result["recipe"]["train"]["clip"] = 9.0
+    path.write_text(json.dumps(result))
+    assert row("tree-l10-wsj-all")[1:4] == ["out", "of", "date"]
+    assert row("tree-l10-wsj-all")[-1] == "train.clip"
+    assert "no experiments there" in complaint("reproduce", "--experiments", tmp_path / "none")
+
+
+def test_reproduce_goes_on_after_a_row_that_fails(experiment: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "wang2019"
+    for name in ("README.md", "tree-l10-wsj-all.toml", "results/tree-l10-wsj-all.smoke.json"):
+        (folder / name).parent.mkdir(exist_ok=True)
+        shutil.copy(experiment / name, folder / name)
+    (folder / "broken.toml").write_text("[train]\nepoch = 1\n")
+    command = ("reproduce", "wang2019", "--scale", "smoke", "--experiments", tmp_path)
+    assert complaint(*command) == f"{folder}: 1 of 2 rows failed: broken"
+    result = run(*command)
+    assert result.stdout.split() == [
+        str(folder / "results" / "tree-l10-wsj-all.smoke.json"),
+        str(folder / "README.md"),
+    ]
+    assert "broken.toml failed: ValueError: " in result.stderr
+    assert "tree-l10-wsj-all.toml is up to date: results/tree-l10-wsj-all.smoke.json" in result.stderr

@@ -1,0 +1,109 @@
+"""`treeformers score` and `treeformers draw` end to end, and what they say of bad input."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from command_line import (
+    SENTENCES,
+    complaint,
+    contents,
+    output,
+)
+from treeformers.translation import Translator
+
+
+class TestScore:
+    GOLD = "(S (NP (DT the) (NN dog)) (VP (VBZ runs) (ADVP (RB fast))) (. .))\n"
+    PREDICTED = "(S (NP (DT the) (NN dog)) (NP (VBZ runs) (NP (RB fast))) (. .))\n"
+
+    @pytest.fixture
+    def pair(self, tmp_path: Path) -> tuple[Path, Path]:
+        paths = tmp_path / "gold.txt", tmp_path / "predicted.txt"
+        for path, text in zip(paths, (self.GOLD, self.PREDICTED), strict=True):
+            path.write_text(text)
+        return paths
+
+    def figures(self, *arguments: object) -> dict[str, str]:
+        rows = (line.split("│") for line in output("score", *arguments).splitlines() if line.startswith("│"))
+        return {row[1].strip(): row[2].strip() for row in rows}
+
+    def test_labelled(self, pair: tuple[Path, Path], tmp_path: Path) -> None:
+        assert self.figures(*pair)["f1"] == "50.00"
+        assert self.figures(*pair, "--cutoff", 4)["sentences"] == "0"
+        output("score", *pair, "--cutoff", 4, "--json", tmp_path / "score.json")
+        assert json.loads((tmp_path / "score.json").read_text(), parse_constant=pytest.fail)["f1"] is None
+
+    def test_unlabelled(self, pair: tuple[Path, Path], tmp_path: Path) -> None:
+        figures = self.figures(*pair, "--unlabeled", "--json", tmp_path / "score.json")
+        assert (figures["sentence f1"], figures["recall VP"]) == ("100.00", "100.00")
+        assert json.loads((tmp_path / "score.json").read_text())["corpus_f1"] == 100
+
+    def test_bad_trees(self, pair: tuple[Path, Path], tmp_path: Path) -> None:
+        bad = tmp_path / "bad.txt"
+        for text, says in (
+            ("", "bad.txt: no trees in it"),
+            ("(S (NP x)\n", "bad.txt:1: "),
+            (self.GOLD * 2, "got 2 for 1"),
+            (self.GOLD.replace("dog", "cat"), "sentence 1: the predicted tree has other words"),
+        ):
+            bad.write_text(text)
+            assert says in complaint("score", pair[0], bad, "--unlabeled")
+
+
+class TestDraw:
+    TREES = "(S (NP (DT the) (NN dog)) (VP (VBZ runs)))\n(S (NP (PRP he)) (VP (VBZ runs)))\n"
+
+    @pytest.mark.parametrize(
+        ("name", "holds"), [("a.html", "<svg"), ("a.txt", "dog"), ("a.tex", "\\begin{forest}")]
+    )
+    def test_several_trees_in_a_file(self, tmp_path: Path, name: str, holds: str) -> None:
+        assert output("draw", "--out", tmp_path / name, stdin=self.TREES) == f"{tmp_path / name}\n"
+        assert (tmp_path / name).read_text().count(holds) >= (1 if holds == "dog" else 2)
+
+    def test_one_picture_or_a_folder_of_them(self, tmp_path: Path) -> None:
+        output("draw", "--out", tmp_path / "pictures", stdin=self.TREES)
+        assert sorted(contents(tmp_path / "pictures")) == ["0001.svg", "0002.svg"]
+        output("draw", "--out", tmp_path / "one.svg", stdin=self.TREES.split("\n")[0])
+        assert (tmp_path / "one.svg").read_bytes() == contents(tmp_path / "pictures")["0001.svg"]
+        assert "2 trees for one picture" in complaint("draw", "--out", tmp_path / "two.svg", stdin=self.TREES)
+        assert not (tmp_path / "two.svg").exists()
+
+    def test_heat_maps(self, model: Path, tmp_path: Path) -> None:
+        page = tmp_path / "page.html"
+        output("draw", "--model", model, "--out", page, stdin=SENTENCES)
+        assert page.read_text().count('class="layer"') == 3 * 2 * 3  # sentences, prior and attention, layers
+        for out, text, says in (
+            (page, "he " * 101, "<stdin>:1: 101 words are too many"),
+            (tmp_path / "page.svg", "he runs", "page.svg: expected .html"),
+            (page, "", "no sentences"),
+        ):
+            assert says in complaint("draw", "--model", model, "--out", out, stdin=text)
+
+    def test_attention_on_nodes(self, encoders: Path, tmp_path: Path) -> None:
+        page, tree = tmp_path / "page.html", "(S (NP (DT the) (NNS dogs)) (VP (VBP run)))\n"
+        output("draw", "--model", encoders / "classify", "--out", page, stdin=tree)
+        drawn = page.read_text()
+        assert drawn.count("<svg") == 1 and drawn.count('class="shade"') and "<input" not in drawn
+        output("draw", "--model", encoders / "translate", "--trees", "left", "--out", page, stdin="he runs\n")
+        look = Translator.from_pretrained(encoders / "translate").look("he runs", trees="left")
+        assert page.read_text().count('class="layer"') == len(look.units) > 1
+        for model, text, says in (
+            ("classify", "\nhe runs\n", "<stdin>:2: is no tree, but this model was trained on"),
+            ("similarity", "he runs\n", "of the task 'similarity', expected 'induce', 'classify' or"),
+        ):
+            folder = encoders / ("scores" if model == "similarity" else model)
+            assert says in complaint("draw", "--model", folder, "--out", page, stdin=text)
+        assert "--trees is for" in complaint("draw", "--trees", "left", "--out", page, stdin=tree)
+
+    def test_bad_input(self, tmp_path: Path) -> None:
+        assert "expected .html, .svg, .txt, .tex or a folder" in complaint(
+            "draw", "--out", "a.gif", stdin=self.TREES
+        )
+        assert "<stdin>:1: " in complaint("draw", "--out", tmp_path / "a.html", stdin="(S (NP")
+        assert "<stdin>: no trees" in complaint("draw", "--out", tmp_path / "a.html", stdin="")
+        assert "no such folder" in complaint("draw", "--out", tmp_path / "no" / "a.html", stdin=self.TREES)
+        assert not any(tmp_path.iterdir())
