@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from treeformers.attention.traversal import BranchAttention, attend, element_sum
+from treeformers.attention.traversal import BranchAttention, attend, element_sum, table_size
 
 torch.set_num_threads(1)
 sizes = settings(max_examples=15, deadline=None)
@@ -145,6 +145,30 @@ def test_released_cell(composition: str, counts: list[int], other: bool) -> None
     )
     ours = cell(x, mask, residual if other else None)
     assert_same(ours, literal, [x, *cell.parameters(), *([residual] if other else [])])
+
+
+def test_few_sizes_of_tables_under_autocast() -> None:
+    cpu, other = torch.device("cpu"), torch.device("meta")
+    assert [table_size(rows, cpu) for rows in range(99)] == list(range(99))
+    with torch.autocast("cpu", torch.bfloat16):
+        found = [table_size(rows, cpu) for rows in range(1, 4097)]
+        assert table_size(9, other) == 9
+    assert all(rows <= size <= 1.25 * rows for rows, size in enumerate(found, start=1))
+    assert found == sorted(found) and len(set(found)) == 44
+
+
+@pytest.mark.parametrize("variant", ["paper", "authors"])
+@pytest.mark.parametrize("composition", COMPOSITIONS)
+@pytest.mark.parametrize("counts", [[2] * 9, [1, 2, 3] * 3], ids=["even", "uneven"])
+def test_rows_to_spare_change_nothing(counts: list[int], composition: str, variant: str) -> None:
+    cell = build(composition, variant)
+    x, mask = random_nodes(counts, max(counts))
+    residual = torch.randn_like(x).requires_grad_()
+    inputs = x, mask, residual
+    expected = cell(*inputs)
+    with torch.autocast("cpu", torch.bfloat16):  # which leaves float64 alone
+        assert table_size(9, x.device) == 10 and table_size(18, x.device) == 20
+        assert_same(cell(*inputs), expected, [x, residual, *cell.parameters()])
 
 
 @pytest.mark.parametrize("composition", COMPOSITIONS)

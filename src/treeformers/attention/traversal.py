@@ -24,6 +24,7 @@ __all__ = [
     "position_wise",
     "released_branch_outputs",
     "released_norm",
+    "table_size",
 ]
 
 
@@ -114,6 +115,23 @@ def element_sum(rows: Tensor, parents: Tensor, nodes: int) -> Tensor:
         (N, D).
     """
     return rows.new_zeros(nodes, rows.shape[-1]).index_add(0, parents, rows)
+
+
+def table_size(rows: int, device: torch.device) -> int:
+    """How many rows a matrix gets that holds so many: more of them where that saves time.
+
+    Under autocast a processor makes its kernel for a product anew for every size of the operands, which on
+    small trees takes longer than the product. Levels have ever new sizes; of four an octave it finds nearly
+    all among the kernels that it keeps.
+
+    Args:
+        rows: to be held.
+        device: where the matrix is.
+    """
+    if device.type != "cpu" or not torch.is_autocast_enabled("cpu"):
+        return rows
+    step = 1 << max(0, rows.bit_length() - 3)
+    return -(-rows // step) * step
 
 
 def released_norm(x: Tensor, gain: Tensor, bias: Tensor, eps: float = 1e-3) -> Tensor:
@@ -302,6 +320,11 @@ class BranchAttention(nn.Module):
             The vectors of the nodes (N, D), and the attention weights (N, H, C, C).
         """
         slots = parents * width + positions
+        real = len(rows)
+        spare = table_size(real, rows.device) - real
+        if spare:
+            rows = F.pad(rows, (0, 0, 0, spare))
+            residual = None if residual is None else F.pad(residual, (0, 0, 0, spare))
         context, weights = self._attend(rows, slots, nodes, width)
         if self.composition == "branch":
             changed = self._branches(rows, context)
@@ -311,23 +334,27 @@ class BranchAttention(nn.Module):
                 changed = changed @ self.output[0]
         changed = changed + (rows if residual is None else residual)
         if self.released:
-            return torch.tanh(element_sum(changed, parents, nodes)), weights
-        return element_sum(torch.tanh(self.transform(changed)), parents, nodes), weights
+            return torch.tanh(element_sum(changed[:real], parents, nodes)), weights
+        return element_sum(torch.tanh(self.transform(changed))[:real], parents, nodes), weights
 
     def _attend(self, rows: Tensor, slots: Tensor, nodes: int, width: int) -> tuple[Tensor, Tensor]:
-        """Eq. 4: B of every row (H, R, D/H), and the weights (N, H, C, C)."""
+        """Eq. 4: B of every row (H, R, D/H), 0 of spare rows at the end; and the weights (N, H, C, C)."""
         if self.released and self.composition == "single":
             projected = rows.repeat(1, 3)
         else:
             projected = self.query_key_value(rows)
-        padded = projected.new_zeros(nodes * width, projected.shape[-1]).index_copy(0, slots, projected)
-        query, key, value = padded.view(nodes, width, 3, self.branches, -1).permute(2, 0, 3, 1, 4)
+        real, tables = len(slots), table_size(nodes, rows.device)
+        padded = projected.new_zeros(tables * width, projected.shape[-1])
+        padded = padded.index_copy(0, slots, projected[:real])
+        query, key, value = padded.view(tables, width, 3, self.branches, -1).permute(2, 0, 3, 1, 4)
         mask = None
-        if len(rows) < nodes * width:
-            mask = torch.zeros(nodes * width, dtype=torch.bool, device=rows.device)
-            mask = mask.index_fill(0, slots, True).view(nodes, width)
+        if real < nodes * width:
+            mask = torch.zeros(tables * width, dtype=torch.bool, device=rows.device)
+            mask[nodes * width :] = True  # a softmax over nothing is not a number
+            mask = mask.index_fill(0, slots, True).view(tables, width)
         context, weights = attend(query, key, value, mask, "queries" if self.released else "keys")
-        return context.transpose(0, 1).flatten(1, 2).index_select(1, slots), weights
+        context = context.transpose(0, 1).flatten(1, 2).index_select(1, slots)
+        return F.pad(context, (0, 0, 0, len(rows) - real)), weights[:nodes]
 
     def _branches(self, rows: Tensor, context: Tensor) -> Tensor:
         """Eqs. 5-7: (R, D)."""
