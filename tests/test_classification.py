@@ -25,6 +25,7 @@ from treeformers.recipes import ClassifyRecipe, Examples, SimilarityRecipe
 from treeformers.training import save_model
 from treeformers.training.examples import build_encoder
 from treeformers.trees.dependency import DependencyTree
+from treeformers.trees.heads import to_dependencies
 from treeformers.trees.tree import Tree
 
 torch.set_num_threads(1)
@@ -252,14 +253,20 @@ class TestClassify:
         )
         assert classifier(TRAVERSAL).classify([TREES[0], text], trees="right")
 
-    def test_text_for_a_model_of_dependencies(self) -> None:
-        made = classifier(
-            OVER_DEPENDENCIES["traversal"], read=DEPENDENCIES, structure="dependencies", trees="right"
-        )
+    def test_text_for_a_model_of_dependencies(self, tmp_path: Path) -> None:
+        setting = {"read": DEPENDENCIES, "structure": "dependencies"}
+        made = classifier(OVER_DEPENDENCIES["traversal"], **setting)
         with pytest.raises(
             ValueError, match="text 1 is no tree, but this model was trained on dependency trees"
         ):
+            made.classify(["an owl"])
+        with pytest.raises(ValueError, match="the tree over 'an owl' has no labels"):
             made.classify(["an owl"], trees="right")
+        line = "(S (NP (DT an) (NN owl)) (VP (VBZ hoots)))"
+        (source := tmp_path / "gold.txt").write_text(f"{line}\n")
+        made = classifier(OVER_DEPENDENCIES["traversal"], **setting, trees=str(source))
+        tree = to_dependencies(Tree.from_brackets(line))
+        assert made.classify(["an owl hoots"]) == made.classify([tree])
 
     def test_trees_of_the_other_kind(self) -> None:
         with pytest.raises(ValueError, match="tree 2 is a DependencyTree, expected a Tree"):

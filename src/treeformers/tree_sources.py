@@ -6,7 +6,7 @@ import hashlib
 import json
 import logging
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Literal, TypeAlias, get_args
 
@@ -19,6 +19,7 @@ from treeformers.pipelines import LIBRARIES, load_pipeline
 from treeformers.trees.batch import join_trees
 from treeformers.trees.dependency import DependencyTree
 from treeformers.trees.formats import read_trees, write_trees
+from treeformers.trees.heads import to_dependencies
 from treeformers.trees.tree import Tree, unescape_word
 
 __all__ = ["SHAPES", "complete_trees", "find_trees"]
@@ -77,7 +78,7 @@ def complete_trees(
         source: where those of the others come from, see `find_trees`; None: as in training.
         trained: where they came from in training; "given": there were trees in the data.
         documents: as in `find_trees`.
-        dependencies: the model reads dependency trees, which have no source here.
+        dependencies: the model reads dependency trees; those found are `to_dependencies` of the source's.
 
     Raises:
         ValueError: one string, text without a tree and nothing to make one, or text without words.
@@ -90,7 +91,7 @@ def complete_trees(
         for number, text in enumerate(texts, start=1)
         if not isinstance(text, Tree | DependencyTree)
     ]
-    if raw and (dependencies or (source or trained) == "given"):
+    if raw and (source or trained) == "given":
         kind = "dependency trees" if dependencies else "trees"
         raise ValueError(
             f"text {raw[0][0]} is no tree, but this model was trained on {kind} that were given: expected "
@@ -99,10 +100,11 @@ def complete_trees(
     for number, text in raw:
         _words(text, number)  # here its number is that among all texts
     try:
-        made = iter(find_trees([text for _, text in raw], source or trained, documents) if raw else ())
+        found = find_trees([text for _, text in raw], source or trained, documents) if raw else []
     except FileNotFoundError as error:
         hint = "" if source else "; the trees of the training data came from there, now name another source"
         raise FileNotFoundError(f"{error}{hint}") from None
+    made: Iterator[AnyTree] = map(to_dependencies, found) if dependencies else iter(found)
     return [text if isinstance(text, Tree | DependencyTree) else next(made) for text in texts]
 
 

@@ -108,6 +108,13 @@ class TestClassify:
             one.label for one in found
         ]
 
+    def test_dependency_trees_of_a_parser(self, dependency_encoders: Path, parser: Path) -> None:
+        model = dependency_encoders / "classify"
+        found = Classifier.from_pretrained(model).classify(["the dogs run", "he runs"], trees=str(parser))
+        expected = [f"{one.label}\t{one.probabilities[one.label]:.4f}" for one in found]
+        printed = output("classify", model, "--trees", parser, stdin="the dogs run\n\nhe runs\n")
+        assert printed.splitlines() == [expected[0], "", expected[1]]
+
     def test_trees_of_the_other_kind(self, encoders: Path, dependency_encoders: Path, tmp_path: Path) -> None:
         path = tmp_path / "two.conllu"
         write_dependencies(DEPENDENCIES, path)

@@ -23,6 +23,7 @@ from treeformers.models.traversal import TraversalModel
 from treeformers.recipes import ClassifyRecipe, Examples, SimilarityRecipe
 from treeformers.training.examples import Example, build_encoder, classes_of, phrase_labels, read_examples
 from treeformers.trees.dependency import DependencyTree
+from treeformers.trees.heads import to_dependencies
 from treeformers.trees.tree import Tree
 
 torch.set_num_threads(1)
@@ -213,10 +214,16 @@ class TestCorpora:
             expected = "a Tree, but data.structure is 'dependencies': expected a DependencyTree"
             assert str(error.value) == f"{data.corpus}: {expected}"
         made = Examples(corpus="grammar", structure="dependencies", trees="right")
-        with pytest.raises(
-            ValueError, match=r"data\.trees is 'right': dependency trees can only be those given"
-        ):
+        with pytest.raises(ValueError, match="has no labels, by which heads are found"):
             read_examples(made, "test")
+
+    def test_dependencies_of_constituency_trees(self, tmp_path: Path) -> None:
+        texts = write(tmp_path / "a.tsv", "label\ttext", "a\tthe owl hoots", "b\towls")
+        gold = ["(S (NP (DT the) (NN owl)) (VP (VBZ hoots)))", "(NP (NNS owls))"]
+        trees = write(tmp_path / "gold.txt", *gold)
+        data = Examples(corpus=texts, structure="dependencies", trees=trees)
+        found = [tree for example in read_examples(data, "test") for tree in example.trees]
+        assert found == [to_dependencies(Tree.from_brackets(line)) for line in gold]
 
 
 class TestLabels:

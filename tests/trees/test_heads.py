@@ -10,7 +10,14 @@ from hypothesis import strategies as st
 from conftest import needs_corpora
 from tree_strategies import any_text, right_branching, trees
 from treeformers.data.corpora import load
-from treeformers.trees.heads import COLLINS, HeadAgreement, agreement, head_child, head_words
+from treeformers.trees.heads import (
+    COLLINS,
+    HeadAgreement,
+    agreement,
+    head_child,
+    head_words,
+    to_dependencies,
+)
 from treeformers.trees.tree import Tree
 
 quick = settings(deadline=None, max_examples=80)
@@ -123,6 +130,30 @@ def test_the_head_is_a_child(label, children):
     head = head_child(label, children)
     assert 0 <= head < len(children)
     assert head_child(f"{label}-SBJ", tuple(children)) == head
+
+
+def test_dependencies_by_hand():
+    tree = Tree.from_brackets(
+        "(S (NP (NP (DT The) (NN keeper)) (PP (IN of) (NP (NN light)))) (VP (VBD saw) (NP (NNS eels))) (. .))"
+    )
+    made = to_dependencies(tree)
+    assert made.words == tree.words and made.tags == tree.tags
+    assert made.heads == (2, 5, 2, 3, 0, 5, 5)
+    assert to_dependencies(Tree.from_brackets("(NN owl)")).heads == (0,)
+
+
+@quick
+@given(penn_trees)
+def test_each_node_is_governed_through_its_head(tree):
+    made = to_dependencies(tree)
+    for (start, end, _), head in zip(tree.spans(), head_words(tree), strict=True):
+        outside = [word for word in range(start, end) if not start < made.heads[word] <= end]
+        assert outside == [head]
+
+
+def test_no_heads_without_labels():
+    with pytest.raises(ValueError, match="the tree over 'owls hoot' has no labels, by which heads are found"):
+        to_dependencies(Tree.from_brackets("(X (X owls) (X hoot))"))
 
 
 def test_agreement_by_hand():

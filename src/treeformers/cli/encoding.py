@@ -64,7 +64,7 @@ def classify(
     """Classify sentences or trees; or documents, a line each, if the model was trained on documents.
 
     Writes class and probability for each line, an empty line for an empty one and for one that could not be
-    read. A model of dependency trees reads CoNLL-U, and writes a line for each tree.
+    read. A model of dependency trees that were given reads CoNLL-U, and writes a line for each tree.
     """
     from treeformers.classification import Classifier
 
@@ -76,7 +76,7 @@ def classify(
             return [_json(label=one.label, probabilities=one.probabilities) for one in found]
         return [f"{one.label}\t{one.probabilities[one.label]:.4f}" for one in found]
 
-    if classifier.reader.structure == "dependencies":
+    if classifier.reader.structure == "dependencies" and _holds_trees(file, trees or classifier.trees):
         _answer_trees(file, out, answer)
     else:
         _answer_lines(file, out, read_text, answer)
@@ -95,8 +95,8 @@ def similarity(
     """Compare the two sentences of each line.
 
     Writes the score from 1 to 5, or class and probability, for each line; an empty line for an empty one and
-    for one that could not be read. A model of dependency trees reads CoNLL-U, the two trees of a pair one
-    after the other, and writes a line for each pair.
+    for one that could not be read. A model of dependency trees that were given reads CoNLL-U, the two trees
+    of a pair one after the other, and writes a line for each pair.
     """
     from treeformers.classification import Similarity
 
@@ -111,7 +111,7 @@ def similarity(
             for one in found
         ]
 
-    if loaded.reader.structure == "dependencies":
+    if loaded.reader.structure == "dependencies" and _holds_trees(file, trees or loaded.trees):
         _answer_trees(file, out, lambda trees: answer(list(zip(trees[::2], trees[1::2], strict=True))), 2)
     else:
         _answer_lines(file, out, _read_pair, answer)
@@ -137,6 +137,11 @@ def translate(
         return [" ".join(line.split()) for line in translator.translate(sources, trees, beam)]
 
     _answer_lines(file, out, read_text, answer)
+
+
+def _holds_trees(file: str, source: str) -> bool:
+    """Whether a model of dependency trees is given such trees, and not text."""
+    return source == "given" or file.removesuffix(".gz").endswith(DEPENDENCIES)
 
 
 def _answer_trees(

@@ -103,7 +103,8 @@ class Examples:
         trees: where the trees come from: "given" by the corpus; "right", "left", "balanced" or "random"
             branching; a file of brackets, a tree for each text of the corpus, of the training part first,
             then of validation and test; the folder of a parser or inducer; or "spacy:PIPELINE",
-            "stanza:LANGUAGE" or "benepar:MODEL".
+            "stanza:LANGUAGE" or "benepar:MODEL". Dependency trees that are not given are those of the
+            heads in such trees, which need labels: see `treeformers.trees.heads.to_dependencies`.
         documents: texts may hold several sentences; those get trees of their own, and a root over them.
         root: folder of the corpora; the environment variable TREEFORMERS_DATA by default.
         sentences: the most training examples, evenly spaced over the part; 0 for all.

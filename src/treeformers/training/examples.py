@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -31,6 +31,7 @@ from treeformers.recipes import ClassifyRecipe, Examples, SimilarityRecipe
 from treeformers.training.building import building, check_keys
 from treeformers.tree_sources import find_trees
 from treeformers.trees.dependency import DependencyTree
+from treeformers.trees.heads import to_dependencies
 from treeformers.trees.tree import Tree
 
 logger = logging.getLogger(__name__)
@@ -79,7 +80,8 @@ def read_examples(data: Examples, split: str, pairs: bool = False) -> list[Examp
     if data.corpus == "grammar":
         found: Sequence[Any] = _sample_pairs(split, limit) if pairs else _sample(split, limit)
     else:
-        kind: Any = "dependencies" if data.structure == "dependencies" else None
+        given = data.structure == "dependencies" and data.trees == "given"
+        kind: Any = "dependencies" if given else None
         parts = corpora.load(data.corpus, root=data.root or None, trees=kind)
         if Path(data.trees).is_file():
             parts = _with_trees_of_file(parts, data, pairs)
@@ -268,10 +270,10 @@ def _with_trees(examples: Sequence[Example], data: Examples) -> list[Example]:
                 f"expected a {expected.__name__}"
             )
         return list(examples)
-    if data.structure == "dependencies":
-        raise ValueError(f"data.trees is {data.trees!r}: dependency trees can only be those given")
     plain = [text if isinstance(text, str) else text.words for text in texts]
-    trees = iter(find_trees(plain, data.trees, data.documents))
+    found = find_trees(plain, data.trees, data.documents)
+    dependencies = data.structure == "dependencies"
+    trees: Iterator[AnyTree] = map(to_dependencies, found) if dependencies else iter(found)
     return [example._replace(trees=tuple(next(trees) for _ in example.trees)) for example in examples]
 
 

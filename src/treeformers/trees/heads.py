@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
+from treeformers.trees.dependency import DependencyTree
 from treeformers.trees.tree import Tree, strip_functions
 
-__all__ = ["COLLINS", "HeadAgreement", "agreement", "head_child", "head_words"]
+__all__ = ["COLLINS", "HeadAgreement", "agreement", "head_child", "head_words", "to_dependencies"]
 
 # By label: rules in order of priority. "left" and "right" look for one category after another, each time
 # from that side; "rightmost of" takes the last child that is in the set.
@@ -48,6 +49,7 @@ COLLINS: dict[str, tuple[tuple[str, str], ...]] = {
     "X": (("right", ""),),
 }
 _UNLISTED = (("left", ""),)
+_NO_LABEL = "X"
 _CONJUNCTIONS = frozenset({"CC", "CONJP"})
 _PUNCTUATION = frozenset({"''", "``", ",", ".", ":", "-LRB-", "-RRB-"})
 
@@ -91,20 +93,34 @@ def head_words(tree: Tree, rules: Literal["collins", "right"] = "collins") -> li
         find = _right_most
     else:
         raise ValueError(f"rules are {rules!r}, expected 'collins' or 'right'")
-    nodes = list(tree.nodes())
-    position = sum(1 for node in nodes if not node.children)
-    heads: list[int] = []
-    pending: list[int] = []  # heads of the nodes without a parent so far, the left-most last
-    for node in reversed(nodes):
-        if node.children:
-            below = [pending.pop() for _ in node.children]
-            heads.append(below[find(node.label, [child.label for child in node.children])])
-            pending.append(heads[-1])
-        else:
-            position -= 1
-            pending.append(position)
+    heads = [head for head, _ in _climb(tree, find)]
     heads.reverse()
     return heads
+
+
+def to_dependencies(tree: Tree) -> DependencyTree:
+    """The dependencies of a constituency tree: a node's head word governs the heads of its other children.
+
+    Heads are those of `head_words` by the rules of Collins (1999). The dependency tree is projective, and has
+    no relations.
+
+    Args:
+        tree: with labels and tags of the Penn Treebank.
+
+    Raises:
+        ValueError: a tree without labels, such as an induced one: rules find no heads in it.
+    """
+    if len(tree) > 1 and all(node.label == _NO_LABEL for node in tree.nodes() if node.children):
+        raise ValueError(
+            f"the tree over {' '.join(tree.words[:5])!r} has no labels, by which heads are found: expected "
+            "one of a treebank or of a parser"
+        )
+    governors = [0] * len(tree)
+    for head, below in _climb(tree, head_child):
+        for word in below:
+            if word != head:
+                governors[word] = head + 1
+    return DependencyTree(tree.words, governors, tags=tree.tags)
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +176,22 @@ def agreement(trees: Iterable[Tree]) -> HeadAgreement:
         combs=100 * combs_agree / combs,
         words=100 * words_agree / branching,
     )
+
+
+def _climb(tree: Tree, find: Callable[[str, Sequence[str]], int]) -> Iterator[tuple[int, list[int]]]:
+    """The head of every node that is not a leaf, and those of its children; children before parents."""
+    nodes = list(tree.nodes())
+    position = len(tree)
+    pending: list[int] = []  # heads of the nodes without a parent so far, the left-most last
+    for node in reversed(nodes):
+        if node.children:
+            below = [pending.pop() for _ in node.children]
+            head = below[find(node.label, [child.label for child in node.children])]
+            yield head, below
+            pending.append(head)
+        else:
+            position -= 1
+            pending.append(position)
 
 
 def _right_most(label: str, child_labels: Sequence[str]) -> int:
