@@ -22,7 +22,8 @@ from command_line import (
 )
 from treeformers.cli import parsing
 from treeformers.parsing import Parser
-from treeformers.trees.formats import read_trees
+from treeformers.trees.formats import read_dependencies, read_trees
+from treeformers.trees.heads import to_dependencies
 from treeformers.trees.tree import Tree
 
 
@@ -139,6 +140,17 @@ class TestParser:
         assert " ".join(words[0]) == "He ca n't see -LRB- yet -RRB- the dogs ."
         assert words[1:] == [(), ("the", "dogs", "run"), ("me",)]
         assert "treeformers: 3 sentences\n" in result.stderr
+
+    def test_dependencies(self, parser: Path, model: Path, tmp_path: Path) -> None:
+        (tmp_path / "trees.conllu").write_text(output("parse", parser, "--format", "conllu", stdin=self.TEXT))
+        (tmp_path / "trees.txt").write_text(output("parse", parser, stdin=self.TEXT))
+        found = list(read_dependencies(tmp_path / "trees.conllu"))
+        assert found[0].words == ("He", "ca", "n't", "see", "(", "yet", ")", "the", "dogs", ".")
+        expected = [to_dependencies(tree) for tree in read_trees(tmp_path / "trees.txt")]
+        assert [(tree.heads, tree.tags) for tree in found] == [(tree.heads, tree.tags) for tree in expected]
+        assert complaint("parse", model, "--format", "conllu", stdin="he runs\n") == (
+            f"--format conllu needs labels, by which heads are found: {model} induces none"
+        )
 
     def test_words_that_are_apart_stay_as_they_are(self, parser: Path) -> None:
         lines = output("parse", parser, "--tokenized", stdin=self.TEXT).splitlines()

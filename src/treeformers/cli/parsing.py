@@ -21,15 +21,17 @@ from treeformers.cli.console import JsonFile, print_scores, read_sentences, stdo
 from treeformers.engine import Engine, load_engine, load_model, read_tree_recipe
 from treeformers.model_folder import checksum
 from treeformers.recipes import InduceRecipe, ParseRecipe
-from treeformers.trees.formats import atomic_write, write_trees
-from treeformers.trees.tree import Tree
+from treeformers.trees.dependency import DependencyTree
+from treeformers.trees.formats import atomic_write, write_dependencies, write_trees
+from treeformers.trees.heads import to_dependencies
+from treeformers.trees.tree import Tree, unescape_word
 
 logger = logging.getLogger(__name__)
 
 FLAT = 50  # per cent of the trees, above which structure is missing
 SAID_EVERY = 10.0  # seconds between two lines about progress
 
-Format = Literal["brackets", "json", "pretty", "svg", "latex"]
+Format = Literal["brackets", "json", "conllu", "pretty", "svg", "latex"]
 
 
 def parse(
@@ -68,7 +70,8 @@ def parse(
 
     An inducer takes words apart by white space; a parser cuts raw text as the Penn Treebank does.
     As brackets and JSON the trees stand on the lines of their sentences: an empty line gives an empty line,
-    and so does one that cannot be parsed. Those are counted and named at the end.
+    and so does one that cannot be parsed. Those are counted and named at the end. As CoNLL-U a parser's trees
+    are dependency trees: heads are found by the rules of Collins, and relations are not there.
 
     A folder, or a file too long for one go, is parsed into a folder: --out DIR. There the trees of FILE are
     FILE-000000.txt and so on, and manifest.json says what they are of.
@@ -81,6 +84,8 @@ def parse(
     if resume or ray or workers > 1:
         raise ValueError("--resume, --workers and --ray are for --out DIR, a folder")
     engine = load()
+    if engine.induces and format == "conllu":
+        raise ValueError(f"--format conllu needs labels, by which heads are found: {model} induces none")
     problems: list[str] = []
     structure = None
     gc.freeze()  # the garbage collector need not look through torch again for every few thousand trees
@@ -266,6 +271,8 @@ def _evaluate_parser(
 def _writer(format: Format, target: TextIO) -> Callable[[Tree], object]:
     if format in ("brackets", "json"):
         return lambda tree: write_trees([tree], target, format)
+    if format == "conllu":
+        return lambda tree: write_dependencies([_plain_words(to_dependencies(tree))], target)
     from treeformers.drawing import tree_latex, tree_svg
 
     if format == "svg":
@@ -273,3 +280,8 @@ def _writer(format: Format, target: TextIO) -> Callable[[Tree], object]:
     if format == "latex":
         return lambda tree: target.write(f"{tree_latex(tree)}\n\n")
     return lambda tree: target.write(f"{tree.pretty()}\n\n")
+
+
+def _plain_words(tree: DependencyTree) -> DependencyTree:
+    """With brackets as they are in text: brackets around trees need them escaped, columns do not."""
+    return DependencyTree(map(unescape_word, tree.words), tree.heads, tree.relations, tree.tags)
