@@ -4,7 +4,7 @@ import math
 import time
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from conftest import needs_corpora
@@ -145,6 +145,7 @@ def test_dependencies_by_hand():
 @quick
 @given(penn_trees)
 def test_each_node_is_governed_through_its_head(tree):
+    assume(any(label != "X" for _, _, label in tree.spans()) or len(tree) == 1)
     made = to_dependencies(tree)
     for (start, end, _), head in zip(tree.spans(), head_words(tree), strict=True):
         outside = [word for word in range(start, end) if not start < made.heads[word] <= end]
