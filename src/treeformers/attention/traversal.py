@@ -321,11 +321,10 @@ class BranchAttention(nn.Module):
         """
         slots = parents * width + positions
         real = len(rows)
-        spare = table_size(real, rows.device) - real
-        if spare:
-            rows = F.pad(rows, (0, 0, 0, spare))
+        if spare := table_size(real, rows.device) - real:
+            rows, slots = F.pad(rows, (0, 0, 0, spare)), F.pad(slots, (0, spare))
             residual = None if residual is None else F.pad(residual, (0, 0, 0, spare))
-        context, weights = self._attend(rows, slots, nodes, width)
+        context, weights = self._attend(rows, slots, real, nodes, width)
         if self.composition == "branch":
             changed = self._branches(rows, context)
         else:
@@ -337,24 +336,25 @@ class BranchAttention(nn.Module):
             return torch.tanh(element_sum(changed[:real], parents, nodes)), weights
         return element_sum(torch.tanh(self.transform(changed))[:real], parents, nodes), weights
 
-    def _attend(self, rows: Tensor, slots: Tensor, nodes: int, width: int) -> tuple[Tensor, Tensor]:
-        """Eq. 4: B of every row (H, R, D/H), 0 of spare rows at the end; and the weights (N, H, C, C)."""
+    def _attend(
+        self, rows: Tensor, slots: Tensor, real: int, nodes: int, width: int
+    ) -> tuple[Tensor, Tensor]:
+        """Eq. 4: B of every row (H, R, D/H), and the weights (N, H, C, C). Rows from `real` on are spare."""
         if self.released and self.composition == "single":
             projected = rows.repeat(1, 3)
         else:
             projected = self.query_key_value(rows)
-        real, tables = len(slots), table_size(nodes, rows.device)
-        padded = projected.new_zeros(tables * width, projected.shape[-1])
-        padded = padded.index_copy(0, slots, projected[:real])
-        query, key, value = padded.view(tables, width, 3, self.branches, -1).permute(2, 0, 3, 1, 4)
+        size = table_size(nodes, rows.device)
+        padded = projected.new_zeros(size * width, projected.shape[-1])
+        padded = padded.index_copy(0, slots[:real], projected[:real])
+        query, key, value = padded.view(size, width, 3, self.branches, -1).permute(2, 0, 3, 1, 4)
         mask = None
         if real < nodes * width:
-            mask = torch.zeros(tables * width, dtype=torch.bool, device=rows.device)
+            mask = torch.zeros(size * width, dtype=torch.bool, device=rows.device)
             mask[nodes * width :] = True  # a softmax over nothing is not a number
-            mask = mask.index_fill(0, slots, True).view(tables, width)
+            mask = mask.index_fill(0, slots[:real], True).view(size, width)
         context, weights = attend(query, key, value, mask, "queries" if self.released else "keys")
-        context = context.transpose(0, 1).flatten(1, 2).index_select(1, slots)
-        return F.pad(context, (0, 0, 0, len(rows) - real)), weights[:nodes]
+        return context.transpose(0, 1).flatten(1, 2).index_select(1, slots), weights[:nodes]
 
     def _branches(self, rows: Tensor, context: Tensor) -> Tensor:
         """Eqs. 5-7: (R, D)."""

@@ -26,7 +26,7 @@ def steps_svg(
     A row is a step, with its action at its left, a column a word.
 
     Args:
-        words: the T words, with an end mark if the parser reads one.
+        words: the T words, with the end mark that parsers read.
         actions: the S actions taken.
         attention: (S, T), each from 0 to 1.
         preferred: at each step the action that the parser found best; needed where there are errors.

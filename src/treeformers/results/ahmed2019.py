@@ -9,7 +9,7 @@ from treeformers.drawing import tree_svg
 from treeformers.results.tables import (
     Result,
     Results,
-    looks,
+    look_files,
     markdown_table,
     millions,
     pictures,
@@ -51,17 +51,14 @@ def table3(results: Results) -> str:
 
 def figure2(results: Results) -> str:
     """How much attention each child gets from the cell that composes its parent, on one tree."""
-    shown = looks(results, "figure2")
-    return pictures((_watched(seen), f"figure2-{name}.{scale}.svg") for name, seen, scale in shown)
+    return pictures((_watched(seen), file) for file, seen in look_files(results, "figure2", "figure2"))
 
 
 def figure2_plots(results: Results) -> dict[str, str]:
     """The trees of `figure2`: file name to SVG."""
     return {
-        f"figure2-{name}.{scale}.svg": tree_svg(
-            Tree.from_brackets(seen["tree"]), title=_watched(seen), shares=seen["shares"]
-        )
-        for name, seen, scale in looks(results, "figure2")
+        file: tree_svg(Tree.from_brackets(seen["tree"]), title=_watched(seen), shares=seen["shares"])
+        for file, seen in look_files(results, "figure2", "figure2")
     }
 
 

@@ -11,7 +11,7 @@ from treeformers.drawing.probes import probe_tables
 from treeformers.results.tables import (
     Result,
     Results,
-    looks,
+    look_files,
     markdown_table,
     mean,
     millions,
@@ -158,15 +158,14 @@ def probes(results: Results) -> str:
 
 def figure5(results: Results) -> str:
     """The tree that the pretrained model finds for a sentence."""
-    shown = looks(results, "figure5")
-    return pictures((seen["title"], f"tree-{name}.{scale}.svg") for name, seen, scale in shown)
+    return pictures((seen["title"], file) for file, seen in look_files(results, "figure5", "tree"))
 
 
 def figure5_plots(results: Results) -> dict[str, str]:
     """The tree of `figure5`: file name to SVG."""
     return {
-        f"tree-{name}.{scale}.svg": tree_svg(Tree.from_brackets(seen["tree"]))
-        for name, seen, scale in looks(results, "figure5")
+        file: tree_svg(Tree.from_brackets(seen["tree"]))
+        for file, seen in look_files(results, "figure5", "tree")
     }
 
 

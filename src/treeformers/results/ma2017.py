@@ -10,7 +10,7 @@ from treeformers.drawing import learning_curve_svg, steps_svg
 from treeformers.results.tables import (
     Result,
     Results,
-    looks,
+    look_files,
     markdown_table,
     mean,
     mean_by_key,
@@ -131,15 +131,14 @@ def attention(results: Results) -> str:
 
 def figure3(results: Results) -> str:
     """What parsers look at, step by step (Figures 1 and 3)."""
-    return pictures(
-        (_watched(seen), f"attention-{name}.{scale}.svg") for name, seen, scale in looks(results, "figure3")
-    )
+    shown = look_files(results, "figure3", "attention")
+    return pictures((_watched(seen), file) for file, seen in shown)
 
 
 def figure3_plots(results: Results) -> dict[str, str]:
     """The matrices of `figure3`: file name to SVG."""
     return {
-        f"attention-{name}.{scale}.svg": steps_svg(
+        file: steps_svg(
             seen["words"],
             seen["actions"],
             seen["attention"],
@@ -147,7 +146,7 @@ def figure3_plots(results: Results) -> dict[str, str]:
             seen["errors"],
             _watched(seen),
         )
-        for name, seen, scale in looks(results, "figure3")
+        for file, seen in look_files(results, "figure3", "attention")
     }
 
 

@@ -50,6 +50,11 @@ def looks(results: Results, figure: str) -> list[tuple[str, Result, str]]:
     ]
 
 
+def look_files(results: Results, figure: str, kind: str) -> list[tuple[str, Mapping[str, Any]]]:
+    """The same with one picture each: name of its file, which begins with its kind, and what was seen."""
+    return [(f"{kind}-{name}.{scale}.svg", seen) for name, seen, scale in looks(results, figure)]
+
+
 def pictures(plots: Iterable[tuple[str, str]]) -> str:
     """Markdown that shows plots, each a caption and the name of its file."""
     return "\n\n".join(f"![{caption}](figures/{name})" for caption, name in plots)

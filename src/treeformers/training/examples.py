@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -29,9 +29,8 @@ from treeformers.models.traversal import TraversalConfig
 from treeformers.models.treebert_config import TreeBertConfig
 from treeformers.recipes import ClassifyRecipe, Examples, SimilarityRecipe
 from treeformers.training.building import building, check_keys
-from treeformers.tree_sources import find_trees
+from treeformers.tree_sources import find_dependencies, find_trees
 from treeformers.trees.dependency import DependencyTree
-from treeformers.trees.heads import to_dependencies
 from treeformers.trees.tree import Tree
 
 logger = logging.getLogger(__name__)
@@ -271,9 +270,9 @@ def _with_trees(examples: Sequence[Example], data: Examples) -> list[Example]:
             )
         return list(examples)
     plain = [text if isinstance(text, str) else text.words for text in texts]
-    found = find_trees(plain, data.trees, data.documents)
-    dependencies = data.structure == "dependencies"
-    trees: Iterator[AnyTree] = map(to_dependencies, found) if dependencies else iter(found)
+    find: Callable[..., Sequence[AnyTree]]
+    find = find_dependencies if data.structure == "dependencies" else find_trees
+    trees: Iterator[AnyTree] = iter(find(plain, data.trees, data.documents))
     return [example._replace(trees=tuple(next(trees) for _ in example.trees)) for example in examples]
 
 
