@@ -64,6 +64,7 @@ ENCODERS: dict[str, dict[str, Any]] = {
     "lstm": {**RECURRENT, "kind": "lstm"},
     "bilstm": {**RECURRENT, "kind": "bilstm", "num_layers": 2},
     "transformer": TRANSFORMER,
+    "mean": {**RECURRENT, "kind": "mean"},
 }
 SENTENCES = {**ENCODERS, "accumulation": ACCUMULATION, "plain": {**ACCUMULATION, "tree": False}}
 OVER_DEPENDENCIES = {
@@ -160,7 +161,7 @@ class TestBatches:
         for name, model in SENTENCES.items():
             rows = found(build(recipe(model)), shapes)
             same = torch.allclose(rows[0], rows[1], atol=1e-4) and torch.allclose(rows[0], rows[2], atol=1e-4)
-            assert same == (name in ("lstm", "bilstm", "transformer", "plain")), name
+            assert same == (name in ("lstm", "bilstm", "transformer", "mean", "plain")), name
 
     @pytest.mark.parametrize(
         "name", ["traversal", "n-ary", "child-sum", "accumulation", "plain", "transformer"]

@@ -52,7 +52,7 @@ DROPOUT = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
 ACCUMULATION = AccumulationConfig(**SIZES, **DROPOUT)
 TREEBERT = TreeBertConfig(**SIZES, **DROPOUT)
 OVER_VECTORS = [ACCUMULATION, TREEBERT]
-ENCODERS = [TRAVERSAL, *map(recurrent, ("child-sum", "n-ary", "lstm", "bilstm", "transformer"))]
+ENCODERS = [TRAVERSAL, *map(recurrent, ("child-sum", "n-ary", "lstm", "bilstm", "transformer", "mean"))]
 
 
 def plan_of(encoder: Any, trees: Any) -> dict[str, Tensor]:

@@ -20,7 +20,8 @@ from treeformers.trees.tree import DependencyTree, Tree
 torch.set_num_threads(1)
 sizes = settings(max_examples=10, deadline=None)
 State = tuple[Tensor, Tensor]
-KINDS = ["child-sum", "n-ary", "lstm", "bilstm", "transformer"]
+SEQUENCES = ["lstm", "bilstm", "transformer", "mean"]
+KINDS = ["child-sum", "n-ary", *SEQUENCES]
 TREES = [
     Tree.from_brackets("(S (NP (D the) (N owl)) (VP (V hoots) (A late)))"),
     Tree.from_brackets("(N owls)"),
@@ -217,12 +218,25 @@ def test_transformer_means_over_the_words() -> None:
     assert not torch.allclose(model(swapped, level_plan(TREES)).root[0], output.root[0])
 
 
+def test_the_mean_of_words() -> None:
+    model = build("mean")
+    words, spans = random_words(TREES), torch.tensor([[[0, 3], [1, 3]], [[0, 1], [0, 1]], [[0, 1], [0, 1]]])
+    output = model(words, {**level_plan(TREES), "spans": spans})
+    for number, tree in enumerate(TREES):
+        vectors = model.encoder.project(words[number, : len(tree)])
+        torch.testing.assert_close(output.root[number], vectors.mean(0))
+        torch.testing.assert_close(output.leaves[number, : len(tree)], vectors)
+        assert (output.leaves[number, len(tree) :] == 0).all()
+        for node, (start, stop) in zip(output.nodes[number], spans[number].tolist(), strict=True):
+            torch.testing.assert_close(node, vectors[start:stop].mean(0))
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_contract(kind: str, tmp_path: Path) -> None:
     """Batch = single, padding, training and files, for every kind alike."""
     model = build(kind).float()
     words, plan = random_words(TREES).detach().float(), level_plan(TREES)
-    if kind in ("lstm", "bilstm", "transformer"):
+    if kind in SEQUENCES:
         plan = {"attention_mask": plan["attention_mask"]}
     output = model(words, plan)
     assert output.root.shape == (3, 6) and output.leaves.shape == (3, 4, 6)
@@ -252,7 +266,7 @@ def test_bad_configurations() -> None:
         ({"kind": "gru"}, "kind"),
         ({"kind": "bilstm", "hidden_size": 5}, "multiple of the two directions, 2"),
         ({"kind": "transformer", "hidden_size": 8}, "multiple of num_attention_heads, 6"),
-        ({"num_layers": 2}, "a Tree-LSTM has one layer"),
+        ({"num_layers": 2}, "kind 'child-sum' has one layer"),
         ({"arity": 0}, "expected both above 0"),
         ({"kind": "n-ary", "arity": 1}, "arity is 1, expected 2 or more"),
     ):

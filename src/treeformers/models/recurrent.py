@@ -1,4 +1,4 @@
-"""Sentence encoders that trees are compared with: Tree-LSTMs, LSTMs and a Transformer.
+"""Sentence encoders that trees are compared with: Tree-LSTMs, LSTMs, a Transformer and the mean of the words.
 
 The Tree-LSTMs (Tai et al. 2015) go up a batch of trees level by level, as the Tree Transformers do; the input
 gates of all words are one product. Shapes: B sentences, T words, K words of the batch, N nodes of the largest
@@ -25,6 +25,7 @@ __all__ = [
     "RecurrentConfig",
     "RecurrentModel",
     "SentenceLSTM",
+    "SentenceMean",
     "SentenceTransformer",
 ]
 
@@ -34,7 +35,7 @@ class RecurrentConfig(PreTrainedConfig):
     """Configuration of `RecurrentModel`.
 
     Args:
-        kind: "child-sum" or "n-ary" Tree-LSTM, "lstm", "bilstm" or "transformer".
+        kind: "child-sum" or "n-ary" Tree-LSTM, "lstm", "bilstm", "transformer" or "mean".
         input_size: E.
         hidden_size: D; of both directions together for "bilstm".
         num_layers: Of "lstm", "bilstm" and "transformer".
@@ -45,7 +46,7 @@ class RecurrentConfig(PreTrainedConfig):
 
     model_type = "treeformers-recurrent"
 
-    kind: Literal["child-sum", "n-ary", "lstm", "bilstm", "transformer"] = "child-sum"
+    kind: Literal["child-sum", "n-ary", "lstm", "bilstm", "transformer", "mean"] = "child-sum"
     input_size: int = 300
     hidden_size: int = 300
     num_layers: int = 1
@@ -68,8 +69,8 @@ class RecurrentConfig(PreTrainedConfig):
             )
         if self.kind == "n-ary" and self.arity < 2:
             raise ValueError(f"arity is {self.arity}, expected 2 or more: a node of a tree has two children")
-        if self.num_layers > 1 and self.kind in ("child-sum", "n-ary"):
-            raise ValueError(f"num_layers is {self.num_layers}, but a Tree-LSTM has one layer")
+        if self.num_layers > 1 and self.kind in ("child-sum", "n-ary", "mean"):
+            raise ValueError(f"num_layers is {self.num_layers}, but kind {self.kind!r} has one layer")
 
 
 class _TreeLSTM(nn.Module):
@@ -254,8 +255,27 @@ class SentenceTransformer(nn.Module):
         steps = torch.arange(states.shape[1], device=words.device)
         states = states + sinusoids(steps, states.shape[-1], states.dtype)
         states = self.layers(states, src_key_padding_mask=~mask[..., 0]).masked_fill(~mask, 0.0)
-        nodes = span_means(states, plan["spans"]) if "spans" in plan else None
-        return SentenceOutput(root=states.sum(1) / mask.sum(1), leaves=states, nodes=nodes)
+        return _word_means(states, mask, plan)
+
+
+class SentenceMean(nn.Module):
+    """The mean of the words after one matrix, which sees neither order nor tree.
+
+    What an encoder adds to the word vectors shows against this one.
+
+    Args:
+        input_size: E.
+        hidden_size: D.
+    """
+
+    def __init__(self, input_size: int, hidden_size: int) -> None:
+        super().__init__()
+        self.project = nn.Linear(input_size, hidden_size)
+
+    def forward(self, words: Tensor, plan: Mapping[str, Tensor]) -> SentenceOutput:
+        """Encode word vectors (B, T, E); the plan is read as by `SentenceTransformer`."""
+        mask = plan["attention_mask"][..., None].bool()
+        return _word_means(self.project(cut_words(words, plan)).masked_fill(~mask, 0.0), mask, plan)
 
 
 class RecurrentModel(PreTrainedModel):
@@ -277,6 +297,8 @@ class RecurrentModel(PreTrainedModel):
             self.encoder = SentenceTransformer(
                 *sizes, config.num_layers, config.num_attention_heads, float(config.dropout)
             )
+        elif config.kind == "mean":
+            self.encoder = SentenceMean(*sizes)
         else:
             bidirectional = config.kind == "bilstm"
             self.encoder = SentenceLSTM(*sizes, config.num_layers, bidirectional, float(config.dropout))
@@ -294,6 +316,12 @@ class RecurrentModel(PreTrainedModel):
         """Encode word vectors (B, T, E); see the forward pass of each encoder."""
         output: SentenceOutput = self.encoder(words, plan)
         return output
+
+
+def _word_means(states: Tensor, mask: Tensor, plan: Mapping[str, Tensor]) -> SentenceOutput:
+    """Sentences and, where the plan has spans, nodes as means of states (B, T, D) that are 0 at padding."""
+    nodes = span_means(states, plan["spans"]) if "spans" in plan else None
+    return SentenceOutput(root=states.sum(1) / mask.sum(1), leaves=states, nodes=nodes)
 
 
 def _remember(gates: Tensor, kept: Tensor | None) -> Tensor:

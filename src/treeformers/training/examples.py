@@ -151,7 +151,7 @@ def build_encoder(
     head = PairClassifierConfig if pairs else SentenceClassifierConfig
     _check_keys(given, _ENCODERS[kind], head)
     _check_data(kind, given, data)
-    sequence = kind == "treebert" or given.get("kind") in ("lstm", "bilstm", "transformer")
+    sequence = kind == "treebert" or given.get("kind") in ("lstm", "bilstm", "transformer", "mean")
     reader = TreeReader(
         plan="branches" if kind == "accumulation" else "words" if sequence else "levels",
         structure=data.structure,
