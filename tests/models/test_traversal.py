@@ -303,11 +303,13 @@ def test_fresh_weights() -> None:
         (cell.output, 350),
         (cell.first, 641),
         (cell.second, 641),
-        (cell.transform.weight, 600),
         (model.projection.weight, 350),
     ):
         assert weight.std().item() == pytest.approx((2 / fans) ** 0.5, rel=0.05)
     assert (cell.gain == 1).all() and (cell.second_bias == 0).all()
+    assert torch.equal(cell.transform.weight, torch.eye(300)) and (cell.transform.bias == 0).all()
+    random = TraversalModel(TraversalConfig(identity_start=False)).cell.transform.weight
+    assert random.std().item() == pytest.approx((2 / 600) ** 0.5, rel=0.05)
     single = TraversalModel(TraversalConfig(composition="single")).cell
     assert single.query_key_value.weight.std().item() == pytest.approx((2 / 600) ** 0.5, rel=0.05)
 

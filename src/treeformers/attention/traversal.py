@@ -191,6 +191,8 @@ class BranchAttention(nn.Module):
 
     kappa and alpha start equal. On the simplex they are the softmax of free parameters: unlike a projection
     after each step, this holds for any optimizer, in any training loop, and loses no gradient at the border.
+    Of W of Eq. 8 the paper does not say how it starts. Started as the identity it makes a node about the sum
+    of its words at first, however deep they stand; a random one turns the words of each depth another way.
 
     variant="authors" computes what the released code does: softmax over the queries; the branches summed
     before one norm and scaled after it; a residual connection and a norm around each PCNN; kappa and alpha
@@ -204,6 +206,7 @@ class BranchAttention(nn.Module):
         composition: See above.
         variant: "paper" or "authors".
         simplex: Keep kappa and alpha on the simplex (Ahmed et al. 2017); else they start on it, and are free.
+        identity_start: Start W of Eq. 8 as the identity; else by Xavier's uniform distribution.
         dropout: Of the output of each PCNN.
         eps: Of the layer norms of the paper's variant.
     """
@@ -216,6 +219,7 @@ class BranchAttention(nn.Module):
         composition: Literal["branch", "multihead", "single"] = "branch",
         variant: Literal["paper", "authors"] = "paper",
         simplex: bool = True,
+        identity_start: bool = True,
         dropout: float = 0.1,
         eps: float = 1e-5,
     ) -> None:
@@ -227,6 +231,7 @@ class BranchAttention(nn.Module):
         self.width, self.branches, self.intermediate = width, branches, intermediate
         self.composition, self.released = composition, variant == "authors"
         self.simplex = simplex and not self.released
+        self.identity_start = identity_start
         self.dropout, self.eps = dropout, eps
         if not (self.released and composition == "single"):
             self.query_key_value = XavierLinear(width, 3 * width, bias=False, blocks=3 * branches)
@@ -252,7 +257,7 @@ class BranchAttention(nn.Module):
     def reset_parameters(self) -> None:
         """Xavier's uniform distribution for each matrix by itself; biases 0, norms the identity.
 
-        The linear maps do the same by themselves.
+        The linear maps do the same by themselves, but for the one that starts as the identity.
         """
         head = self.width // self.branches
         fans = {
@@ -272,6 +277,8 @@ class BranchAttention(nn.Module):
                     nn.init.constant_(parameter, 0.0 if self.simplex else 1 / self.branches)
             else:
                 nn.init.zeros_(parameter)
+        if self.identity_start and not self.released:
+            nn.init.eye_(self.transform.weight)
 
     def branch_weights(self) -> tuple[Tensor, Tensor]:
         """kappa and alpha (H,), as they are used."""
