@@ -153,8 +153,8 @@ def test_documents(folder: Path) -> None:
 
 def test_agreement_by_attractors(folder: Path) -> None:
     groups = [
-        {"1": {"accuracy": 70.0}, "2": {"accuracy": 60.0}},
-        {"1": {"accuracy": 72.0}, "2": {"accuracy": 64.0}},
+        {"1": {"examples": 30, "accuracy": 70.0}, "2": {"examples": 9, "accuracy": 60.0}},
+        {"1": {"examples": 30, "accuracy": 72.0}, "2": {"examples": 9, "accuracy": 64.0}},
     ]
     write_more(
         folder,
@@ -166,10 +166,22 @@ def test_agreement_by_attractors(folder: Path) -> None:
         },
     )
     head, *body = rows(part(folder, "table2_agreement"))
-    assert head[6:9] == ["0 attractors", "1 attractors", "2 attractors"]
+    assert head[6:9] == ["0 attractors", "1 attractor", "2 attractors"]
     assert body == [
-        ["agreement-ud: Plain", "", "1 seed", "", "50.0", "", *[""] * 6],
-        ["agreement-linzen: Tree", "98", "2 seeds", "", "69.0 ± 1.0", "", "", "71.0", "62.0", "", "", ""],
+        ["agreement-ud: Plain", "", "1 seed", "", "50.0", "", *[""] * 5],
+        [
+            "agreement-linzen: Tree",
+            "98",
+            "2 seeds",
+            "",
+            "69.0 ± 1.0",
+            "",
+            "",
+            "71.0 of 30",
+            "62.0 of 9",
+            "",
+            "",
+        ],
     ]
 
 

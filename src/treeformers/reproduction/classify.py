@@ -20,8 +20,9 @@ def collect(
     Returns:
         What is written to the results file. A seed has the figures of `treeformers.training.classify.scorer`
         on the test part and, with "_validation" behind the name, on the validation part; `by_group` those of
-        each subset of the test part that has a name; and `sentences_per_second` of the model over the test
-        part, whose trees and frozen vectors are made ready before.
+        each subset of the test part that has a name, and the number of its `examples`; and
+        `sentences_per_second` of the model over the test part, whose trees and frozen vectors are made ready
+        before.
     """
     from treeformers.classification import Classifier, Similarity, predict
     from treeformers.training.classify import figures
@@ -54,9 +55,8 @@ def collect(
         seed["by_group"] = {}
         for group in groups:
             rows = [number for number, example in enumerate(examples) if example.group == group]
-            seed["by_group"][group] = figures(
-                found[rows], [examples[row] for row in rows], classes, recipe.data.coarse
-            )
+            scores = figures(found[rows], [examples[row] for row in rows], classes, recipe.data.coarse)
+            seed["by_group"][group] = {"examples": len(rows), **scores}
         seeds.append(seed)
     return {
         **origin(recipe),

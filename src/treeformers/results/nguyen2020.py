@@ -24,7 +24,7 @@ from treeformers.results.tables import (
 )
 
 SST, DOCUMENTS, AGREEMENT = ("sst-5",), ("imdb",), ("agreement-linzen", "agreement-ud")
-MOST = 5  # attractors of which there are prefixes enough
+MOST = 4  # attractors that have a column
 
 
 def table1(results: Results) -> str:
@@ -96,7 +96,10 @@ def table2_agreement(results: Results) -> str:
     cells = []
     for result in _of(tagged(results, "2"), AGREEMENT).values():
         corpus = result["recipe"]["data"]["corpus"]
-        groups = {group: figures["accuracy"] for group, figures in _groups(result).items()}
+        groups = {
+            group: f"{figures['accuracy']:.1f} of {figures['examples']:.0f}"
+            for group, figures in _groups(result).items()
+        }
         cells.append(
             (
                 f"{corpus}: {result['recipe']['title']}",
@@ -109,7 +112,7 @@ def table2_agreement(results: Results) -> str:
             )
         )
     head = ("", "SVA, paper", "models", "validation", "test", "p, against the Tree Transformer")
-    attractors = (f"{number} attractors" for number in range(MOST + 1))
+    attractors = (f"{number} attractor{'s' * (number != 1)}" for number in range(MOST + 1))
     return markdown_table((*head, *attractors), cells)
 
 
