@@ -219,8 +219,8 @@ def test_a_summary_holds_what_all_seeds_have() -> None:
 
 def test_json_is_rounded_and_written_in_one_step(tmp_path: Path) -> None:
     path = tmp_path / "r.json"
-    write_json(path, {"a": 1.23456789, "b": [(0.00004, 1)], "c": "é"})
-    assert json.loads(path.read_text()) == {"a": 1.2346, "b": [[0.0, 1]], "c": "é"}
+    write_json(path, {"a": 1.23456789, "b": [(0.0000412349, 1)], "c": "é"})
+    assert json.loads(path.read_text()) == {"a": 1.2346, "b": [[4.123e-05, 1]], "c": "é"}
     before = path.read_text()
     with pytest.raises(TypeError):
         write_json(path, {"a": 1.0, "b": object()})

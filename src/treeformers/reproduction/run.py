@@ -381,7 +381,10 @@ def _is_same(stored: Mapping[str, Any], training: Mapping[str, Any]) -> bool:
 
 def _rounded(content: Any) -> Any:
     if isinstance(content, float):
-        return round(content, 4) if math.isfinite(content) else None
+        if not math.isfinite(content):
+            return None
+        # By decimals a small p-value would become 0.
+        return round(content, 4) if abs(content) >= 1 else float(f"{content:.4g}")
     if isinstance(content, Mapping):
         return {key: value if key in _RECIPES else _rounded(value) for key, value in content.items()}
     if isinstance(content, list | tuple):

@@ -15,7 +15,7 @@ export async function showReport(panel, kind) {
 }
 
 function figures(value, depth) {
-  if (value === null || typeof value !== "object") return document.createTextNode(typeof value === "number" ? String(Math.round(value * 1e4) / 1e4) : String(value ?? "–"));
+  if (value === null || typeof value !== "object") return document.createTextNode(typeof value === "number" ? String(Number(Math.abs(value) < 1 ? value.toPrecision(4) : value.toFixed(4))) : String(value ?? "–"));
   if (depth > DEEP) return document.createTextNode(JSON.stringify(value));
   const entries = Object.entries(value);
   if (!entries.length) return document.createTextNode("–");
