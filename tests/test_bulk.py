@@ -254,7 +254,7 @@ def ended(process: int) -> bool:
         return True
 
 
-@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks at processes in /proc")
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc to see processes go")
 @pytest.mark.parametrize("workers", [1, 2])
 def test_killed_at_any_moment(tmp_path: Path, workers: int) -> None:
     text, script, notes = tmp_path / "text", tmp_path / "run.py", tmp_path / "notes"

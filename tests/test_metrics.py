@@ -275,7 +275,7 @@ def test_parseval_gives_the_figures_of_evalb(name: str) -> None:
         assert [row.status, row.length, *counts] == expected
 
 
-@pytest.mark.skipif(not ACCEPTANCE.is_dir(), reason=f"no acceptance cases at {ACCEPTANCE}")
+@pytest.mark.skipif(not ACCEPTANCE.is_dir(), reason=f"needs the acceptance cases in {ACCEPTANCE}")
 def test_parseval_gives_the_figures_of_the_acceptance_cases() -> None:
     for name, case in json.loads((ACCEPTANCE / "expected.json").read_text()).items():
         gold = list(read_trees(ACCEPTANCE / f"{name}.gold", format="brackets"))
@@ -353,7 +353,7 @@ def test_long_trees_do_not_exhaust_the_stack() -> None:
 def test_trivial_trees_on_newswire() -> None:
     path = Path(os.environ["TREEFORMERS_DATA"]) / "nltk_treebank" / "treebank_combined.mrg.gz"
     if not path.exists():
-        pytest.skip(f"no {path}")
+        pytest.skip(f"needs the treebank sample, {path}")
     gold = list(read_trees(path, format="brackets"))
     words = [stripped.words for tree in gold if (stripped := strip_punctuation(tree))]
     for kind, expected, longer in (("right", 39.91, 39.38), ("left", 8.63, 7.82)):

@@ -67,6 +67,7 @@ class TestMuonWithAdam:
         for _ in range(3):
             self.step(whole, optimizer)
         torch.save({"model": whole.state_dict(), "optimizer": optimizer.state_dict()}, tmp_path / "state.pt")
+        # As the trainer reads its checkpoints: tensors and numbers, and no code.
         stored = torch.load(tmp_path / "state.pt", weights_only=True)
         resumed = self.model(seed=1)
         resumed.load_state_dict(stored["model"])

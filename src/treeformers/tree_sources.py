@@ -22,7 +22,7 @@ from treeformers.trees.formats import read_trees, write_trees
 from treeformers.trees.heads import to_dependencies
 from treeformers.trees.tree import Tree, unescape_word
 
-__all__ = ["SHAPES", "complete_trees", "find_dependencies", "find_trees"]
+__all__ = ["SHAPES", "complete_trees", "find_any_trees", "find_trees"]
 
 logger = logging.getLogger(__name__)
 
@@ -64,17 +64,16 @@ def find_trees(texts: Sequence[Text], source: str | Path, documents: bool = Fals
     return [join_trees([next(trees) for _ in sentences]) for sentences in cut]
 
 
-def find_dependencies(
-    texts: Sequence[Text], source: str | Path, documents: bool = False
-) -> list[DependencyTree]:
-    """A dependency tree for every text: those of the heads in the trees of `find_trees`, which need labels.
-
-    The arguments, and what else is raised, are those of `find_trees`.
+def find_any_trees(
+    texts: Sequence[Text], source: str | Path, documents: bool = False, dependencies: bool = False
+) -> Sequence[AnyTree]:
+    """`find_trees`, or the dependency trees of the heads in those trees, which then need labels.
 
     Raises:
-        ValueError: trees without labels, see `treeformers.trees.heads.to_dependencies`.
+        ValueError: also trees without labels, see `treeformers.trees.heads.to_dependencies`.
     """
-    return [to_dependencies(tree) for tree in find_trees(texts, source, documents)]
+    trees = find_trees(texts, source, documents)
+    return [to_dependencies(tree) for tree in trees] if dependencies else trees
 
 
 def complete_trees(
@@ -91,7 +90,7 @@ def complete_trees(
         source: where those of the others come from, see `find_trees`; None: as in training.
         trained: where they came from in training; "given": there were trees in the data.
         documents: as in `find_trees`.
-        dependencies: the model reads dependency trees; the others are found by `find_dependencies`.
+        dependencies: the model reads dependency trees; the others are made by `find_any_trees`.
 
     Raises:
         ValueError: one string, text without a tree and nothing to make one, or text without words.
@@ -112,9 +111,9 @@ def complete_trees(
         )
     for number, text in raw:
         _words(text, number)  # here its number is that among all texts
-    find: Callable[..., Sequence[AnyTree]] = find_dependencies if dependencies else find_trees
+    plain = [text for _, text in raw]
     try:
-        found = iter(find([text for _, text in raw], source or trained, documents) if raw else ())
+        found = iter(find_any_trees(plain, source or trained, documents, dependencies) if raw else ())
     except FileNotFoundError as error:
         hint = "" if source else "; the trees of the training data came from there, now name another source"
         raise FileNotFoundError(f"{error}{hint}") from None

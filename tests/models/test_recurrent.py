@@ -13,14 +13,19 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from tree_strategies import all_trees, dependency_trees, right_branching, trees
-from treeformers.models.recurrent import ChildSumTreeLSTM, NaryTreeLSTM, RecurrentConfig, RecurrentModel
+from treeformers.models.recurrent import (
+    SEQUENCES,
+    ChildSumTreeLSTM,
+    NaryTreeLSTM,
+    RecurrentConfig,
+    RecurrentModel,
+)
 from treeformers.trees.levels import level_plan
 from treeformers.trees.tree import DependencyTree, Tree
 
 torch.set_num_threads(1)
 sizes = settings(max_examples=10, deadline=None)
 State = tuple[Tensor, Tensor]
-SEQUENCES = ["lstm", "bilstm", "transformer", "mean"]
 KINDS = ["child-sum", "n-ary", *SEQUENCES]
 TREES = [
     Tree.from_brackets("(S (NP (D the) (N owl)) (VP (V hoots) (A late)))"),

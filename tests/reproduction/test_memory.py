@@ -12,7 +12,7 @@ from treeformers.reproduction.memory import peak_memory, reset_peak_memory
 MEGABYTES = 200
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux measures anew")
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux can set the peak of memory back")
 def test_the_peak_is_measured_anew() -> None:
     reset_peak_memory()
     before = peak_memory()

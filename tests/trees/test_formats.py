@@ -342,7 +342,7 @@ def test_a_full_disk_leaves_what_was_there(tmp_path, name):
     assert [file.name for file in tmp_path.iterdir()] == [name]
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full on this system")
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full, a disk without space")
 def test_a_device_is_written_directly():
     with pytest.raises(OSError, match="No space left on device: '/dev/full'"):
         write_trees([Tree("X", word="a")], "/dev/full")
@@ -448,7 +448,7 @@ def corpus(name: str) -> Path:
         pytest.skip("TREEFORMERS_DATA does not name the folder of the corpora")
     path = Path(root) / name
     if not path.exists():
-        pytest.skip(f"{path} is not there")
+        pytest.skip(f"needs the treebank {path}")
     return path
 
 

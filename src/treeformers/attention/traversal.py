@@ -231,7 +231,7 @@ class BranchAttention(nn.Module):
         self.width, self.branches, self.intermediate = width, branches, intermediate
         self.composition, self.released = composition, variant == "authors"
         self.simplex = simplex and not self.released
-        self.identity_start = identity_start
+        self.identity_start = identity_start and not self.released
         self.dropout, self.eps = dropout, eps
         if not (self.released and composition == "single"):
             self.query_key_value = XavierLinear(width, 3 * width, bias=False, blocks=3 * branches)
@@ -277,7 +277,7 @@ class BranchAttention(nn.Module):
                     nn.init.constant_(parameter, 0.0 if self.simplex else 1 / self.branches)
             else:
                 nn.init.zeros_(parameter)
-        if self.identity_start and not self.released:
+        if self.identity_start:
             nn.init.eye_(self.transform.weight)
 
     def branch_weights(self) -> tuple[Tensor, Tensor]:

@@ -20,6 +20,7 @@ from treeformers.models.levels import Level, Levels, SentenceOutput, cut_words, 
 from treeformers.models.words import sinusoids
 
 __all__ = [
+    "SEQUENCES",
     "ChildSumTreeLSTM",
     "NaryTreeLSTM",
     "RecurrentConfig",
@@ -28,6 +29,8 @@ __all__ = [
     "SentenceMean",
     "SentenceTransformer",
 ]
+
+SEQUENCES = ("lstm", "bilstm", "transformer", "mean")  # kinds that see words alone
 
 
 @strict
@@ -250,12 +253,10 @@ class SentenceTransformer(nn.Module):
         Of the plan `attention_mask` (B, T) is read, and `spans` (B, N, 2) of `batch_trees` if they are there:
         the vector of a node is the mean of its words, as that of the sentence.
         """
-        mask = plan["attention_mask"][..., None].bool()
         states = self.project(cut_words(words, plan))
         steps = torch.arange(states.shape[1], device=words.device)
         states = states + sinusoids(steps, states.shape[-1], states.dtype)
-        states = self.layers(states, src_key_padding_mask=~mask[..., 0]).masked_fill(~mask, 0.0)
-        return _word_means(states, mask, plan)
+        return _word_means(self.layers(states, src_key_padding_mask=plan["attention_mask"] == 0), plan)
 
 
 class SentenceMean(nn.Module):
@@ -274,8 +275,7 @@ class SentenceMean(nn.Module):
 
     def forward(self, words: Tensor, plan: Mapping[str, Tensor]) -> SentenceOutput:
         """Encode word vectors (B, T, E); the plan is read as by `SentenceTransformer`."""
-        mask = plan["attention_mask"][..., None].bool()
-        return _word_means(self.project(cut_words(words, plan)).masked_fill(~mask, 0.0), mask, plan)
+        return _word_means(self.project(cut_words(words, plan)), plan)
 
 
 class RecurrentModel(PreTrainedModel):
@@ -318,8 +318,10 @@ class RecurrentModel(PreTrainedModel):
         return output
 
 
-def _word_means(states: Tensor, mask: Tensor, plan: Mapping[str, Tensor]) -> SentenceOutput:
-    """Sentences and, where the plan has spans, nodes as means of states (B, T, D) that are 0 at padding."""
+def _word_means(states: Tensor, plan: Mapping[str, Tensor]) -> SentenceOutput:
+    """Sentences and, where the plan has spans, nodes as the means of the states (B, T, D) of their words."""
+    mask = plan["attention_mask"][..., None].bool()
+    states = states.masked_fill(~mask, 0.0)
     nodes = span_means(states, plan["spans"]) if "spans" in plan else None
     return SentenceOutput(root=states.sum(1) / mask.sum(1), leaves=states, nodes=nodes)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,12 +24,12 @@ from treeformers.models.heads import (
     SentenceClassifier,
     SentenceClassifierConfig,
 )
-from treeformers.models.recurrent import RecurrentConfig
+from treeformers.models.recurrent import SEQUENCES, RecurrentConfig
 from treeformers.models.traversal import TraversalConfig
 from treeformers.models.treebert_config import TreeBertConfig
 from treeformers.recipes import ClassifyRecipe, Examples, SimilarityRecipe
 from treeformers.training.building import building, check_keys
-from treeformers.tree_sources import find_dependencies, find_trees
+from treeformers.tree_sources import find_any_trees
 from treeformers.trees.dependency import DependencyTree
 from treeformers.trees.tree import Tree
 
@@ -151,7 +151,7 @@ def build_encoder(
     head = PairClassifierConfig if pairs else SentenceClassifierConfig
     _check_keys(given, _ENCODERS[kind], head)
     _check_data(kind, given, data)
-    sequence = kind == "treebert" or given.get("kind") in ("lstm", "bilstm", "transformer", "mean")
+    sequence = kind == "treebert" or given.get("kind") in SEQUENCES
     reader = TreeReader(
         plan="branches" if kind == "accumulation" else "words" if sequence else "levels",
         structure=data.structure,
@@ -270,9 +270,7 @@ def _with_trees(examples: Sequence[Example], data: Examples) -> list[Example]:
             )
         return list(examples)
     plain = [text if isinstance(text, str) else text.words for text in texts]
-    find: Callable[..., Sequence[AnyTree]]
-    find = find_dependencies if data.structure == "dependencies" else find_trees
-    trees: Iterator[AnyTree] = iter(find(plain, data.trees, data.documents))
+    trees = iter(find_any_trees(plain, data.trees, data.documents, data.structure == "dependencies"))
     return [example._replace(trees=tuple(next(trees) for _ in example.trees)) for example in examples]
 
 

@@ -169,7 +169,7 @@ def batch_trees(
         - `heights` (B, N): edges on the longest way down to a leaf: 1 or more, 0 on padding.
         - `subtree_ends` (B, N): the nodes below node i are i + 1 to subtree_ends[i] - 1; 0 on padding.
         - `pair_nodes`, `pair_leaves` (B, P): every (node, leaf below it), sorted by node, then leaf; P is the
-          sum of the lengths of the spans; -1 on padding.
+            sum of the lengths of the spans; -1 on padding.
         - `node_labels` (B, N), `leaf_labels` (B, T): ids, with the mappings; -100 on padding.
 
     Raises:

@@ -42,12 +42,12 @@ def level_plan(
         - `attention_mask` (B, T): 1 at the words.
         - `leaf_rows` (B, T): row of each word; M, a row that is not there, on padding.
         - `node_rows` (B, N): row of each node in the order of `tree.spans()` (constituency) or of the words
-          (dependencies, N = T); M on padding.
+            (dependencies, N = T); M on padding.
         - `root_rows` (B,): row of each root.
         - `words` (K,): b T + t, which word stands in each of the first K rows.
         - `child_rows`, `parents`, `positions` (M - B,): for every node with a parent, sorted by the parent's
-          level and then by row, its row, the number of its parent within that level, and its own among its
-          siblings, from 0.
+            level and then by row, its row, the number of its parent within that level, and its own among its
+            siblings, from 0.
         - `levels` (L, 2): nodes of each level, and the most children of one of them.
         - `pieces` (P, 3): level, level of the parents, number of nodes; in this order.
 

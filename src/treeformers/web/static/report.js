@@ -14,8 +14,11 @@ export async function showReport(panel, kind) {
   panel.append(make("div", { className: "card scroll figures", tabIndex: 0, role: "region", "aria-label": "Figures" }, figures(await ask("api/report"), 0)));
 }
 
+// By decimals a small p-value would become 0.
+const rounded = (number) => String(Number(Math.abs(number) < 1 ? number.toPrecision(4) : number.toFixed(4)));
+
 function figures(value, depth) {
-  if (value === null || typeof value !== "object") return document.createTextNode(typeof value === "number" ? String(Number(Math.abs(value) < 1 ? value.toPrecision(4) : value.toFixed(4))) : String(value ?? "–"));
+  if (value === null || typeof value !== "object") return document.createTextNode(typeof value === "number" ? rounded(value) : String(value ?? "–"));
   if (depth > DEEP) return document.createTextNode(JSON.stringify(value));
   const entries = Object.entries(value);
   if (!entries.length) return document.createTextNode("–");
