@@ -15,7 +15,13 @@ from transformers import BertConfig, BertModel
 from tiny_encoders import tiny_bert
 from treeformers.data.sentences import PieceReader
 from treeformers.models.treebert import TreeBertConfig, TreeBertModel
-from treeformers.models.words import LockedDropout, WordEncoder, find_pretrained, sinusoids
+from treeformers.models.words import (
+    LockedDropout,
+    NormedProjection,
+    WordEncoder,
+    find_pretrained,
+    sinusoids,
+)
 
 torch.set_num_threads(1)
 
@@ -204,6 +210,21 @@ def test_sinusoids(width: int) -> None:
         for place, value in enumerate(row):
             angle = step / 10000 ** ((place - place % 2) / width)
             assert value == pytest.approx(math.cos(angle) if place % 2 else math.sin(angle), abs=1e-4)
+
+
+@pytest.mark.parametrize("length", [0.01, 1.0, 100.0])
+def test_words_of_any_length_weigh_as_much_as_positions(length: float) -> None:
+    torch.manual_seed(0)
+    project = NormedProjection(20, 64).double()
+    nn.init.zeros_(project.linear.bias)
+    project.norm.eps = 0.0
+    words = torch.randn(7, 20, dtype=torch.float64)
+    found = project(words * length)
+    for word, vector in zip(words, found, strict=True):
+        mapped = torch.stack([row @ word for row in project.linear.weight])
+        centred = mapped - mapped.mean()
+        torch.testing.assert_close(vector, centred / centred.pow(2).mean().sqrt())
+    assert 1.9 < found.pow(2).mean() / sinusoids(torch.arange(7), 64).pow(2).mean() < 2.1
 
 
 def test_locked_dropout() -> None:

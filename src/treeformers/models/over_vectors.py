@@ -2,7 +2,8 @@
 
 The accumulation encoder and TreeBert have embeddings of their own. Here they read vectors of any width, such
 as frozen ones in context, as the other sentence encoders do: one linear map takes them to the width of the
-encoder, and positions are added. Shapes: B sentences, T words, N nodes, E width of the vectors, D width.
+encoder, they are normalised, and positions are added. Shapes: B sentences, T words, N nodes, E width of the
+vectors, D width.
 """
 
 import math
@@ -15,6 +16,7 @@ from treeformers.models.accumulation import AccumulationConfig, AccumulationMode
 from treeformers.models.levels import SentenceOutput, cut_words, span_means
 from treeformers.models.treebert_config import TreeBertConfig
 from treeformers.models.treebert_encoder import TreeBertModel
+from treeformers.models.words import NormedProjection
 
 __all__ = ["AccumulationOverVectors", "TreeBertOverVectors"]
 
@@ -24,7 +26,7 @@ class _OverVectors(nn.Module):
 
     def __init__(self, config: AccumulationConfig | TreeBertConfig, input_size: int) -> None:
         super().__init__()
-        self.project = nn.Linear(input_size, config.hidden_size)
+        self.project = NormedProjection(input_size, config.hidden_size)
         self.model: Any = self.model_class(config)
 
 

@@ -17,7 +17,7 @@ from transformers import PreTrainedConfig, PreTrainedModel
 
 from treeformers.attention.traversal import element_sum
 from treeformers.models.levels import Level, Levels, SentenceOutput, cut_words, pack_words, span_means
-from treeformers.models.words import sinusoids
+from treeformers.models.words import NormedProjection, sinusoids
 
 __all__ = [
     "SEQUENCES",
@@ -239,7 +239,7 @@ class SentenceTransformer(nn.Module):
         self, input_size: int, hidden_size: int, layers: int = 2, heads: int = 6, dropout: float = 0.1
     ) -> None:
         super().__init__()
-        self.project = nn.Linear(input_size, hidden_size)
+        self.project = NormedProjection(input_size, hidden_size)
         layer = nn.TransformerEncoderLayer(
             hidden_size, heads, 4 * hidden_size, dropout, "gelu", batch_first=True, norm_first=True
         )

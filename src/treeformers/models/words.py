@@ -20,7 +20,7 @@ from treeformers.models.recurrence import BidirectionalGRU
 from treeformers.models.treebert_config import TreeBertConfig
 from treeformers.models.treebert_layers import Layout, TreeBertLayer
 
-__all__ = ["LockedDropout", "WordEncoder", "find_pretrained", "sinusoids"]
+__all__ = ["LockedDropout", "NormedProjection", "WordEncoder", "find_pretrained", "sinusoids"]
 
 
 def find_pretrained(name: str) -> Path:
@@ -59,6 +59,23 @@ class LockedDropout(nn.Module):
         if not self.training or not self.probability:
             return states
         return states * F.dropout(torch.ones_like(states[:, :1]), self.probability)
+
+
+class NormedProjection(nn.Module):
+    """Vectors (..., E) to the width (..., D) of an encoder that adds positions, at mean 0 and variance 1.
+
+    Sinusoids have variance 1/2, where what a matrix makes of word vectors, frozen or new, has a tenth of that
+    or less: left as they are, the words would drown in their positions.
+    """
+
+    def __init__(self, input_size: int, width: int) -> None:
+        super().__init__()
+        self.linear = nn.Linear(input_size, width)
+        self.norm = nn.LayerNorm(width)
+
+    def forward(self, vectors: Tensor) -> Tensor:
+        normed: Tensor = self.norm(self.linear(vectors))
+        return normed
 
 
 class WordEncoder(nn.Module):
@@ -118,7 +135,7 @@ class WordEncoder(nn.Module):
                 BidirectionalGRU(self.width if layer else inner, hidden_size) for layer in range(layers)
             )
             return
-        self.project = nn.Linear(inner, self.width)
+        self.project = NormedProjection(inner, self.width)
         if encoder == "treebert":
             self.body = _TreeBert(self.width, layers, heads, dropout)
         else:
