@@ -270,6 +270,19 @@ def test_treebert_over_vectors_is_the_mean_of_its_words() -> None:
     torch.testing.assert_close(learned(vectors, plan).root[1], states[1, 0])
 
 
+def test_nodes_over_vectors_start_from_label_and_words() -> None:
+    encoder = AccumulationOverVectors(ACCUMULATION, 7).eval()
+    vectors, plan = torch.randn(4, 4, 7), batch_trees(TREES)
+    started: list[Tensor] = []
+    encoder.model.layers[0].register_forward_pre_hook(lambda _, inputs: started.append(inputs[0]))
+    encoder(vectors, plan)
+    words, (label,) = encoder.project(vectors), encoder.model.node_embeddings.weight * 12**0.5
+    for row, tree in enumerate(TREES):
+        for number, (first, last, _) in enumerate(tree.spans()):
+            expected = label + words[row, first:last].mean(0)
+            torch.testing.assert_close(started[0][row, number], expected)
+
+
 def only_words(plan: dict[str, Tensor]) -> dict[str, Tensor]:
     return {"attention_mask": plan["attention_mask"]}
 

@@ -292,6 +292,7 @@ class AccumulationModel(AccumulationPreTrainedModel):
         output_attentions: bool | None = None,
         output_hidden_states: bool | None = None,
         inputs_embeds: Tensor | None = None,
+        node_embeds: Tensor | None = None,
     ) -> AccumulationOutput:
         """Encode a batch, padded on the right.
 
@@ -312,6 +313,7 @@ class AccumulationModel(AccumulationPreTrainedModel):
             output_attentions: Also return the attention weights of every layer (computed eagerly).
             output_hidden_states: Also return the hidden states.
             inputs_embeds: Embeddings (B, T, D) in place of `input_ids`, before scaling and positions.
+            node_embeds: Added to the embeddings of the labels of the nodes (B, N, D), before scaling.
 
         Raises:
             ValueError: not exactly one input, no trees, trees that do not fit the tokens, or too many leaves.
@@ -357,7 +359,10 @@ class AccumulationModel(AccumulationPreTrainedModel):
             branches = first.branches(given)
             count = branches.nodes.shape[1]
             ids = branches.nodes.long() * 0 if node_ids is None else node_ids.masked_fill(~branches.nodes, 0)
-            nodes = self.node_embeddings(ids) * math.sqrt(config.hidden_size)
+            nodes = self.node_embeddings(ids)
+            if node_embeds is not None:
+                nodes = nodes + node_embeds
+            nodes = nodes * math.sqrt(config.hidden_size)
             hidden = torch.cat((nodes, hidden), 1)
             mask = _encoder_mask(given, config.subtree_masking)
         elif attention_mask.device.type == "cpu" and attention_mask.all():

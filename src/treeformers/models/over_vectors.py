@@ -33,6 +33,9 @@ class _OverVectors(nn.Module):
 class AccumulationOverVectors(_OverVectors):
     """The encoder of Nguyen et al. (2020); the sentence is the state of the root.
 
+    A node starts from the embedding of its label, as in the paper, and the mean of its words: from the label
+    alone the root would have to learn anew, through attention, what the vectors already say.
+
     Args:
         config: of the encoder; its embeddings are not read, so that a `vocab_size` of 1 is enough.
         input_size: E.
@@ -46,7 +49,8 @@ class AccumulationOverVectors(_OverVectors):
         Without trees the mean of the words stands for the sentence.
         """
         vectors = _unscaled(self.project(cut_words(words, plan)))
-        output = self.model(inputs_embeds=vectors, return_dict=True, **plan)
+        nodes = span_means(vectors, plan["spans"]) if "spans" in plan else None
+        output = self.model(inputs_embeds=vectors, node_embeds=nodes, return_dict=True, **plan)
         leaves = output.leaves * plan["attention_mask"][..., None]
         return SentenceOutput(root=output.root, leaves=leaves, nodes=output.nodes)
 
