@@ -365,7 +365,7 @@ class TestBuilding:
         for chosen, kind in ((ACCUMULATION, AccumulationOverVectors), (TREEBERT, TreeBertOverVectors)):
             model, reader = build(chosen | {"hidden_size": 12}, vectors=str(tmp_path))
             assert isinstance(model.encoder, kind) and reader.vectors == str(tmp_path)
-            assert (model.encoder.project.in_features, model.encoder.project.out_features) == (8, 12)
+            assert model.encoder.project.linear.weight.shape == (12, 8)
 
     @pytest.mark.parametrize(
         ("model", "message"),
