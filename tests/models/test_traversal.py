@@ -310,6 +310,8 @@ def test_fresh_weights() -> None:
     assert torch.equal(cell.transform.weight, torch.eye(300)) and (cell.transform.bias == 0).all()
     random = TraversalModel(TraversalConfig(identity_start=False)).cell.transform.weight
     assert random.std().item() == pytest.approx((2 / 600) ** 0.5, rel=0.05)
+    small = TraversalModel(TraversalConfig(input_size=50, projection_scale=0.1)).projection.weight
+    assert small.std().item() == pytest.approx(0.1 * (2 / 350) ** 0.5, rel=0.05)
     single = TraversalModel(TraversalConfig(composition="single")).cell
     assert single.query_key_value.weight.std().item() == pytest.approx((2 / 600) ** 0.5, rel=0.05)
 

@@ -165,14 +165,17 @@ class XavierLinear(nn.Linear):
         outputs: of all blocks together.
         bias: whether there is one.
         blocks: maps that stand one below the other in the matrix.
+        scale: what the bound of the distribution is multiplied with.
     """
 
-    def __init__(self, width: int, outputs: int, bias: bool = True, blocks: int = 1) -> None:
-        self.blocks = blocks
+    def __init__(
+        self, width: int, outputs: int, bias: bool = True, blocks: int = 1, scale: float = 1.0
+    ) -> None:
+        self.blocks, self.scale = blocks, scale
         super().__init__(width, outputs, bias)
 
     def reset_parameters(self) -> None:
-        bound = (6 / (self.in_features + self.out_features // self.blocks)) ** 0.5
+        bound = self.scale * (6 / (self.in_features + self.out_features // self.blocks)) ** 0.5
         nn.init.uniform_(self.weight, -bound, bound)
         if self.bias is not None:
             nn.init.zeros_(self.bias)

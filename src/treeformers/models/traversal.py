@@ -30,6 +30,9 @@ class TraversalConfig(PreTrainedConfig):
             children).
         input_size: E. Word vectors are projected where E differs from D, and taken as they are otherwise, as
             in the paper.
+        projection_scale: What the projection's weights are multiplied with at the start. The states of several
+            layers side by side are long: as leaves of the usual size they drive tanh of Eq. 8 to its ends
+            from the first level on, and the cell learns little.
         hidden_size: D.
         num_branches: H, branches or heads of the cell; divides D.
         intermediate_size: Width between the two convolutions of a branch.
@@ -48,6 +51,7 @@ class TraversalConfig(PreTrainedConfig):
 
     tree: Literal["constituency", "dependency"] = "constituency"
     input_size: int = 300
+    projection_scale: float | int = 1.0
     hidden_size: int = 300
     num_branches: int = 6
     intermediate_size: int = 341
@@ -85,8 +89,10 @@ class TraversalModel(TraversalPreTrainedModel):
 
     def __init__(self, config: TraversalConfig) -> None:
         super().__init__(config)
-        same = config.input_size == config.hidden_size
-        self.projection = None if same else XavierLinear(config.input_size, config.hidden_size)
+        self.projection = None
+        if config.input_size != config.hidden_size:
+            scale = float(config.projection_scale)
+            self.projection = XavierLinear(config.input_size, config.hidden_size, scale=scale)
         self.cell = BranchAttention(
             config.hidden_size,
             config.num_branches,
