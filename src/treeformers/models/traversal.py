@@ -30,8 +30,8 @@ class TraversalConfig(PreTrainedConfig):
             children).
         input_size: E. Word vectors are projected where E differs from D, and taken as they are otherwise, as
             in the paper.
-        projection_scale: What the projection's weights are multiplied with at the start. The states of several
-            layers side by side are long: as leaves of the usual size they drive tanh of Eq. 8 to its ends
+        projection_scale: What the weights of the projection are multiplied with at the start. States of
+            several layers side by side are long: leaves of the usual size drive tanh of Eq. 8 to its ends
             from the first level on, and the cell learns little.
         hidden_size: D.
         num_branches: H, branches or heads of the cell; divides D.
