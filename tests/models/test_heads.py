@@ -128,6 +128,18 @@ def test_pair_head() -> None:
     torch.testing.assert_close(head(u, v), head(v, u))
 
 
+def test_directed_pair_head() -> None:
+    head = pair_model(head_directed=True).head
+    assert isinstance(head, PairHead)
+    u, v = torch.randn(2, 2, 12)
+    features = torch.cat((u * v, (u - v).abs(), u - v), 1)
+    hidden = torch.sigmoid(features @ head.hidden.weight.T + head.hidden.bias)
+    torch.testing.assert_close(head(u, v), hidden @ head.output.weight.T + head.output.bias)
+    assert not torch.allclose(head(u, v), head(v, u), atol=1e-3)
+    head.hidden.weight.data[:, 24:] = 0
+    torch.testing.assert_close(head(u, v), head(v, u))
+
+
 def test_classification_head() -> None:
     vectors = torch.randn(2, 3, 4)
     assert ClassificationHead(4, 5)(vectors).shape == (2, 3, 5)

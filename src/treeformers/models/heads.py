@@ -111,7 +111,7 @@ class ClassificationHead(nn.Module):
 
 
 class PairHead(nn.Module):
-    """Two vectors (B, D) to logits (B, K), in whatever order they come (Tai et al. 2015, Eq. 15).
+    """Two vectors (B, D) to logits (B, K), by default in whatever order they come (Tai et al. 2015, Eq. 15).
 
     Their product and their absolute difference, both by element, give [u * v; |u - v|] here, as one matrix
     over both is the sum of the two of the equation; a hidden layer with sigmoid follows.
@@ -123,21 +123,34 @@ class PairHead(nn.Module):
         dropout: of the features.
         norm: bring the vectors to mean 0 and variance 1 first. Neither paper does; without it the long
             vectors that a sum over children gives (Ahmed et al. 2019, Eq. 8) saturate the sigmoid.
+        directed: add u - v to the features. Those of the papers are the same for (u, v) and (v, u), but what
+            follows from what is not.
     """
 
     def __init__(
-        self, width: int, classes: int, hidden: int = 50, dropout: float = 0.0, norm: bool = False
+        self,
+        width: int,
+        classes: int,
+        hidden: int = 50,
+        dropout: float = 0.0,
+        norm: bool = False,
+        directed: bool = False,
     ) -> None:
         super().__init__()
+        self.directed = directed
         self.norm = nn.LayerNorm(width, elementwise_affine=False) if norm else nn.Identity()
         self.dropout = nn.Dropout(dropout)
-        self.hidden = nn.Linear(2 * width, hidden)
+        self.hidden = nn.Linear((3 if directed else 2) * width, hidden)
         self.output = nn.Linear(hidden, classes)
 
     def forward(self, first: Tensor, second: Tensor) -> Tensor:
         first, second = self.norm(first), self.norm(second)
-        features = torch.cat((first * second, (first - second).abs()), -1)
-        logits: Tensor = self.output(torch.sigmoid(self.hidden(self.dropout(features))))
+        difference = first - second
+        features = [first * second, difference.abs()]
+        if self.directed:
+            features.append(difference)
+        hidden = self.hidden(self.dropout(torch.cat(features, -1)))
+        logits: Tensor = self.output(torch.sigmoid(hidden))
         return logits
 
 
@@ -211,11 +224,13 @@ class PairClassifierConfig(SentenceClassifierConfig):
     Args:
         task: "classification" (entailment, paraphrase; labels are classes) or "relatedness" (labels are
             scores from 1 to K; K = 5 for SICK).
+        head_directed: Let the head see which sentence comes first, see `PairHead`.
     """
 
     model_type = "treeformers-pair"
 
     task: Literal["classification", "relatedness"] = "classification"
+    head_directed: bool = False
 
 
 def _build_encoder(config: SentenceClassifierConfig) -> tuple[nn.Module, int, int]:
@@ -357,7 +372,12 @@ class PairClassifier(_SentenceModel):
         super().__init__(config)
         hidden = 50 if config.head_hidden_size is None else config.head_hidden_size
         self.head = PairHead(
-            self.width, config.num_labels or 1, hidden, float(config.head_dropout), config.head_norm
+            self.width,
+            config.num_labels or 1,
+            hidden,
+            float(config.head_dropout),
+            config.head_norm,
+            config.head_directed,
         )
         self.post_init()
 
