@@ -123,8 +123,8 @@ class PairHead(nn.Module):
         dropout: of the features.
         norm: bring the vectors to mean 0 and variance 1 first. Neither paper does; without it the long
             vectors that a sum over children gives (Ahmed et al. 2019, Eq. 8) saturate the sigmoid.
-        directed: add u - v to the features. Those of the papers are the same for (u, v) and (v, u), but what
-            follows from what is not.
+        directed: add u - v to the features. Those of the papers are the same for (u, v) and (v, u), while
+            entailment has a direction.
     """
 
     def __init__(
