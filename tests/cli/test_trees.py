@@ -72,6 +72,30 @@ class TestDraw:
         assert "2 trees for one picture" in complaint("draw", "--out", tmp_path / "two.svg", stdin=self.TREES)
         assert not (tmp_path / "two.svg").exists()
 
+    def test_dependency_trees(self, tmp_path: Path) -> None:
+        columns = [("he", "PRP", 2, "nsubj"), ("runs", "VBZ", 0, "root")]
+        rows = [
+            f"{n}\t{word}\t_\t{tag}\t_\t_\t{head}\t{relation}\t_\t_\n"
+            for n, (word, tag, head, relation) in enumerate(columns, 1)
+        ]
+        file, tree = tmp_path / "trees.conllu", "".join(rows) + "\n"
+        file.write_text(tree * 2)
+        for name, holds in (
+            ("a.html", 'class="relation'),
+            ("a.txt", "┌─► he"),
+            ("a.tex", "\\depedge{2}{1}{nsubj}"),
+        ):
+            output("draw", file, "--out", tmp_path / name)
+            assert (tmp_path / name).read_text().count(holds) >= 2, name
+        output("draw", file, "--out", tmp_path / "pictures")
+        assert sorted(contents(tmp_path / "pictures")) == ["0001.svg", "0002.svg"]
+        for text, says in (
+            (tree.replace("\t0\t", "\t1\t"), "trees.conllu:1: no root"),
+            ("", "no trees in it"),
+        ):
+            file.write_text(text)
+            assert says in complaint("draw", file, "--out", tmp_path / "b.html")
+
     def test_heat_maps(self, model: Path, tmp_path: Path) -> None:
         page = tmp_path / "page.html"
         output("draw", "--model", model, "--out", page, stdin=SENTENCES)

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tree_strategies import any_text, dependency_trees
-from treeformers.drawing import dependency_svg, dependency_text
+from treeformers.drawing import dependency_latex, dependency_svg, dependency_text
 from treeformers.drawing.dependency import _arcs, _levels
 from treeformers.trees.tree import DependencyTree
 
@@ -151,3 +151,36 @@ def test_long_sentences() -> None:
     tree = DependencyTree([f"w{i}" for i in range(n_words)], range(n_words))
     assert dependency_svg(tree).count('class="arc"') == n_words
     assert len(dependency_text(tree).splitlines()) == n_words
+
+
+def test_latex() -> None:
+    assert dependency_latex(CHASE).splitlines() == [
+        r"\begin{dependency}",
+        r"\begin{deptext}",
+        r"the \& old \& dogs \& chase \& a \& cat \& . \\",
+        r"DT \& JJ \& NNS \& VBP \& DT \& NN \& . \\",
+        r"\end{deptext}",
+        r"\depedge{3}{1}{det}",
+        r"\depedge{3}{2}{amod}",
+        r"\depedge{4}{3}{nsubj}",
+        r"\deproot{4}{root}",
+        r"\depedge{6}{5}{det}",
+        r"\depedge{4}{6}{obj}",
+        r"\depedge{4}{7}{punct}",
+        r"\end{dependency}",
+    ]
+
+
+def test_latex_escapes_and_leaves_out_what_is_not_there() -> None:
+    tree = DependencyTree(["AT&T", "-LRB-", "5_%"], [0, 1, 1], ["_", "a_b", "_"])
+    lines = dependency_latex(tree).splitlines()
+    assert lines[2:5] == [r"AT\symbol{38}T \& ( \& 5\_\% \\", r"\end{deptext}", r"\deproot{1}{root}"]
+    assert lines[5:7] == [r"\depedge{1}{2}{a\_b}", r"\depedge{1}{3}{}"]
+
+
+@settings(deadline=None, max_examples=60)
+@given(dependency_trees(any_text))
+def test_latex_has_as_many_cells_as_words_and_an_arc_for_each(tree: DependencyTree) -> None:
+    lines = dependency_latex(tree).split("\n")
+    assert lines[2].count(r" \& ") == len(tree) - 1
+    assert sum(line.startswith((r"\depedge{", r"\deproot{")) for line in lines) == len(tree)

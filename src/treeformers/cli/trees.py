@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 import typer
 
@@ -13,8 +13,10 @@ from treeformers.cli.console import JsonFile, read_sentences, stdout
 from treeformers.cli.encoding import OF_ONE, Trees, read_text
 from treeformers.model_folder import read_recipe
 from treeformers.recipes import ClassifyRecipe, InduceRecipe, TranslateRecipe
-from treeformers.trees.formats import atomic_write, read_trees
-from treeformers.trees.tree import Tree
+from treeformers.trees.formats import atomic_write, read_dependencies, read_trees
+from treeformers.trees.tree import DependencyTree, Tree
+
+T = TypeVar("T", Tree, DependencyTree)
 
 LONGEST_HEAT_MAP = 100
 """Words of the longest sentence drawn as a heat map: a picture has the square of it in cells a layer."""
@@ -63,7 +65,12 @@ def score(
 
 
 def draw(
-    file: Annotated[str, typer.Argument(metavar="[FILE|-]", help="Trees; with --model, sentences.")] = "-",
+    file: Annotated[
+        str,
+        typer.Argument(
+            metavar="[FILE|-]", help="Trees; dependency trees in a file in .conllu; with --model, sentences."
+        ),
+    ] = "-",
     *,
     out: Annotated[
         Path,
@@ -81,7 +88,7 @@ def draw(
     trees: Trees = None,
 ) -> None:
     """Draw trees, or what a model sees in sentences."""
-    from treeformers.drawing import report, tree_latex, tree_svg, tree_text
+    from treeformers import drawing
 
     suffix = out.suffix.lower()
     known = (".html",) if model else (".html", ".svg", ".txt", ".tex", "")
@@ -89,32 +96,55 @@ def draw(
         raise ValueError(f"{out}: expected {', '.join(known[:4])}{'' if model else ' or a folder'}")
     if trees and not model:
         raise ValueError("--trees is for the sentences that a --model reads, expected both")
-    drawn = _trees(file)
     if model:
         _write(out, _seen(model, file, trees))
-    elif suffix == ".html":
-        cards = ((" ".join(t.words), f'<div class="card scroll">{tree_svg(t)}</div>') for t in drawn)
-        _write(out, [report("Trees", cards)])
-    elif suffix == ".txt":
-        _write(out, (f"{tree_text(tree)}\n\n" for tree in drawn))
-    elif suffix == ".tex":
-        _write(out, (f"{tree_latex(tree)}\n\n" for tree in drawn))
-    elif suffix == ".svg":
-        first, *others = drawn
-        if others:
-            raise ValueError(f"{out}: {1 + len(others)} trees for one picture; expected a folder or .html")
-        _write(out, [tree_svg(first)])
+    elif file.removesuffix(".gz").endswith(".conllu"):
+        dependencies = _some(read_dependencies(file), file)
+        _draw(out, dependencies, drawing.dependency_svg, drawing.dependency_text, drawing.dependency_latex)
     else:
-        out.mkdir(parents=True, exist_ok=True)
-        for number, tree in enumerate(drawn, start=1):
-            _write(out / f"{number:04}.svg", [tree_svg(tree)])
+        _draw(out, _trees(file), drawing.tree_svg, drawing.tree_text, drawing.tree_latex)
     typer.echo(out)
 
 
+def _draw(
+    out: Path,
+    trees: Iterable[T],
+    svg: Callable[[T], str],
+    text: Callable[[T], str],
+    latex: Callable[[T], str],
+) -> None:
+    """Write trees in the way that the suffix of the file says, or one picture each into a folder."""
+    match out.suffix.lower():
+        case ".html":
+            from treeformers.drawing import report
+
+            cards = ((" ".join(tree.words), f'<div class="card scroll">{svg(tree)}</div>') for tree in trees)
+            _write(out, [report("Trees", cards)])
+        case ".txt":
+            _write(out, (f"{text(tree)}\n\n" for tree in trees))
+        case ".tex":
+            _write(out, (f"{latex(tree)}\n\n" for tree in trees))
+        case ".svg":
+            first, *others = trees
+            if others:
+                raise ValueError(
+                    f"{out}: {1 + len(others)} trees for one picture; expected a folder or .html"
+                )
+            _write(out, [svg(first)])
+        case _:
+            out.mkdir(parents=True, exist_ok=True)
+            for number, tree in enumerate(trees, start=1):
+                _write(out / f"{number:04}.svg", [svg(tree)])
+
+
 def _trees(file: str) -> Iterator[Tree]:
+    return _some(read_trees(file), file)
+
+
+def _some(trees: Iterable[T], file: str) -> Iterator[T]:
     """The trees of a file, of which there is at least one."""
     tree = None
-    for tree in read_trees(file):
+    for tree in trees:
         yield tree
     if tree is None:
         raise ValueError(f"{'<stdin>' if file == '-' else file}: no trees in it")

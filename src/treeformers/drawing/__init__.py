@@ -6,7 +6,7 @@ description for screen readers, and show themselves in a notebook.
 """
 
 from treeformers.drawing.chart import heat_map_png, heat_map_svg, learning_curve_svg
-from treeformers.drawing.dependency import dependency_svg, dependency_text
+from treeformers.drawing.dependency import dependency_latex, dependency_svg, dependency_text
 from treeformers.drawing.report import (
     heat_maps_by_layer,
     heat_maps_unscripted,
@@ -21,6 +21,7 @@ from treeformers.drawing.tree import tree_latex, tree_svg, tree_text
 
 __all__ = [
     "Svg",
+    "dependency_latex",
     "dependency_svg",
     "dependency_text",
     "heat_map_png",

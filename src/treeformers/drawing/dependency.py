@@ -1,9 +1,10 @@
-"""Dependency trees as SVG and terminal text. Relations and tags "_" mean "none": not written."""
+"""Dependency trees as SVG, terminal text and LaTeX. Relations and tags "_" mean "none": not written."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from treeformers.drawing.latex import latex
 from treeformers.drawing.svg import (
     Svg,
     clip,
@@ -114,6 +115,25 @@ def dependency_text(tree: DependencyTree, width: int = 100) -> str:
         f"{stroke}{'  '.join(_padded(*cell) for cell in zip(row, columns, strict=True))}".rstrip()
         for stroke, row in zip(strokes, rows, strict=True)
     )
+
+
+def dependency_latex(tree: DependencyTree) -> str:
+    r"""Write a dependency tree for the LaTeX package tikz-dependency; special characters are escaped."""
+    rows, tags = [[unescape_word(word) for word in tree.words]], [_shown(tag) for tag in tree.tags]
+    if any(tags):
+        rows.append(tags)
+    # \& parts the cells there, and so cannot stand for the character.
+    cells = [[latex(text).replace(r"\&", r"\symbol{38}") for text in row] for row in rows]
+    lines = [r"\begin{dependency}", r"\begin{deptext}"]
+    lines += [" \\& ".join(row) + r" \\" for row in cells]
+    lines.append(r"\end{deptext}")
+    for number, (head, relation) in enumerate(zip(tree.heads, tree.relations, strict=True), start=1):
+        name = latex(_shown(relation))
+        if head:
+            lines.append(f"\\depedge{{{head}}}{{{number}}}{{{name}}}")
+        else:
+            lines.append(f"\\deproot{{{number}}}{{{name or 'root'}}}")
+    return "\n".join([*lines, r"\end{dependency}"])
 
 
 def _arcs(tree: DependencyTree) -> list[tuple[int, int]]:

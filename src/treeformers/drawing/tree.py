@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from treeformers.drawing.latex import latex
 from treeformers.drawing.svg import Svg, clip, count, plain, svg_frame, text_columns, text_width, xml
 from treeformers.trees.tree import Tree, unescape_word
 
@@ -129,13 +130,13 @@ def tree_latex(tree: Tree) -> str:
         if node is None:
             pieces.append("]")
         elif node.word is None:
-            pieces.append(f"[{{{_tex(_shown(node.label))}}}")
+            pieces.append(f"[{{{latex(_shown(node.label))}}}")
             stack.append(None)
             stack.extend(reversed(node.children))
         else:
-            word = f"[{{{_tex(_word(node))}}}, tier=word]"
+            word = f"[{{{latex(_word(node))}}}, tier=word]"
             tag = _shown(node.label)
-            pieces.append(f"[{{{_tex(tag)}}} {word}]" if tag else word)
+            pieces.append(f"[{{{latex(tag)}}} {word}]" if tag else word)
     body = " ".join(pieces).replace(" ]", "]")
     return f"\\begin{{forest}}\n{body}\n\\end{{forest}}"
 
@@ -314,18 +315,3 @@ def _shown(label: str) -> str:
 
 def _word(node: Tree) -> str:
     return unescape_word(node.word or "")
-
-
-_TEX = {char: f"\\{char}" for char in "{}$&#_%"} | {
-    "\\": r"\textbackslash{}",
-    "^": r"\textasciicircum{}",
-    "~": r"\textasciitilde{}",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    "|": r"\textbar{}",
-    '"': r"\textquotedbl{}",
-}
-
-
-def _tex(text: str) -> str:
-    return "".join(_TEX.get(char, char) for char in plain(text))
