@@ -16,6 +16,14 @@ from command_line import (
 from treeformers.translation import Translator
 
 
+def conllu(*words: tuple[str, int, str]) -> str:
+    rows = (
+        f"{number}\t{word}\t_\tX\t_\t_\t{head}\t{relation}\t_\t_\n"
+        for number, (word, head, relation) in enumerate(words, start=1)
+    )
+    return "".join(rows) + "\n"
+
+
 class TestScore:
     GOLD = "(S (NP (DT the) (NN dog)) (VP (VBZ runs) (ADVP (RB fast))) (. .))\n"
     PREDICTED = "(S (NP (DT the) (NN dog)) (NP (VBZ runs) (NP (RB fast))) (. .))\n"
@@ -41,6 +49,20 @@ class TestScore:
         figures = self.figures(*pair, "--unlabeled", "--json", tmp_path / "score.json")
         assert (figures["sentence f1"], figures["recall VP"]) == ("100.00", "100.00")
         assert json.loads((tmp_path / "score.json").read_text())["corpus_f1"] == 100
+
+    def test_dependency_trees(self, tmp_path: Path) -> None:
+        gold, predicted = tmp_path / "gold.conllu", tmp_path / "predicted.conllu"
+        gold.write_text(conllu(("he", 2, "nsubj"), ("runs", 0, "root"), ("fast", 2, "advmod")))
+        predicted.write_text(conllu(("he", 2, "obj"), ("runs", 0, "root"), ("fast", 1, "advmod")))
+        figures = self.figures(gold, predicted, "--json", tmp_path / "score.json")
+        assert (figures["unlabeled attachment"], figures["labeled attachment"]) == ("66.67", "33.33")
+        assert json.loads((tmp_path / "score.json").read_text())["words"] == 3
+        predicted.write_text(conllu(("he", 2, "_"), ("runs", 0, "_"), ("fast", 1, "_")))
+        assert "labeled attachment" not in self.figures(gold, predicted)
+        assert self.figures(gold, predicted, "--cutoff", 2)["sentences"] == "0"
+        assert "--unlabeled is for constituents" in complaint("score", gold, predicted, "--unlabeled")
+        predicted.write_text("(S (NP he))\n")
+        assert "predicted.conllu:1: expected 8 to 10 columns" in complaint("score", gold, predicted)
 
     def test_bad_trees(self, pair: tuple[Path, Path], tmp_path: Path) -> None:
         bad = tmp_path / "bad.txt"
@@ -73,12 +95,7 @@ class TestDraw:
         assert not (tmp_path / "two.svg").exists()
 
     def test_dependency_trees(self, tmp_path: Path) -> None:
-        columns = [("he", "PRP", 2, "nsubj"), ("runs", "VBZ", 0, "root")]
-        rows = [
-            f"{n}\t{word}\t_\t{tag}\t_\t_\t{head}\t{relation}\t_\t_\n"
-            for n, (word, tag, head, relation) in enumerate(columns, 1)
-        ]
-        file, tree = tmp_path / "trees.conllu", "".join(rows) + "\n"
+        file, tree = tmp_path / "trees.conllu", conllu(("he", 2, "nsubj"), ("runs", 0, "root"))
         file.write_text(tree * 2)
         for name, holds in (
             ("a.html", 'class="relation'),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import typer
 
@@ -23,7 +23,7 @@ LONGEST_HEAT_MAP = 100
 
 
 def score(
-    gold: Annotated[str, typer.Argument(metavar="GOLD", help="Gold trees, in brackets or JSON lines.")],
+    gold: Annotated[str, typer.Argument(metavar="GOLD", help="Gold trees: brackets, .jsonl or .conllu.")],
     predicted: Annotated[str, typer.Argument(metavar="PREDICTED", help="Trees over the same words.")],
     unlabeled: Annotated[
         bool,
@@ -36,15 +36,22 @@ def score(
 ) -> None:
     """Score trees against gold trees, as evalb does or unlabelled.
 
-    As evalb does with its parameter file COLLINS.prm. The signature says what went into the figures; equal
-    signatures compare.
+    As evalb does with its parameter file COLLINS.prm. Of dependency trees, in files in .conllu, words with
+    the right head and relation are counted. The signature says what went into the figures; equal signatures
+    compare.
     """
     from rich.table import Table
 
-    from treeformers.metrics import parseval, unlabeled_f1
+    from treeformers.metrics import attachment, parseval, unlabeled_f1
 
-    pair = list(_trees(gold)), list(_trees(predicted))
-    result = unlabeled_f1(*pair, max_length=cutoff) if unlabeled else parseval(*pair, cutoff=cutoff)
+    result: Any
+    if _holds_dependencies(gold):
+        if unlabeled:
+            raise ValueError(f"--unlabeled is for constituents, {gold} holds dependency trees")
+        result = attachment(_dependencies(gold), _dependencies(predicted), max_length=cutoff)
+    else:
+        pair = list(_trees(gold)), list(_trees(predicted))
+        result = unlabeled_f1(*pair, max_length=cutoff) if unlabeled else parseval(*pair, cutoff=cutoff)
     figures = asdict(result)
     signature = figures.pop("signature")
     table = Table("figure", show_header=False)
@@ -53,7 +60,7 @@ def score(
         if name == "recall_by_label":
             for label, recall in value.items():
                 table.add_row(f"recall {label}", f"{recall:.2f}")
-        elif name != "by_sentence":
+        elif name != "by_sentence" and value is not None:
             table.add_row(name.replace("_", " "), f"{value:.2f}" if isinstance(value, float) else str(value))
     console = stdout()
     console.print(table)
@@ -98,9 +105,9 @@ def draw(
         raise ValueError("--trees is for the sentences that a --model reads, expected both")
     if model:
         _write(out, _seen(model, file, trees))
-    elif file.removesuffix(".gz").endswith(".conllu"):
-        dependencies = _some(read_dependencies(file), file)
-        _draw(out, dependencies, drawing.dependency_svg, drawing.dependency_text, drawing.dependency_latex)
+    elif _holds_dependencies(file):
+        how = drawing.dependency_svg, drawing.dependency_text, drawing.dependency_latex
+        _draw(out, _dependencies(file), *how)
     else:
         _draw(out, _trees(file), drawing.tree_svg, drawing.tree_text, drawing.tree_latex)
     typer.echo(out)
@@ -135,6 +142,14 @@ def _draw(
             out.mkdir(parents=True, exist_ok=True)
             for number, tree in enumerate(trees, start=1):
                 _write(out / f"{number:04}.svg", [svg(tree)])
+
+
+def _holds_dependencies(file: str) -> bool:
+    return file.removesuffix(".gz").endswith(".conllu")
+
+
+def _dependencies(file: str) -> Iterator[DependencyTree]:
+    return _some(read_dependencies(file), file)
 
 
 def _trees(file: str) -> Iterator[Tree]:

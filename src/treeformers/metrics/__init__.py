@@ -1,5 +1,6 @@
 """Scores: of trees against gold trees, of language models, translations, classes and scores."""
 
+from treeformers.metrics.dependencies import AttachmentScore, attachment
 from treeformers.metrics.scores import (
     BleuScore,
     ClassScore,
@@ -21,12 +22,14 @@ from treeformers.metrics.trees import (
 )
 
 __all__ = [
+    "AttachmentScore",
     "BleuScore",
     "ClassScore",
     "ParsevalScore",
     "SentenceScore",
     "UnlabeledScore",
     "accuracy",
+    "attachment",
     "binary_upper_bound",
     "bleu",
     "mean_squared_error",

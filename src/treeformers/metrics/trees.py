@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Literal, TypeVar
 
-from treeformers import __version__
+from treeformers.metrics.protocol import paired, percent, signature
 from treeformers.trees.punctuation import is_word, strip_punctuation
 from treeformers.trees.tree import Span, Tree
 
@@ -164,7 +164,7 @@ def unlabeled_f1(
     hit = extra = missed = 0
     found: Counter[str] = Counter()
     wanted: Counter[str] = Counter()
-    for number, (gold_tree, predicted_tree) in enumerate(_paired(gold, predicted), start=1):
+    for number, (gold_tree, predicted_tree) in enumerate(paired(gold, predicted), start=1):
         keep, predicted_keep = _alignment(gold_tree, predicted_tree, number)
         n_words = sum(keep)
         if n_words < shortest or (max_length is not None and n_words > max_length):
@@ -196,12 +196,12 @@ def unlabeled_f1(
         raise ValueError(f"no sentences of at least {shortest}{within} words to score")
     return UnlabeledScore(
         sentence_f1=math.fsum(f1s) / len(f1s),
-        corpus_f1=_percent(2 * hit, 2 * hit + extra + missed, empty=100.0),
-        recall_by_label={label: _percent(found[label], n) for label, n in wanted.most_common()},
+        corpus_f1=percent(2 * hit, 2 * hit + extra + missed, empty=100.0),
+        recall_by_label={label: percent(found[label], n) for label, n in wanted.most_common()},
         sentences=len(f1s),
         spans_per_sentence=sum(n_spans) / len(n_spans),
-        flat_share=_percent(sum(flat), len(flat)),
-        signature=_signature(
+        flat_share=percent(sum(flat), len(flat)),
+        signature=signature(
             "unlabeled-f1",
             average="sentence",
             protocol=protocol,
@@ -266,26 +266,26 @@ def parseval(
         raise ValueError(f"unknown value {missing!r} of missing: expected 'out' or 'zero'")
     scores = [
         score
-        for gold_tree, predicted_tree in _paired(gold, predicted)
+        for gold_tree, predicted_tree in paired(gold, predicted)
         if (score := _evalb_sentence(gold_tree, predicted_tree, missing == "zero")).length
         <= (math.inf if cutoff is None else cutoff)
     ]
     counted = [score for score in scores if missing == "zero" or not score.status]
     matched = sum(score.matched for score in counted)
-    recall = _percent(matched, sum(score.gold for score in counted))
-    precision = _percent(matched, sum(score.predicted for score in counted))
+    recall = percent(matched, sum(score.gold for score in counted))
+    precision = percent(matched, sum(score.predicted for score in counted))
     no_match = 0.0 if missing == "zero" else math.nan
     return ParsevalScore(
         recall=recall,
         precision=precision,
         f1=2 * precision * recall / (precision + recall) if matched else no_match,
-        exact_match=_percent(
+        exact_match=percent(
             sum(not s.status and s.gold == s.predicted == s.matched for s in counted), len(counted)
         ),
-        tagging_accuracy=_percent(sum(s.correct_tags for s in counted), sum(s.words for s in counted)),
+        tagging_accuracy=percent(sum(s.correct_tags for s in counted), sum(s.words for s in counted)),
         sentences=len(scores),
         skipped=sum(score.status > 0 for score in scores),
-        signature=_signature(
+        signature=signature(
             "parseval",
             labels="collins",
             average="corpus",
@@ -295,13 +295,6 @@ def parseval(
         ),
         by_sentence=tuple(scores),
     )
-
-
-def _paired(gold: Iterable[Tree], predicted: Iterable[Guess]) -> list[tuple[Tree, Guess]]:
-    golds, predictions = list(gold), list(predicted)
-    if len(golds) != len(predictions):
-        raise ValueError(f"expected one predicted tree a gold tree, got {len(predictions)} for {len(golds)}")
-    return list(zip(golds, predictions, strict=True))
 
 
 def _alignment(gold: Tree, predicted: Tree, number: int) -> tuple[list[bool], list[bool]]:
@@ -391,12 +384,3 @@ def _cross(a: Span, b: Span) -> bool:
 def _category(label: str) -> str:
     """NP-SBJ-1 and NP=2 are NP; a label that begins with "-" is empty, as in evalb."""
     return label.partition("-")[0].partition("=")[0]
-
-
-def _percent(part: float, whole: float, empty: float = 0.0) -> float:
-    return 100 * part / whole if whole else empty
-
-
-def _signature(metric: str, **choices: str | int | None) -> str:
-    fields = [f"{name}:{'none' if value is None else value}" for name, value in choices.items()]
-    return "|".join([metric, *fields, f"version:{__version__}"])
