@@ -141,7 +141,7 @@ def translate(
 
 def _holds_trees(file: str, source: str) -> bool:
     """Whether a model of dependency trees is given such trees, and not text."""
-    return source == "given" or file.removesuffix(".gz").endswith(DEPENDENCIES)
+    return source == "given" or holds_dependencies(file)
 
 
 def _answer_trees(
@@ -173,7 +173,7 @@ def _answer_lines(
     Raises:
         ValueError: some lines have no answer, or dependency trees for a model of others.
     """
-    if file.removesuffix(".gz").endswith(DEPENDENCIES):
+    if holds_dependencies(file):
         raise ValueError(f"{file}: dependency trees, but the model reads sentences or trees in brackets")
     problems: list[str] = []
     count = 0
@@ -231,6 +231,11 @@ def _decoded(line: str) -> str:
         byte = ord(line[error.start]) - 0xDC00  # see `read_lines`
         raise ValueError(f"not UTF-8 text: byte 0x{byte:02x}") from None
     return line
+
+
+def holds_dependencies(file: str) -> bool:
+    """Whether a file holds dependency trees, by its name."""
+    return file.removesuffix(".gz").endswith(DEPENDENCIES)
 
 
 def read_text(line: str) -> Tree | str:

@@ -10,7 +10,7 @@ from typing import Annotated, Any, TypeVar
 import typer
 
 from treeformers.cli.console import JsonFile, read_sentences, stdout
-from treeformers.cli.encoding import OF_ONE, Trees, read_text
+from treeformers.cli.encoding import OF_ONE, Trees, holds_dependencies, read_text
 from treeformers.model_folder import read_recipe
 from treeformers.recipes import ClassifyRecipe, InduceRecipe, TranslateRecipe
 from treeformers.trees.formats import atomic_write, read_dependencies, read_trees
@@ -45,7 +45,7 @@ def score(
     from treeformers.metrics import attachment, parseval, unlabeled_f1
 
     result: Any
-    if _holds_dependencies(gold):
+    if holds_dependencies(gold):
         if unlabeled:
             raise ValueError(f"--unlabeled is for constituents, {gold} holds dependency trees")
         result = attachment(_dependencies(gold), _dependencies(predicted), max_length=cutoff)
@@ -105,7 +105,7 @@ def draw(
         raise ValueError("--trees is for the sentences that a --model reads, expected both")
     if model:
         _write(out, _seen(model, file, trees))
-    elif _holds_dependencies(file):
+    elif holds_dependencies(file):
         how = drawing.dependency_svg, drawing.dependency_text, drawing.dependency_latex
         _draw(out, _dependencies(file), *how)
     else:
@@ -142,10 +142,6 @@ def _draw(
             out.mkdir(parents=True, exist_ok=True)
             for number, tree in enumerate(trees, start=1):
                 _write(out / f"{number:04}.svg", [svg(tree)])
-
-
-def _holds_dependencies(file: str) -> bool:
-    return file.removesuffix(".gz").endswith(".conllu")
 
 
 def _dependencies(file: str) -> Iterator[DependencyTree]:
