@@ -2,11 +2,13 @@ from __future__ import annotations
 
 import re
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from tiny_models import WITH_BRACKETS, save_inducer, tiny_inducer
+from treeformers import averaged_inducer
 from treeformers.averaged_inducer import AveragedInducer, trees_of_layers
 from treeformers.engine import load_engine, load_model
 from treeformers.inducer import Inducer, read_trees
@@ -31,6 +33,21 @@ def test_every_layer_of_every_member_has_a_vote(count: int) -> None:
             links = member.links([words])
             votes += [read_trees(links, [words], Readout(layer=layer))[0] for layer in (2, 3, 4)]
         assert found[number] == average_trees(votes)
+
+
+def test_no_more_sentences_are_held_at_once_than_a_chunk(monkeypatch: pytest.MonkeyPatch) -> None:
+    member = inducer(1)
+    together = AveragedInducer([member]).parse(SENTENCES)
+    asked, links = [], member.links
+
+    def counted(sentences: Sequence[Sequence[str]], batch_size: int) -> object:
+        asked.append(len(sentences))
+        return links(sentences, batch_size)
+
+    monkeypatch.setattr(member, "links", counted)
+    monkeypatch.setattr(averaged_inducer, "CHUNK", 2)
+    assert AveragedInducer([member]).parse(SENTENCES) == together
+    assert sum(asked) == len(SENTENCES) and max(asked) == 2
 
 
 def test_one_layer_of_one_member_is_its_own_tree() -> None:

@@ -21,6 +21,9 @@ __all__ = ["LOWEST", "AveragedInducer", "trees_of_layers"]
 LOWEST = 2
 """The lowest layer with a vote: those below link what stands together, whatever the phrase."""
 
+CHUNK = 1000
+"""Sentences whose trees of all layers and members are held at once."""
+
 Sentence = str | Sequence[str]
 
 
@@ -70,6 +73,10 @@ class AveragedInducer:
             ValueError: a sentence without words, a layer that is not there, or a model without a prior.
         """
         split = words_of(sentences)
+        chunks = (split[start : start + CHUNK] for start in range(0, len(split), CHUNK))
+        return [tree for chunk in chunks for tree in self._average(chunk, batch_size, layer)]
+
+    def _average(self, split: Sequence[Sequence[str]], batch_size: int, layer: int | None) -> list[Tree]:
         forests: list[list[Tree]] = []
         for member in self.members:
             links = member.links(split, batch_size)
