@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
@@ -15,6 +15,9 @@ from treeformers.model_folder import read_recipe
 from treeformers.recipes import ClassifyRecipe, InduceRecipe, TranslateRecipe
 from treeformers.trees.formats import atomic_write, read_dependencies, read_trees
 from treeformers.trees.tree import DependencyTree, Tree
+
+if TYPE_CHECKING:
+    from treeformers.metrics import AttachmentScore, ParsevalScore, UnlabeledScore
 
 T = TypeVar("T", Tree, DependencyTree)
 
@@ -44,7 +47,7 @@ def score(
 
     from treeformers.metrics import attachment, parseval, unlabeled_f1
 
-    result: Any
+    result: AttachmentScore | ParsevalScore | UnlabeledScore
     if holds_dependencies(gold):
         if unlabeled:
             raise ValueError(f"--unlabeled is for constituents, {gold} holds dependency trees")

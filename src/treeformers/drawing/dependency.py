@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from treeformers.drawing.latex import latex
+from treeformers.drawing.latex import escape
 from treeformers.drawing.svg import (
     Svg,
     clip,
@@ -123,12 +123,12 @@ def dependency_latex(tree: DependencyTree) -> str:
     if any(tags):
         rows.append(tags)
     # \& parts the cells there, and so cannot stand for the character.
-    cells = [[latex(text).replace(r"\&", r"\symbol{38}") for text in row] for row in rows]
+    cells = [[escape(text).replace(r"\&", r"\symbol{38}") for text in row] for row in rows]
     lines = [r"\begin{dependency}", r"\begin{deptext}"]
     lines += [" \\& ".join(row) + r" \\" for row in cells]
     lines.append(r"\end{deptext}")
     for number, (head, relation) in enumerate(zip(tree.heads, tree.relations, strict=True), start=1):
-        name = latex(_shown(relation))
+        name = escape(_shown(relation))
         if head:
             lines.append(f"\\depedge{{{head}}}{{{number}}}{{{name}}}")
         else:

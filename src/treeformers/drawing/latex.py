@@ -15,6 +15,6 @@ _ESCAPED = {char: f"\\{char}" for char in "{}$&#_%"} | {
 }
 
 
-def latex(text: str) -> str:
+def escape(text: str) -> str:
     """Escape the characters that mean something to LaTeX, and replace those that control a terminal."""
     return "".join(_ESCAPED.get(char, char) for char in plain(text))

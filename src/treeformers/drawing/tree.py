@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from treeformers.drawing.latex import latex
+from treeformers.drawing.latex import escape
 from treeformers.drawing.svg import Svg, clip, count, plain, svg_frame, text_columns, text_width, xml
 from treeformers.trees.tree import Tree, unescape_word
 
@@ -130,13 +130,13 @@ def tree_latex(tree: Tree) -> str:
         if node is None:
             pieces.append("]")
         elif node.word is None:
-            pieces.append(f"[{{{latex(_shown(node.label))}}}")
+            pieces.append(f"[{{{escape(_shown(node.label))}}}")
             stack.append(None)
             stack.extend(reversed(node.children))
         else:
-            word = f"[{{{latex(_word(node))}}}, tier=word]"
+            word = f"[{{{escape(_word(node))}}}, tier=word]"
             tag = _shown(node.label)
-            pieces.append(f"[{{{latex(tag)}}} {word}]" if tag else word)
+            pieces.append(f"[{{{escape(tag)}}} {word}]" if tag else word)
     body = " ".join(pieces).replace(" ]", "]")
     return f"\\begin{{forest}}\n{body}\n\\end{{forest}}"
 

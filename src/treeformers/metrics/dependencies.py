@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from treeformers.metrics.protocol import paired, percent, signature
+from treeformers.metrics.comparison import paired, percent, signature
 from treeformers.trees.dependency import DependencyTree
 
 __all__ = ["AttachmentScore", "attachment"]

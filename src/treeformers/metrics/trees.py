@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Literal, TypeVar
 
-from treeformers.metrics.protocol import paired, percent, signature
+from treeformers.metrics.comparison import paired, percent, signature
 from treeformers.trees.punctuation import is_word, strip_punctuation
 from treeformers.trees.tree import Span, Tree
 
