@@ -73,7 +73,8 @@ def printed_branches(cell: BranchAttention) -> Callable[[Sequence[Tensor]], Tens
             scaled = branch["norm"](branch["output"](attended) + x) * kappa[i]
             hidden = branch["second"](torch.relu(branch["first"](scaled)))
             changed = changed + alpha[i] * F.dropout(hidden, cell.dropout, cell.training)
-        return torch.tanh(cell.transform(changed + x)).sum(0)
+        changed = changed + x
+        return torch.tanh(changed + cell.departure(changed)).sum(0)
 
     return compose
 

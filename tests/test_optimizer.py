@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from treeformers.attention.traversal import BranchAttention
 from treeformers.optimizer import MuonWithAdam
 from treeformers.recipes import Train
 
@@ -50,6 +51,16 @@ class TestMuonWithAdam:
         for name, parameter in model.named_parameters():
             left = 1 - (rate or 0.5) * 0.2 if name in ("1.weight", "2.weight") else 1.0
             torch.testing.assert_close(parameter, left * before[name])
+
+    @pytest.mark.parametrize("rate", [0.0, 0.1])
+    def test_gains_and_biases_of_branches_are_no_matrices(self, rate: float) -> None:
+        cell = BranchAttention(8, branches=2, intermediate=4)
+        adam, *rest = MuonWithAdam(cell, Train(matrix_learning_rate=rate, weight_decay=0.2)).parts
+        names = {id(parameter): name for name, parameter in cell.named_parameters()}
+        others = {names[id(p)] for p in adam.param_groups[0]["params"]}
+        inner = {names[id(p)] for part in rest for group in part.param_groups for p in group["params"]}
+        assert others == {"gain", "bias", "kappa", "alpha", "first_bias", "second_bias", "departure.bias"}
+        assert inner == {"output", "first", "second", "query_key_value.weight", "departure.weight"}
 
     def test_a_scheduler_sets_both_rates(self) -> None:
         optimizer = MuonWithAdam(self.model(), Train(learning_rate=0.5, matrix_learning_rate=0.1))

@@ -34,10 +34,12 @@ class MuonWithAdam(torch.optim.Optimizer):
         encoder = getattr(model, "pretrained", None) if recipe.encoder_learning_rate else None
         pretrained = list(encoder.parameters()) if isinstance(encoder, nn.Module) else []
         apart = set(map(id, pretrained))
-        for parameter in model.parameters():
+        for name, parameter in model.named_parameters():
             if id(parameter) in apart:
                 continue
-            inner = parameter.ndim >= 2 and id(parameter) not in embeddings
+            # Gains and biases of branches are matrices by their shape alone: a row is a vector of its own.
+            inner = parameter.ndim >= 2 and not name.endswith(("gain", "bias"))
+            inner = inner and id(parameter) not in embeddings
             if inner and parameter.ndim == 2 and recipe.matrix_learning_rate > 0:
                 matrices.append(parameter)
             elif inner and recipe.weight_decay > 0:
