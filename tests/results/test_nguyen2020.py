@@ -131,7 +131,17 @@ def test_without_the_row_that_others_are_compared_with(folder: Path) -> None:
 
 def test_provenance(folder: Path) -> None:
     _, *body = rows(part(folder, "provenance"))
-    assert ["`pair-tree`", "1, 2", "700", "1.5", "a CPU, 1 of 2 cores", "2.13", "`abc`", "2026-01-02"] in body
+    assert [
+        "`pair-tree`",
+        "1, 2",
+        "700",
+        "1.5",
+        "",
+        "a CPU, 1 of 2 cores",
+        "2.13",
+        "`abc`",
+        "2026-01-02",
+    ] in body
     assert "Signature of the BLEU: `nrefs:1|x`" in part(folder, "provenance")
 
 

@@ -79,11 +79,12 @@ def test_a_signature_is_that_of_its_figure() -> None:
         "commit": "abc",
         "date": "2026-01-02",
     }
-    seed = {"seed": 1, "steps": 7, "wall_seconds": 90.0}
+    seed = {"seed": 1, "steps": 7, "wall_seconds": 90.0, "processor_seconds": 75.0}
     results = {
         "parser": {**origin, "seeds": [{**seed, "f1_test": 70.0, "signature": "parseval|x"}] * 2},
         "translator": {**origin, "seeds": [{**seed, "bleu": 30.0, "signature": "nrefs:1|x"}]},
         "classifier": {**origin, "seeds": [seed]},
     }
-    _, *signatures = provenance(results).split("\n\n")
+    table, *signatures = provenance(results).split("\n\n")
+    assert "| `classifier` | 1 | 7 | 1.5 | 1.2 | a CPU, 1 of 2 cores |" in table
     assert signatures == ["Signature of the BLEU: `nrefs:1|x`", "Signature of the F1: `parseval|x`"]

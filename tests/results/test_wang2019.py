@@ -163,6 +163,7 @@ def test_provenance(folder: Path) -> None:
         "1, 2",
         "700",
         "1.5",
+        "",
         "a CPU, 1 of 2 cores",
         "2.13",
         "`abc`",

@@ -16,6 +16,7 @@ def provenance(results: Results) -> str:
     for name, row in results.items():
         seeds = row.get("seeds", ())
         seconds = [seed["wall_seconds"] for seed in seeds] or [row.get("wall_seconds", 0.0)]
+        busy = [seed["processor_seconds"] for seed in seeds if "processor_seconds" in seed]
         device = row["environment"]
         cells.append(
             (
@@ -23,13 +24,24 @@ def provenance(results: Results) -> str:
                 ", ".join(str(seed["seed"]) for seed in seeds),
                 str(seeds[0]["steps"]) if seeds else "",
                 f"{fmean(seconds) / 60:.1f}",
+                f"{fmean(busy) / 60:.1f}" if busy else "",
                 f"{device['device']}, {device['threads']} of {device['cores']} cores",
                 device["torch"],
                 f"`{row['commit']}`",
                 row["date"],
             )
         )
-    head = ("recipe", "seeds", "steps", "minutes a seed", "device", "torch", "commit", "date")
+    head = (
+        "recipe",
+        "seeds",
+        "steps",
+        "minutes a seed",
+        "processor minutes",
+        "device",
+        "torch",
+        "commit",
+        "date",
+    )
     signed = [seed for row in results.values() for seed in row.get("seeds", ()) if seed.get("signature")]
     signatures = {("BLEU" if "bleu" in seed else "F1", seed["signature"]) for seed in signed}
     lines = [f"Signature of the {figure}: `{signature}`" for figure, signature in sorted(signatures)]

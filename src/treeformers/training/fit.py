@@ -55,6 +55,8 @@ class Fit:
         loss: the validation loss of the weights that were kept, in nats a predicted token; nan without
             validation examples.
         wall_seconds: time of training, without what a resumed run did before.
+        processor_seconds: the same of all threads of this process, which other work on the machine changes
+            little.
         parameters: number of weights.
         history: the Trainer's log without its times, one entry an evaluation or log line.
         metric: the validation figure that chose the weights.
@@ -65,6 +67,7 @@ class Fit:
     steps: int
     loss: float
     wall_seconds: float
+    processor_seconds: float
     parameters: int
     history: list[dict[str, float]]
     metric: str
@@ -307,7 +310,7 @@ def fit(
     last = last_checkpoint(checkpoints) if resume else None
     if resume and last is None:
         logger.warning("%s: nothing to resume, training starts at the first step", checkpoints)
-    started = time.perf_counter()
+    started, busy = time.perf_counter(), time.process_time()
     try:
         trainer.train(resume_from_checkpoint=str(last) if last else None)
         trainer.load_best()
@@ -327,6 +330,7 @@ def fit(
         steps=trainer.state.global_step,
         loss=figures.get("eval_loss", math.nan),
         wall_seconds=time.perf_counter() - started,
+        processor_seconds=time.process_time() - busy,
         parameters=sum(parameter.numel() for parameter in model.parameters()),
         history=_without_times(trainer.state.log_history),
         metric=metric,
