@@ -56,8 +56,17 @@ _TASKS: Mapping[str, tuple[str, str, str]] = {
 }
 """By task: what the model is, how it is used, and its limits."""
 _ELSEWHERE = "a file or model from elsewhere, see there"
-_HIDDEN = ("seed", "steps", "wall_seconds", "processor_seconds", "parameters", "best", "loss", "sentences")
-_HIDDEN += ("peak_memory_mb",)
+_HIDDEN = (
+    "seed",
+    "steps",
+    "wall_seconds",
+    "processor_seconds",
+    "parameters",
+    "best",
+    "loss",
+    "sentences",
+    "peak_memory_mb",
+)
 
 
 def model_card(
