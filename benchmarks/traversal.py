@@ -73,8 +73,7 @@ def printed_branches(cell: BranchAttention) -> Callable[[Sequence[Tensor]], Tens
             scaled = branch["norm"](branch["output"](attended) + x) * kappa[i]
             hidden = branch["second"](torch.relu(branch["first"](scaled)))
             changed = changed + alpha[i] * F.dropout(hidden, cell.dropout, cell.training)
-        changed = changed + x
-        return torch.tanh(changed + cell.departure(changed)).sum(0)
+        return torch.tanh(cell.transform(changed + x)).sum(0)
 
     return compose
 

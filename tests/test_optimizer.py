@@ -59,8 +59,8 @@ class TestMuonWithAdam:
         names = {id(parameter): name for name, parameter in cell.named_parameters()}
         others = {names[id(p)] for p in adam.param_groups[0]["params"]}
         inner = {names[id(p)] for part in rest for group in part.param_groups for p in group["params"]}
-        assert others == {"gain", "bias", "kappa", "alpha", "first_bias", "second_bias", "departure.bias"}
-        assert inner == {"output", "first", "second", "query_key_value.weight", "departure.weight"}
+        assert others == {"gain", "bias", "kappa", "alpha", "first_bias", "second_bias", "transform.bias"}
+        assert inner == {"output", "first", "second", "query_key_value.weight", "transform.weight"}
 
     def test_a_scheduler_sets_both_rates(self) -> None:
         optimizer = MuonWithAdam(self.model(), Train(learning_rate=0.5, matrix_learning_rate=0.1))

@@ -52,8 +52,10 @@ def literal_cell(cell: BranchAttention, x: Tensor) -> Tensor:
                 changed = changed.index_add(0, torch.tensor([row]), (alpha[i] * pcnn)[None])
     else:
         changed = torch.cat(attended, 1) @ cell.output[0]
-    w = torch.eye(cell.width, dtype=x.dtype) + cell.departure.weight
-    rows = [torch.tanh(w @ (a + b) + cell.departure.bias) for a, b in zip(changed, x, strict=True)]
+    rows = [
+        torch.tanh(cell.transform.weight @ (a + b) + cell.transform.bias)
+        for a, b in zip(changed, x, strict=True)
+    ]
     return torch.stack(rows).sum(0)
 
 

@@ -196,8 +196,6 @@ class BranchAttention(nn.Module):
     after each step, this holds for any optimizer, in any training loop, and loses no gradient at the border.
     Of W of Eq. 8 the paper does not say how it starts. Started as the identity it makes a node about the sum
     of its words at first, however deep they stand; a random one turns the words of each depth another way.
-    Its departure from the identity is what is kept and trained, so that weight decay pulls the cell to such
-    a sum, not to nothing.
 
     variant="authors" computes what the released code does: softmax over the queries; the branches summed
     before one norm and scaled after it; a residual connection and a norm around each PCNN; kappa and alpha
@@ -211,9 +209,7 @@ class BranchAttention(nn.Module):
         composition: See above.
         variant: "paper" or "authors".
         simplex: Keep kappa and alpha on the simplex (Ahmed et al. 2017); else they start on it, and are free.
-        start: All matrices start by Xavier's uniform distribution ("random"); W of Eq. 8 as the identity
-            ("identity"); or with it the last maps of what is added to the rows at 0 ("sum"), so that a node
-            is the sum of its children after tanh, and nothing else, until the cell has learned.
+        identity_start: Start W of Eq. 8 as the identity; else by Xavier's uniform distribution.
         dropout: Of the output of each PCNN.
         eps: Of the layer norms of the paper's variant.
     """
@@ -226,7 +222,7 @@ class BranchAttention(nn.Module):
         composition: Literal["branch", "multihead", "single"] = "branch",
         variant: Literal["paper", "authors"] = "paper",
         simplex: bool = True,
-        start: Literal["random", "identity", "sum"] = "identity",
+        identity_start: bool = True,
         dropout: float = 0.1,
         eps: float = 1e-5,
     ) -> None:
@@ -238,7 +234,7 @@ class BranchAttention(nn.Module):
         self.width, self.branches, self.intermediate = width, branches, intermediate
         self.composition, self.released = composition, variant == "authors"
         self.simplex = simplex and not self.released
-        self.start = start
+        self.identity_start = identity_start and not self.released
         self.dropout, self.eps = dropout, eps
         if not (self.released and composition == "single"):
             self.query_key_value = XavierLinear(width, 3 * width, bias=False, blocks=3 * branches)
@@ -258,13 +254,13 @@ class BranchAttention(nn.Module):
         elif not self.released:
             self.output = nn.Parameter(torch.empty(1, width, width))
         if not self.released:
-            self.departure = XavierLinear(width, width)
+            self.transform = XavierLinear(width, width)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
         """Xavier's uniform distribution for each matrix by itself; biases 0, norms the identity.
 
-        The linear maps do the same by themselves, but for W of Eq. 8.
+        The linear maps do the same by themselves, but for the one that starts as the identity.
         """
         head = self.width // self.branches
         fans = {
@@ -284,15 +280,8 @@ class BranchAttention(nn.Module):
                     nn.init.constant_(parameter, 0.0 if self.simplex else 1 / self.branches)
             else:
                 nn.init.zeros_(parameter)
-        if self.released:
-            return
-        if self.start == "random":
-            nn.init.xavier_uniform_(self.departure.weight)
-            self.departure.weight.data.diagonal().sub_(1.0)
-        else:
-            nn.init.zeros_(self.departure.weight)
-        if self.start == "sum":
-            nn.init.zeros_(self.second if self.composition == "branch" else self.output)
+        if self.identity_start:
+            nn.init.eye_(self.transform.weight)
 
     def branch_weights(self) -> tuple[Tensor, Tensor]:
         """kappa and alpha (H,), as they are used."""
@@ -355,8 +344,7 @@ class BranchAttention(nn.Module):
         changed = changed + (rows if residual is None else residual)
         if self.released:
             return torch.tanh(element_sum(changed[:real], parents, nodes)), weights
-        changed = changed + self.departure(changed)
-        return element_sum(torch.tanh(changed)[:real], parents, nodes), weights
+        return element_sum(torch.tanh(self.transform(changed))[:real], parents, nodes), weights
 
     def _attend(
         self, rows: Tensor, slots: Tensor, real: int, nodes: int, width: int

@@ -39,7 +39,7 @@ class TraversalConfig(PreTrainedConfig):
         composition: "branch", "multihead" or "single", see `BranchAttention`.
         variant: "paper", or "authors" for what the released code computes.
         simplex: Keep the weights of the branches on the simplex.
-        start: How the weights of the cell start: "random", "identity" or "sum", see `BranchAttention`.
+        identity_start: Start W of Eq. 8 as the identity, see `BranchAttention`; else at random.
         dropout: Of the output of each position-wise network.
         layer_norm_eps: Added to the variance.
         positions: What position on a tree means (Table 2; the paper does not say). Sinusoids are added
@@ -58,7 +58,7 @@ class TraversalConfig(PreTrainedConfig):
     composition: Literal["branch", "multihead", "single"] = "branch"
     variant: Literal["paper", "authors"] = "paper"
     simplex: bool = True
-    start: Literal["random", "identity", "sum"] = "identity"
+    identity_start: bool = True
     dropout: float | int = 0.1
     layer_norm_eps: float | int = 1e-5
     positions: Literal["none", "sibling", "word"] = "none"
@@ -100,7 +100,7 @@ class TraversalModel(TraversalPreTrainedModel):
             config.composition,
             config.variant,
             config.simplex,
-            config.start,
+            config.identity_start,
             float(config.dropout),
             float(config.layer_norm_eps),
         )
