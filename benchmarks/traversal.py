@@ -2,6 +2,7 @@
 
     python benchmarks/traversal.py --out benchmarks/results/traversal.json
     python benchmarks/traversal.py --bfloat16 --out benchmarks/results/traversal-bfloat16.json
+    python benchmarks/traversal.py --threads 2 --out benchmarks/results/traversal-threads.json
 
 Forward and backward of random binary trees (each split drawn evenly) with frozen word vectors. Each encoder
 is compared with two ways of composing one node at a time, with the same parameters and the same result:
