@@ -83,6 +83,7 @@ class TestLearning:
         found = [one.label for one in loaded.classify([one.trees[0] for one in gold])]
         assert accuracy(labels, found) == fit.best  # the best weights are those that were saved
         assert fit.parameters == sum(part.numel() for part in loaded.model.parameters())
+        assert fit.processor_seconds > 0 and fit.wall_seconds > 0
         assert {path.name for path in tmp_path.iterdir()} == {
             "config.json", "model.safetensors", "reader.json", "vocabulary.json",
             "recipe.json", "history.json", "run.json", "SHA256SUMS",
