@@ -37,9 +37,9 @@ class MuonWithAdam(torch.optim.Optimizer):
         for name, parameter in model.named_parameters():
             if id(parameter) in apart:
                 continue
-            # Gains and biases of branches are matrices by their shape alone: a row is a vector of its own.
-            inner = parameter.ndim >= 2 and not name.endswith(("gain", "bias"))
-            inner = inner and id(parameter) not in embeddings
+            # Each row is a vector of its own: of an embedding, or the gains or biases of a branch.
+            of_vectors = id(parameter) in embeddings or name.endswith(("gain", "bias"))
+            inner = parameter.ndim >= 2 and not of_vectors
             if inner and parameter.ndim == 2 and recipe.matrix_learning_rate > 0:
                 matrices.append(parameter)
             elif inner and recipe.weight_decay > 0:
