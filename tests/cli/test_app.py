@@ -89,6 +89,11 @@ def test_bad_usage(arguments: list[str]) -> None:
     assert "--help" in complaint(*arguments)
 
 
+def test_a_choice_that_is_none_names_those_that_are() -> None:
+    says = complaint("train", "r.toml", "--out", "x", "--scale", "big")
+    assert "Invalid value for '--scale': 'big' is not one of 'smoke', 'small', 'paper'; see" in says
+
+
 def test_env() -> None:
     lines = dict(line.split(": ", 1) for line in output("env").splitlines())
     assert {"python", "torch", "transformers", "device"} <= set(lines)
