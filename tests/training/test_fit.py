@@ -44,12 +44,14 @@ class _KilledError(Exception):
         ["train.matrix_learning_rate=0.0"],
         ["train.matrix_learning_rate=0.004", "train.weight_decay=0.1"],
         ["train.average=0.9", "train.weight_decay=0.1"],
+        ["train.average=0.9", "train.evaluations=1"],
     ],
-    ids=["adam", "muon", "average"],
+    ids=["adam", "muon", "average", "between evaluations"],
 )
 def test_a_resumed_run_equals_one_never_stopped(
     changes: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setitem(fit.__globals__, "STEPS_BETWEEN_STATES", 7)
     once = recipe("train.epochs=3", "train.evaluations=5", "train.tokens_per_batch=120", *changes)
     whole = train_inducer(once, tmp_path / "whole", seed=3, progress=False)
 

@@ -44,6 +44,9 @@ disable_progress_bar()  # of saving and loading; training has its own
 
 Evaluate = Callable[[Any], Mapping[str, float]]
 
+STEPS_BETWEEN_STATES = 500
+"""So many steps are lost at most when a run is killed; fewer where it is validated more often."""
+
 
 @dataclass(frozen=True, slots=True)
 class Fit:
@@ -109,11 +112,15 @@ class _Progress(TrainerCallback):
             self.bar.update(self.task, description=f"training {shown}")
 
 
-class _LogAtEvaluation(TrainerCallback):
-    """Means that are logged begin anew at each state that is saved: a resumed run has the same ones."""
+class _States(TrainerCallback):
+    """At each evaluation, too, a state is saved, for it may be the best.
+
+    Means that are logged begin anew at each state: a resumed run has the same ones.
+    """
 
     def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        control.should_log |= control.should_evaluate
+        control.should_save |= control.should_evaluate
+        control.should_log |= control.should_save
 
 
 class _Trainer(Trainer):
@@ -273,7 +280,7 @@ def fit(
         eval_strategy="steps",
         eval_steps=every,
         logging_steps=max(1, every // 5),
-        save_steps=every,
+        save_steps=min(every, STEPS_BETWEEN_STATES),
         metric_for_best_model=f"eval_{metric}",
         greater_is_better=higher_is_better,
         prediction_loss_only=True,
@@ -301,7 +308,7 @@ def fit(
         average=averaging(model, recipe),
     )
     trainer.remove_callback(PrinterCallback)
-    trainer.add_callback(_LogAtEvaluation())
+    trainer.add_callback(_States())
     shown = _Progress(metric)
     if progress:
         trainer.add_callback(shown)
