@@ -169,8 +169,8 @@ def test_agreement_by_attractors(folder: Path) -> None:
     head, *body = rows(part(folder, "table2_agreement"))
     assert head[6:9] == ["0 attractors", "1 attractor", "2 attractors"]
     assert body == [
-        ["agreement-ud: Plain", "", "1 seed", "", "50.0", "", *[""] * 6],
         ["agreement-linzen: Tree", "98", "2 seeds", "", "69.0 ± 1.0", "", "", *groups_seen],
+        ["agreement-ud: Plain", "", "1 seed", "", "50.0", "", *[""] * 6],
     ]
 
 

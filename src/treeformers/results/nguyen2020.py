@@ -246,8 +246,13 @@ FIGURES: Mapping[str, Callable[[Results], Mapping[str, str]]] = {
 
 
 def _of(results: Results, corpora: Sequence[str]) -> Results:
-    """The results on some corpora."""
-    return {name: row for name, row in results.items() if row["recipe"]["data"]["corpus"] in corpora}
+    """The results on some corpora, one corpus after the other."""
+    return {
+        name: row
+        for corpus in corpora
+        for name, row in results.items()
+        if row["recipe"]["data"]["corpus"] == corpus
+    }
 
 
 def _sees_trees(result: Result) -> bool:
