@@ -127,7 +127,7 @@ def _fail(error: Exception) -> int:
     except OSError:
         _abandon_output()
     if isinstance(error, typer.TyperException):
-        problem = error.format_message().replace("Value error, ", "")  # how pydantic, under typer, begins
+        problem = error.format_message().replace("Value error, ", "")  # pydantic's own, let through by typer
         if (context := getattr(error, "ctx", None)) is not None:
             problem = f"{problem.removesuffix('.')}; see {context.command_path} --help"
     elif isinstance(error, OSError) and error.strerror:

@@ -112,7 +112,7 @@ class _Progress(TrainerCallback):
             self.bar.update(self.task, description=f"training {shown}")
 
 
-class _States(TrainerCallback):
+class _SavedAtEvaluation(TrainerCallback):
     """At each evaluation, too, a state is saved, for it may be the best.
 
     Means that are logged begin anew at each state: a resumed run has the same ones.
@@ -308,7 +308,7 @@ def fit(
         average=averaging(model, recipe),
     )
     trainer.remove_callback(PrinterCallback)
-    trainer.add_callback(_States())
+    trainer.add_callback(_SavedAtEvaluation())
     shown = _Progress(metric)
     if progress:
         trainer.add_callback(shown)
