@@ -56,6 +56,14 @@ def random_words(batch: list[Any], width: int = 8) -> Tensor:
 
 def inputs(model: TraversalModel, words: Tensor) -> Tensor:
     vectors = words if model.projection is None else model.projection(words)
+    if model.config.projection == "gated":
+        width, maps = model.config.hidden_size, model.projection.maps
+        vectors = words.new_zeros(len(words), width)
+        for number, word in enumerate(words):
+            for element in range(width):
+                gate = maps.weight[element] @ word + maps.bias[element]
+                content = maps.weight[width + element] @ word + maps.bias[width + element]
+                vectors[number, element] = content.tanh() / (1 + (-gate).exp())
     if model.config.positions == "word":
         vectors = vectors + sinusoids(torch.arange(len(words)), vectors.shape[1], vectors.dtype)
     return vectors
@@ -154,6 +162,7 @@ VARIANTS = [
     {"variant": "authors"},
     {"positions": "sibling"},
     {"positions": "word"},
+    {"projection": "gated"},
 ]
 
 
@@ -224,6 +233,7 @@ def test_equal_widths_need_no_projection() -> None:
     assert model.projection is None
     output = model(words, level_plan(CONSTITUENCY))
     assert torch.equal(output.leaves[0], words[0, :6]) and torch.equal(output.root[1], words[1, 0])
+    assert build(input_size=12, projection="gated").projection is not None
 
 
 @pytest.mark.parametrize(("tree", "batch"), [("constituency", CONSTITUENCY), ("dependency", DEPENDENCY)])
@@ -284,13 +294,15 @@ def test_gradients_reach_everything_in_training() -> None:
         assert parameter.grad is not None and parameter.grad.abs().sum() > 0, name
 
 
-@pytest.mark.parametrize("changes", [{}, {"variant": "authors", "tree": "dependency"}], ids=named)
+@pytest.mark.parametrize(
+    "changes", [{}, {"projection": "gated"}, {"variant": "authors", "tree": "dependency"}], ids=named
+)
 def test_save_and_load(tmp_path: Path, changes: dict[str, Any]) -> None:
     model = build(**changes).float()
     model.save_pretrained(tmp_path)
     loaded = TraversalModel.from_pretrained(tmp_path)
     assert (tmp_path / "model.safetensors").exists()
-    batch = DEPENDENCY if changes else CONSTITUENCY
+    batch = DEPENDENCY if "tree" in changes else CONSTITUENCY
     words, plan = random_words(batch).float(), level_plan(batch)
     assert torch.equal(loaded.eval()(words, plan).root, model(words, plan).root)
 
@@ -312,6 +324,8 @@ def test_fresh_weights() -> None:
     assert random.std().item() == pytest.approx((2 / 600) ** 0.5, rel=0.05)
     small = TraversalModel(TraversalConfig(input_size=50, projection_scale=0.1)).projection.weight
     assert small.std().item() == pytest.approx(0.1 * (2 / 350) ** 0.5, rel=0.05)
+    gated = TraversalModel(TraversalConfig(input_size=50, projection="gated")).projection.maps.weight
+    assert gated.std().item() == pytest.approx((2 / 350) ** 0.5, rel=0.05)
     single = TraversalModel(TraversalConfig(composition="single")).cell
     assert single.query_key_value.weight.std().item() == pytest.approx((2 / 600) ** 0.5, rel=0.05)
 

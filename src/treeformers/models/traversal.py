@@ -18,7 +18,7 @@ from treeformers.attention.traversal import BranchAttention, XavierLinear
 from treeformers.models.levels import Level, Levels, SentenceOutput, pack_words
 from treeformers.models.words import sinusoids
 
-__all__ = ["TraversalConfig", "TraversalModel", "TraversalPreTrainedModel"]
+__all__ = ["GatedProjection", "TraversalConfig", "TraversalModel", "TraversalPreTrainedModel"]
 
 
 @strict
@@ -30,6 +30,8 @@ class TraversalConfig(PreTrainedConfig):
             children).
         input_size: E. Word vectors are projected where E differs from D, and taken as they are otherwise, as
             in the paper.
+        projection: "linear", or "gated" for leaves that are no linear map of their words: see
+            `GatedProjection`, which also stands where E equals D.
         projection_scale: What the weights of the projection are multiplied with at the start. States of
             several layers side by side are long: leaves of the usual size drive tanh of Eq. 8 to its ends
             from the first level on, and the cell learns little.
@@ -51,6 +53,7 @@ class TraversalConfig(PreTrainedConfig):
 
     tree: Literal["constituency", "dependency"] = "constituency"
     input_size: int = 300
+    projection: Literal["linear", "gated"] = "linear"
     projection_scale: float | int = 1.0
     hidden_size: int = 300
     num_branches: int = 6
@@ -84,15 +87,40 @@ class TraversalPreTrainedModel(PreTrainedModel):
             module.reset_parameters()
 
 
+class GatedProjection(nn.Module):
+    """Word vectors to leaves through a gate: sigmoid(G x + g) * tanh(U x + u), by element.
+
+    The paper reads word vectors as they are, so that what a head says of a word is linear in its vector. A
+    Tree-LSTM (Tai et al. 2015) has gates there, and so has the leaf here; the paper's cell stays as it is.
+
+    Args:
+        width: E.
+        outputs: D.
+        scale: what the matrices of Xavier's distribution are multiplied with at the start.
+    """
+
+    def __init__(self, width: int, outputs: int, scale: float = 1.0) -> None:
+        super().__init__()
+        self.maps = XavierLinear(width, 2 * outputs, blocks=2, scale=scale)
+
+    def forward(self, words: Tensor) -> Tensor:
+        """(..., E) to (..., D)."""
+        gate, content = self.maps(words).chunk(2, -1)
+        leaves: Tensor = gate.sigmoid() * content.tanh()
+        return leaves
+
+
 class TraversalModel(TraversalPreTrainedModel):
     """The encoder: word vectors and trees to the vectors of all nodes."""
 
     def __init__(self, config: TraversalConfig) -> None:
         super().__init__(config)
-        self.projection = None
-        if config.input_size != config.hidden_size:
-            scale = float(config.projection_scale)
-            self.projection = XavierLinear(config.input_size, config.hidden_size, scale=scale)
+        self.projection: nn.Module | None = None
+        sizes, scale = (config.input_size, config.hidden_size), float(config.projection_scale)
+        if config.projection == "gated":
+            self.projection = GatedProjection(*sizes, scale)
+        elif config.input_size != config.hidden_size:
+            self.projection = XavierLinear(*sizes, scale=scale)
         self.cell = BranchAttention(
             config.hidden_size,
             config.num_branches,
