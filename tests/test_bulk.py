@@ -226,7 +226,7 @@ def test_several_processes_make_the_same_shards(text: Path, tmp_path: Path) -> N
 def test_errors_of_workers_come_through(text: Path, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="no model here"):
         parse_files(bulk_engines.broken, text, tmp_path / "out", shard_lines=2, workers=2)
-    with pytest.raises(ChildProcessError, match=r"a worker was killed, .*; the run can be resumed"):
+    with pytest.raises(ChildProcessError, match=r"a process was killed, .*; the run can be resumed"):
         parse_files(bulk_engines.killed, text, tmp_path / "out", shard_lines=2, workers=2, resume=True)
     parse_files(bulk_engines.quick, text, tmp_path / "out", shard_lines=2, resume=True)
     assert len(joined(tmp_path / "out", "text.txt").splitlines()) == 8

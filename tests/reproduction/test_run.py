@@ -105,6 +105,19 @@ def test_a_trained_seed_is_not_trained_again(
         reproduce(folder, row, "smoke", runs, ["train.clip=0.5"])
 
 
+def test_seeds_in_several_processes_are_as_in_one(experiment: Path, tmp_path: Path) -> None:
+    folder, row = tmp_path / "wang2019", "tree-l10-wsj-all"
+    shutil.copytree(experiment, folder, ignore=shutil.ignore_patterns("results"))
+    (path,) = reproduce(folder, row, "smoke", tmp_path / "runs", progress=False, processes=2)
+    one = json.loads((experiment / "results" / path.name).read_text())
+    two = json.loads(path.read_text())
+    assert [seed["seed"] for seed in two["seeds"]] == [1, 2]
+    for name in ("loss", "sentence_f1", "validation_curve"):
+        assert [seed[name] for seed in two["seeds"]] == [seed[name] for seed in one["seeds"]]
+    with pytest.raises(ValueError, match="processes is 0, expected at least 1"):
+        reproduce(folder, row, "smoke", processes=0)
+
+
 def test_the_rendered_readme_is_stable(experiment: Path) -> None:
     readme = experiment / "README.md"
     readme.write_text(re.sub(r"(<!-- results: \w+) -->", r"\1 at smoke -->", readme.read_text()))

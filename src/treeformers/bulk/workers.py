@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import gc
-import multiprocessing
-import os
-import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from itertools import islice
 from typing import Any
 
 from treeformers.bulk.shards import Shard, Task
 from treeformers.engine import Engine
+from treeformers.processes import start_processes
 
 __all__ = ["Load", "by_processes", "by_ray", "here"]
 
@@ -35,16 +32,9 @@ def by_processes(
     Raises:
         ChildProcessError: a worker was killed.
     """
-    threads = max(1, (os.cpu_count() or 1) // workers)
-    pool = ProcessPoolExecutor(
-        workers,
-        mp_context=multiprocessing.get_context("spawn"),  # torch's threads do not survive a fork
-        initializer=_start_worker,
-        initargs=(load, task, threads),
-    )
     waiting = iter(shards)
     running: dict[Future[int], Shard] = {}
-    try:
+    with start_processes(workers, _start_worker, load, task) as pool:
         while True:
             for shard in islice(waiting, 2 * workers - len(running)):
                 running[pool.submit(_work, shard)] = shard
@@ -52,31 +42,15 @@ def by_processes(
                 return
             for future in wait(running, return_when=FIRST_COMPLETED).done:
                 yield running.pop(future), future.result()
-    except BrokenProcessPool:
-        raise ChildProcessError(
-            "a worker was killed, out of memory perhaps; the run can be resumed"
-        ) from None
-    finally:
-        pool.shutdown(cancel_futures=True)
 
 
 _worker: tuple[Load, Task] | None = None
 _engine: Engine | None = None
 
 
-def _start_worker(load: Load, task: Task, threads: int) -> None:
+def _start_worker(load: Load, task: Task) -> None:
     global _worker
     _worker = load, task
-    os.environ.setdefault("OMP_NUM_THREADS", str(threads))  # torch reads it when the engine is loaded
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-
-
-def _end_with_parent() -> None:
-    """A worker whose parent was killed would wait for work for ever."""
-    parent = multiprocessing.parent_process()
-    assert parent is not None
-    parent.join()
-    os._exit(1)
 
 
 def _work(shard: Shard) -> int:

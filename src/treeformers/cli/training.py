@@ -80,7 +80,9 @@ def reproduce(
         "experiments"
     ),
     runs: Annotated[Path, typer.Option(help="Folder for the models.")] = Path("runs"),
-    processes: Annotated[int, typer.Option(min=1, help="Of all: rows that run at the same time.")] = 1,
+    processes: Annotated[
+        int, typer.Option(min=1, help="Seeds of a row, or of all: rows, that run at the same time.")
+    ] = 1,
 ) -> None:
     """Run a paper's recipes and render its tables beside ours.
 
@@ -106,7 +108,8 @@ def reproduce(
     name, _, row = paper.partition("/")
     experiment = experiments / name
     try:
-        written = run(experiment, row or None, scale, runs, overrides or (), is_main_process(), again)
+        bars = is_main_process()
+        written = run(experiment, row or None, scale, runs, overrides or (), bars, again, processes)
     except RowsFailed as failed:
         _render(experiment, failed.written)
         raise

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from functools import partial
-from multiprocessing import get_context
 from pathlib import Path
 from typing import TypeAlias
 
+from treeformers.processes import start_processes
 from treeformers.recipes import Scale
 from treeformers.reproduction.run import RowsFailed, reproduce
 from treeformers.reproduction.status import Row, in_order, list_rows
@@ -49,6 +49,7 @@ def reproduce_all(
     Raises:
         FileNotFoundError: no experiments.
         ValueError: fewer than one process, or rows that wait for each other.
+        ChildProcessError: one of several processes was killed.
         RowsFailed: some rows failed.
     """
     if processes < 1:
@@ -82,7 +83,7 @@ def _several(rows: Sequence[Row], job: Job, processes: int) -> Iterator[tuple[Ro
     """The results as they come; a row starts once no row whose model it reads is left."""
     pending = list(rows)
     running: dict[Future[Result], Row] = {}
-    with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
+    with start_processes(processes) as pool:
         while pending or running:
             unfinished = {row.key for row in (*pending, *running.values())}
             ready = [row for row in pending if not row.reads() & unfinished]

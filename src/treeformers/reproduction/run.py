@@ -20,6 +20,7 @@ from statistics import fmean, pstdev
 from typing import Any
 
 from treeformers import __version__
+from treeformers.processes import start_processes
 from treeformers.recipes import (
     ClassifyRecipe,
     InduceRecipe,
@@ -124,7 +125,12 @@ def origin(recipe: Recipe) -> dict[str, Any]:
 
 
 def run_recipe(
-    path: Path, scale: Scale, runs: Path, overrides: Iterable[str] = (), progress: bool = True
+    path: Path,
+    scale: Scale,
+    runs: Path,
+    overrides: Iterable[str] = (),
+    progress: bool = True,
+    processes: int = 1,
 ) -> dict[str, Any]:
     """Train and score a recipe for all its seeds; a finished seed is not trained again.
 
@@ -133,7 +139,8 @@ def run_recipe(
         scale: its sizes.
         runs: folder for the models.
         overrides: changes to the recipe, see `Recipe.load`.
-        progress: show progress bars.
+        progress: show progress bars; several processes show none.
+        processes: seeds that are trained at the same time.
 
     Returns:
         What is written to the results file.
@@ -161,13 +168,13 @@ def run_recipe(
         }
     _, collect = task_functions(recipe)
     _check_gold(recipe)
-    models, fits = [], []
-    for name, trained in (parts or {path.stem: recipe}).items():
-        for seed in trained.train.seeds:
-            folder = runs / f"{name}-{scale}" / f"seed-{seed}"
-            fits.append(train_once(trained, seed, folder, progress=progress))
-            models.append(folder)
-    result = collect(recipe, models, fits)
+    models = {
+        runs / f"{name}-{scale}" / f"seed-{seed}": (trained, seed)
+        for name, trained in (parts or {path.stem: recipe}).items()
+        for seed in trained.train.seeds
+    }
+    fits = _train_all(models, progress, processes)
+    result = collect(recipe, list(models), fits)
     if parts:
         result["members"] = {name: part.to_dict() for name, part in parts.items()}
     else:
@@ -176,6 +183,17 @@ def run_recipe(
         for folder, seed in zip(models, result["seeds"], strict=True):
             card.write_card(folder, recipe, seed, result)
     return result
+
+
+def _train_all(
+    models: Mapping[Path, tuple[Recipe, int]], progress: bool, processes: int
+) -> list[dict[str, Any]]:
+    """`train_once` for every folder: recipe and seed."""
+    if processes == 1:
+        return [train_once(*what, folder, progress=progress) for folder, what in models.items()]
+    with start_processes(processes) as pool:
+        started = [pool.submit(train_once, *what, folder, progress=False) for folder, what in models.items()]
+        return [future.result() for future in started]
 
 
 def summarise(seeds: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, float]]:
@@ -197,6 +215,7 @@ def reproduce(
     overrides: Sequence[str] = (),
     progress: bool = True,
     again: bool = False,
+    processes: int = 1,
 ) -> list[Path]:
     """Run the recipes of an experiment folder that have no results yet, and write them.
 
@@ -210,16 +229,21 @@ def reproduce(
         scale: their sizes.
         runs: folder for the models.
         overrides: changes to every recipe.
-        progress: show progress bars.
+        progress: show progress bars; several processes show none.
         again: run rows that are up to date, too; trained seeds are not trained again.
+        processes: seeds of a row that are trained at the same time.
 
     Returns:
         The results files, with those that were up to date.
 
     Raises:
         FileNotFoundError: no such experiment or row, or no corpus for any of its recipes.
+        ValueError: fewer than one process.
+        ChildProcessError: one of several processes was killed.
         RowsFailed: of several rows, some failed.
     """
+    if processes < 1:
+        raise ValueError(f"processes is {processes}, expected at least 1")
     recipes = sorted(experiment.glob(f"{row or '*'}.toml"))
     if not recipes:
         known = ", ".join(sorted(path.stem for path in experiment.glob("*.toml"))) or "none"
@@ -228,7 +252,8 @@ def reproduce(
     failed: list[str] = []
     for path in recipes:
         try:
-            written.append(_run_row(path, scale, runs / experiment.name, overrides, progress, again))
+            models = runs / experiment.name
+            written.append(_run_row(path, scale, models, overrides, progress, again, processes))
         except FileNotFoundError as error:
             if len(recipes) == 1 or (path == recipes[-1] and not written and not failed):
                 raise
@@ -314,7 +339,13 @@ def train_once(
 
 
 def _run_row(
-    path: Path, scale: Scale, runs: Path, overrides: Sequence[str], progress: bool, again: bool
+    path: Path,
+    scale: Scale,
+    runs: Path,
+    overrides: Sequence[str],
+    progress: bool,
+    again: bool,
+    processes: int,
 ) -> Path:
     """Bring the results file of a recipe up to date."""
     row = read_row(path, scale, overrides)
@@ -326,7 +357,7 @@ def _run_row(
         return row.target
     why = "".join(f", changed: {key}" for key in row.changed)
     logger.info("%s at scale %s%s", path, scale, why)
-    result = run_recipe(path, scale, runs, overrides, progress)
+    result = run_recipe(path, scale, runs, overrides, progress, processes)
     row.target.parent.mkdir(exist_ok=True)
     write_json(row.target, result)
     return row.target

@@ -1,0 +1,62 @@
+"""Processes that share the cores of this machine, and end with the one that started them."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from typing import Any
+
+__all__ = ["start_processes"]
+
+
+@contextmanager
+def start_processes(
+    number: int, prepare: Callable[..., None] | None = None, *arguments: Any
+) -> Iterator[ProcessPoolExecutor]:
+    """Several processes for the work of a block; what has not begun at its end is left.
+
+    Each computes on as many threads as there are cores to it, unless `OMP_NUM_THREADS` says how many.
+
+    Args:
+        number: of processes.
+        prepare: what each does first.
+        *arguments: what that is called with.
+
+    Raises:
+        ChildProcessError: one of them was killed.
+    """
+    threads = max(1, (os.cpu_count() or 1) // number)
+    pool = ProcessPoolExecutor(
+        number,
+        mp_context=multiprocessing.get_context("spawn"),  # torch's threads do not survive a fork
+        initializer=_begin,
+        initargs=(threads, prepare, arguments),
+    )
+    try:
+        yield pool
+    except BrokenProcessPool:
+        raise ChildProcessError(
+            "a process was killed, out of memory perhaps; the run can be resumed"
+        ) from None
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _begin(threads: int, prepare: Callable[..., None] | None, arguments: tuple[Any, ...]) -> None:
+    os.environ.setdefault("OMP_NUM_THREADS", str(threads))  # torch reads it when it is loaded
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    if prepare is not None:
+        prepare(*arguments)
+
+
+def _end_with_parent() -> None:
+    """A process whose parent was killed would wait for work for ever, or train on beside the next run."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    parent.join()
+    os._exit(1)

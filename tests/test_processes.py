@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from treeformers.processes import start_processes
+
+
+def die(_: object) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def variable(name: str) -> str | None:
+    return os.environ.get(name)
+
+
+def remember(name: str, value: str) -> None:
+    os.environ[name] = value
+
+
+def test_each_is_prepared_and_has_its_share_of_the_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OMP_NUM_THREADS")
+    monkeypatch.setattr(os, "cpu_count", lambda: 6)
+    with start_processes(2, remember, "SPECIES", "owl") as pool:
+        assert list(pool.map(variable, ["SPECIES", "OMP_NUM_THREADS"])) == ["owl", "3"]
+    monkeypatch.setenv("OMP_NUM_THREADS", "5")
+    with start_processes(8) as pool:
+        assert pool.submit(variable, "OMP_NUM_THREADS").result() == "5"
+
+
+def test_one_that_is_killed_ends_all() -> None:
+    with (
+        pytest.raises(ChildProcessError, match=r"a process was killed, .*; the run can be resumed"),
+        start_processes(2) as pool,
+    ):
+        list(pool.map(die, range(3)))
+
+
+STARTS = """
+import time
+
+from treeformers.processes import start_processes
+
+if __name__ == "__main__":
+    with start_processes(1) as pool:
+        pool.submit(print, "begun", flush=True).result()
+        pool.submit(time.sleep, 600).result()
+"""
+
+
+def test_they_end_with_the_one_that_started_them(tmp_path: Path) -> None:
+    script = tmp_path / "starts.py"
+    script.write_text(STARTS)
+    with subprocess.Popen([sys.executable, str(script)], stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout.readline() == "begun\n"
+        parent.kill()
+        # Whoever it started holds this end too: it is closed when the last of them is gone.
+        assert parent.communicate(timeout=60) == ("", None)
