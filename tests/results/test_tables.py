@@ -87,4 +87,6 @@ def test_a_signature_is_that_of_its_figure() -> None:
     }
     table, *signatures = provenance(results).split("\n\n")
     assert "| `classifier` | 1 | 7 | 1.5 | 1.2 | a CPU, 1 of 2 cores |" in table
+    results["classifier"]["seeds"] = [seed | {"threads": 2}]
+    assert "| `classifier` | 1 | 7 | 1.5 | 1.2 | a CPU, 2 of 2 cores |" in provenance(results)
     assert signatures == ["Signature of the BLEU: `nrefs:1|x`", "Signature of the F1: `parseval|x`"]

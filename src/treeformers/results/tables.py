@@ -18,6 +18,7 @@ def provenance(results: Results) -> str:
         seconds = [seed["wall_seconds"] for seed in seeds] or [row.get("wall_seconds", 0.0)]
         busy = [seed["processor_seconds"] for seed in seeds if "processor_seconds" in seed]
         device = row["environment"]
+        threads = {seed.get("threads", device["threads"]) for seed in seeds} or {device["threads"]}
         cells.append(
             (
                 f"`{name}`",
@@ -25,7 +26,7 @@ def provenance(results: Results) -> str:
                 str(seeds[0]["steps"]) if seeds else "",
                 f"{fmean(seconds) / 60:.1f}",
                 f"{fmean(busy) / 60:.1f}" if busy else "",
-                f"{device['device']}, {device['threads']} of {device['cores']} cores",
+                f"{device['device']}, {max(threads)} of {device['cores']} cores",
                 device["torch"],
                 f"`{row['commit']}`",
                 row["date"],
