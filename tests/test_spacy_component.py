@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from spacy.tokens import Doc
 
-from processes import send
+from between_processes import send
 from tiny_models import save_inducer, save_parser
 from tree_strategies import tokens, trees
 from treeformers.inducer import Inducer

@@ -17,7 +17,7 @@ from torch import Tensor
 from transformers import PreTrainedModel
 
 import treeformers
-from processes import send
+from between_processes import send
 from treeformers.attention.constituent import ConstituentAttention
 from treeformers.models.treebert import TreeBertModel
 from treeformers.models.treeify import load, treeify

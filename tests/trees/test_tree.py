@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from nltk.tree import Tree as NltkTree
 
-from processes import send
+from between_processes import send
 from tree_strategies import all_trees, any_text, dependency_trees, right_branching, trees
 from treeformers.trees.tree import (
     DependencyTree,

@@ -81,7 +81,7 @@ def reproduce(
     ),
     runs: Annotated[Path, typer.Option(help="Folder for the models.")] = Path("runs"),
     processes: Annotated[
-        int, typer.Option(min=1, help="Seeds of a row, or of all: rows, that run at the same time.")
+        int, typer.Option(min=1, help="Seeds of a row that are trained at the same time; of all, rows.")
     ] = 1,
 ) -> None:
     """Run a paper's recipes and render its tables beside ours.
@@ -108,8 +108,9 @@ def reproduce(
     name, _, row = paper.partition("/")
     experiment = experiments / name
     try:
-        bars = is_main_process()
-        written = run(experiment, row or None, scale, runs, overrides or (), bars, again, processes)
+        written = run(
+            experiment, row or None, scale, runs, overrides or (), is_main_process(), again, processes
+        )
     except RowsFailed as failed:
         _render(experiment, failed.written)
         raise

@@ -313,8 +313,8 @@ def train_once(
         The fields of `treeformers.training.Fit`, with the validation curve of the figure that chose the
         weights for the history, the commit, the `threads` that computed, and `peak_memory_mb`, see
         `treeformers.reproduction.memory`: of the process, with the data and, of a first seed, with what made
-        them ready. Where that figure is the
-        loss, `metric` and `best` are left out: they would say no more than `loss`.
+        them ready. Where that figure is the loss, `metric` and `best` are left out: they would say no more
+        than `loss`.
     """
     import torch
 
