@@ -52,11 +52,14 @@ def literal_cell(cell: BranchAttention, x: Tensor) -> Tensor:
                 changed = changed.index_add(0, torch.tensor([row]), (alpha[i] * pcnn)[None])
     else:
         changed = torch.cat(attended, 1) @ cell.output[0]
-    rows = [
-        torch.tanh(cell.transform.weight @ (a + b) + cell.transform.bias)
-        for a, b in zip(changed, x, strict=True)
-    ]
-    return torch.stack(rows).sum(0)
+    node = torch.zeros(cell.width, dtype=x.dtype)
+    for a, b in zip(changed, x, strict=True):
+        composed = torch.tanh(cell.transform.weight @ (a + b) + cell.transform.bias)
+        if cell.carry is not None:
+            carried = 1 / (1 + (-(cell.carry.weight @ (a + b)) - cell.carry.bias).exp())
+            composed = carried * b + (1 - carried) * composed
+        node = node + composed
+    return node
 
 
 def released_norm(x: Tensor, gain: Tensor, bias: Tensor) -> Tensor:
@@ -119,12 +122,12 @@ def assert_same(ours: Tensor, literal: Tensor, inputs: list[Tensor]) -> None:
             torch.testing.assert_close(a, b, rtol=1e-7, atol=1e-9)
 
 
-@pytest.mark.parametrize("simplex", [True, False])
+@pytest.mark.parametrize("changes", [{}, {"simplex": False}, {"highway": True}], ids=str)
 @pytest.mark.parametrize("composition", COMPOSITIONS)
 @sizes
 @given(counts=st.lists(st.integers(1, 4), min_size=1, max_size=4), padding=st.integers(0, 2))
-def test_cell(composition: str, simplex: bool, counts: list[int], padding: int) -> None:
-    cell = build(composition, simplex=simplex)
+def test_cell(composition: str, changes: dict[str, bool], counts: list[int], padding: int) -> None:
+    cell = build(composition, **changes)
     x, mask = random_nodes(counts, max(counts) + padding)
     literal = torch.stack([literal_cell(cell, row[real]) for row, real in zip(x, mask, strict=True)])
     assert_same(cell(x, mask), literal, [x, *cell.parameters()])
@@ -232,6 +235,8 @@ def test_dropout_and_sizes() -> None:
     with pytest.raises(ValueError, match="width is 10, expected a multiple of the 6 branches"):
         BranchAttention(10)
     assert BranchAttention(10, composition="single").branches == 1
+    with pytest.raises(ValueError, match="highway is true, but the released code has none"):
+        BranchAttention(12, variant="authors", highway=True)
 
 
 def test_element_sum() -> None:

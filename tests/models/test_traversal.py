@@ -163,6 +163,7 @@ VARIANTS = [
     {"positions": "sibling"},
     {"positions": "word"},
     {"projection": "gated"},
+    {"highway": True},
 ]
 
 
@@ -288,14 +289,16 @@ def test_deep_trees() -> None:
 
 
 def test_gradients_reach_everything_in_training() -> None:
-    model = build(tree="dependency").train()
+    model = build(tree="dependency", highway=True).train()
     model(random_words(DEPENDENCY), level_plan(DEPENDENCY)).root.pow(3).sum().backward()
     for name, parameter in model.named_parameters():
         assert parameter.grad is not None and parameter.grad.abs().sum() > 0, name
 
 
 @pytest.mark.parametrize(
-    "changes", [{}, {"projection": "gated"}, {"variant": "authors", "tree": "dependency"}], ids=named
+    "changes",
+    [{}, {"projection": "gated", "highway": True}, {"variant": "authors", "tree": "dependency"}],
+    ids=named,
 )
 def test_save_and_load(tmp_path: Path, changes: dict[str, Any]) -> None:
     model = build(**changes).float()

@@ -210,6 +210,9 @@ class BranchAttention(nn.Module):
         variant: "paper" or "authors".
         simplex: Keep kappa and alpha on the simplex (Ahmed et al. 2017); else they start on it, and are free.
         identity_start: Start W of Eq. 8 as the identity; else by Xavier's uniform distribution.
+        highway: Let rows pass by Eq. 8 through a gate (Srivastava et al. 2015; no part of the paper). Where
+            Eq. 8 has tanh(W y + b) for a row x, c * x + (1 - c) * tanh(W y + b) stands, with
+            c = sigmoid(V y + v) by element. Of the paper's variant alone.
         dropout: Of the output of each PCNN.
         eps: Of the layer norms of the paper's variant.
     """
@@ -223,10 +226,13 @@ class BranchAttention(nn.Module):
         variant: Literal["paper", "authors"] = "paper",
         simplex: bool = True,
         identity_start: bool = True,
+        highway: bool = False,
         dropout: float = 0.1,
         eps: float = 1e-5,
     ) -> None:
         super().__init__()
+        if highway and variant == "authors":
+            raise ValueError("highway is true, but the released code has none: expected variant 'paper'")
         if composition == "single":
             branches = 1
         if width % branches:
@@ -255,6 +261,7 @@ class BranchAttention(nn.Module):
             self.output = nn.Parameter(torch.empty(1, width, width))
         if not self.released:
             self.transform = XavierLinear(width, width)
+        self.carry = XavierLinear(width, width) if highway else None
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -344,7 +351,10 @@ class BranchAttention(nn.Module):
         changed = changed + (rows if residual is None else residual)
         if self.released:
             return torch.tanh(element_sum(changed[:real], parents, nodes)), weights
-        return element_sum(torch.tanh(self.transform(changed))[:real], parents, nodes), weights
+        composed = torch.tanh(self.transform(changed))
+        if self.carry is not None:
+            composed = composed + torch.sigmoid(self.carry(changed)) * (rows - composed)
+        return element_sum(composed[:real], parents, nodes), weights
 
     def _attend(
         self, rows: Tensor, slots: Tensor, real: int, nodes: int, width: int

@@ -42,6 +42,7 @@ class TraversalConfig(PreTrainedConfig):
         variant: "paper", or "authors" for what the released code computes.
         simplex: Keep the weights of the branches on the simplex.
         identity_start: Start W of Eq. 8 as the identity, see `BranchAttention`; else at random.
+        highway: Let the rows of a cell pass Eq. 8 by through a gate, see `BranchAttention`.
         dropout: Of the output of each position-wise network.
         layer_norm_eps: Added to the variance.
         positions: What position on a tree means (Table 2; the paper does not say). Sinusoids are added
@@ -62,6 +63,7 @@ class TraversalConfig(PreTrainedConfig):
     variant: Literal["paper", "authors"] = "paper"
     simplex: bool = True
     identity_start: bool = True
+    highway: bool = False
     dropout: float | int = 0.1
     layer_norm_eps: float | int = 1e-5
     positions: Literal["none", "sibling", "word"] = "none"
@@ -129,6 +131,7 @@ class TraversalModel(TraversalPreTrainedModel):
             config.variant,
             config.simplex,
             config.identity_start,
+            config.highway,
             float(config.dropout),
             float(config.layer_norm_eps),
         )
