@@ -2,8 +2,8 @@
 
 The README of an experiment has marked parts, `<!-- results: NAME -->` or `<!-- results: NAME at SCALE -->`
 up to `<!-- end -->`, that are written here; NAME is a key of `PARTS` in the paper's module. A page about
-several papers writes PAPER/NAME. All figures come from the results files, those of the paper too: a recipe's
-`[published]` is part of its results.
+several papers writes PAPER/NAME, or all/NAME for a part about all of them at once. All figures come from the
+results files, those of the paper too: a recipe's `[published]` is part of its results.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
 from pathlib import Path
 
+from treeformers.results import everything
 from treeformers.results.tables import Results, provenance
 from treeformers.trees.formats import atomic_write
 
@@ -27,6 +28,9 @@ PAPERS = {
 Such a module has `PARTS`, name to function from results to Markdown, and may have `FIGURES`, name of a part
 to function from results to its plots, file name to SVG. Any other folder has the part `provenance`.
 """
+
+EVERYTHING = "all"
+"""In the place of a paper: the results of all, by PAPER/ROW."""
 
 _MARK = re.compile(r"<!-- results: (?:([\w-]+)/)?([\w-]+)(?: at (\w+))? -->\n")
 _END = "<!-- end -->"
@@ -102,8 +106,10 @@ def figures(text: str, results: Path) -> dict[str, str]:
 
 
 def _parts(results: Path) -> Mapping[str, Callable[[Results], str]]:
-    paper = PAPERS.get(results.absolute().parent.name)
-    return import_module(paper).PARTS if paper else {"provenance": provenance}
+    paper = results.absolute().parent.name
+    if paper == EVERYTHING:
+        return everything.PARTS
+    return import_module(PAPERS[paper]).PARTS if paper in PAPERS else {"provenance": provenance}
 
 
 def _figures(results: Path) -> Mapping[str, Callable[[Results], Mapping[str, str]]]:
@@ -120,7 +126,7 @@ def _marked(text: str, results: Path) -> Iterator[tuple[Path, str, str, int, int
         line = text.count("\n", 0, mark.start()) + 1
         where = f"line {line}" if paper else f"{results.parent / 'README.md'}:{line}"
         end = text.find(_END, mark.end())
-        if paper and paper not in PAPERS:
+        if paper and paper not in (*PAPERS, EVERYTHING):
             near = difflib.get_close_matches(paper, PAPERS, n=1, cutoff=0.0)[0]
             raise ValueError(f"{where}: unknown paper {paper!r}, the nearest is {near!r}")
         if name not in parts:
@@ -132,6 +138,10 @@ def _marked(text: str, results: Path) -> Iterator[tuple[Path, str, str, int, int
 
 
 def _load(results: Path, scale: str) -> Results:
+    if results.parent.name == EVERYTHING:
+        homes = sorted(results.parent.parent.glob("*/results"))
+        papers = {home.parent.name: _load(home, scale) for home in homes}
+        return {f"{paper}/{name}": row for paper, rows in papers.items() for name, row in rows.items()}
     rows = {}
     for path in results.glob(f"*.{scale}.json"):
         try:
