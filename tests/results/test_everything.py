@@ -31,8 +31,8 @@ def test_times() -> None:
         "| all | 5 | 5 | 3.3 | 1.1 | 4 | 2 |",
     ]
     assert long.splitlines()[2:] == [
-        "| `ahmed2019/long` | 2 seeds | 150 | 60 |",
-        "| `ma2017/unknown` | 1 seed | 21 |  |",
+        "| `ahmed2019/long` | 2 | 150 | 60 |",
+        "| `ma2017/unknown` | 1 | 21 |  |",
     ]
 
 
@@ -49,6 +49,6 @@ def test_a_page_adds_up_all_experiments(tmp_path: Path) -> None:
         (folder / "row.small.json").write_text(json.dumps(result(minutes)))
         (folder / "row.paper.json").write_text(json.dumps(result(1000)))
     text = rendered(page, tmp_path)
-    assert "| all | 2 | 2 | 0.6 |" in text and "| `ahmed2019/row` | 1 seed | 30 |" in text
+    assert "| all | 2 | 2 | 0.6 |" in text and "| `ahmed2019/row` | 1 | 30 |" in text
     with pytest.raises(ValueError, match=r"^line 1: unknown part 'time', the nearest is 'times'$"):
         rendered(page.replace("times", "time"), tmp_path)

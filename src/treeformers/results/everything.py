@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from treeformers.results.tables import Result, Results, markdown_table, seed_count
+from treeformers.results.tables import Result, Results, markdown_table
 
-LONGEST_ROW = 20
-"""Minutes that a row at scale `small` should not exceed."""
+ROW_MINUTES = 20
+"""What a row at scale `small` should take at most."""
 
 
 def times(results: Results) -> str:
-    """Rows, models and hours of every paper, and the rows that take long.
+    """Rows, models and hours of every paper; then the rows that take longer than they should.
+
+    Times are those of all models of a row, one after the other.
 
     Args:
         results: by PAPER/ROW.
@@ -19,19 +21,19 @@ def times(results: Results) -> str:
     papers: dict[str, list[Result]] = {}
     for name, row in results.items():
         papers.setdefault(name.partition("/")[0], []).append(row)
-    by_paper = [(f"`{paper}`", *_sums(rows)) for paper, rows in sorted(papers.items())]
-    total = ("all", *_sums([row for rows in papers.values() for row in rows]))
     head = ["", "rows", "models", "hours by the clock", "hours of the processor", "of so many models"]
-    tables = [markdown_table([*head, f"rows over {LONGEST_ROW} minutes"], [*by_paper, total])]
-    long = sorted(
-        ((_seconds(row), name, row) for name, row in results.items() if _is_long(row)), reverse=True
+    by_paper = [(f"`{paper}`", *_sums(rows)) for paper, rows in sorted(papers.items())]
+    by_paper.append(("all", *_sums(list(results.values()))))
+    cells = []
+    for name, row in sorted(results.items(), key=lambda item: -_seconds(item[1])):
+        if _is_long(row):
+            models, busy = _models(row), _busy(row)
+            minutes = f"{sum(busy) / 60:.0f}" if len(busy) == models else None
+            cells.append((f"`{name}`", str(models), f"{_seconds(row) / 60:.0f}", minutes))
+    tables = (
+        markdown_table([*head, f"rows over {ROW_MINUTES} minutes"], by_paper),
+        markdown_table(("", "models", "minutes by the clock", "minutes of the processor"), cells),
     )
-    cells = [
-        (f"`{name}`", seed_count(row), f"{seconds / 60:.0f}", f"{sum(busy) / 60:.0f}" if busy else None)
-        for seconds, name, row in long
-        for busy in [_busy(row)]
-    ]
-    tables.append(markdown_table(("", "models", "minutes by the clock", "minutes of the processor"), cells))
     return "\n\n".join(filter(None, tables))
 
 
@@ -42,7 +44,7 @@ def _sums(rows: list[Result]) -> tuple[str, ...]:
     busy = [seconds for row in rows for seconds in _busy(row)]
     return (
         str(len(rows)),
-        str(sum(len(row.get("seeds", ())) for row in rows)),
+        str(sum(map(_models, rows))),
         f"{sum(map(_seconds, rows)) / 3600:.1f}",
         f"{sum(busy) / 3600:.1f}",
         str(len(busy)),
@@ -50,16 +52,20 @@ def _sums(rows: list[Result]) -> tuple[str, ...]:
     )
 
 
+def _models(row: Result) -> int:
+    return len(row.get("seeds", ()))
+
+
 def _seconds(row: Result) -> float:
-    """Of the clock, one model after the other."""
-    seeds = row.get("seeds") or [row]
-    return sum(seed.get("wall_seconds", 0.0) for seed in seeds)
+    """By the clock."""
+    parts = row.get("seeds") or [row]
+    return sum(part.get("wall_seconds", 0.0) for part in parts)
 
 
 def _busy(row: Result) -> list[float]:
-    """Seconds of the processor of every model of which they were measured."""
+    """Of the processor, for every model of which it was measured."""
     return [seed["processor_seconds"] for seed in row.get("seeds", ()) if "processor_seconds" in seed]
 
 
 def _is_long(row: Result) -> bool:
-    return _seconds(row) > 60 * LONGEST_ROW
+    return _seconds(row) > 60 * ROW_MINUTES
