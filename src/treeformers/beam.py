@@ -32,6 +32,7 @@ class Hypotheses:
     Attributes:
         actions: by sentence and hypothesis, the numbers of the actions.
         scores: by sentence and hypothesis, the log-probability in nats; of several models their mean.
+            Added up in float32, or in float64 if the (first) model is.
     """
 
     actions: list[list[list[int]]]
@@ -72,7 +73,7 @@ def search(
         memories = [memory.select(order) for memory in memories]
     runs = [_Run(model, memory, size) for model, memory in zip(models, memories, strict=True)]
     state = _first_state(lengths[order], config, constrained)
-    scores = torch.zeros(len(order), 1, device=order.device)
+    scores = runs[0].hidden.new_zeros(len(order), 1, dtype=_at_least_single(runs[0].hidden))
     stay = len(config.actions)
     action = torch.full_like(order, stay)[:, None]  # before the first one the models expect the same number
     final = scores.new_full((len(order), size), -torch.inf)
@@ -141,7 +142,7 @@ class _Run:
         logits, self.hidden = self.model.step(self.memory, self.hidden, action, self.seen, self.known, among)
         if legal.shape[-1] > logits.shape[-1]:
             logits = F.pad(logits, (0, 1))  # to stay, all that a finished hypothesis can do
-        return logits.float().masked_fill(~legal, -torch.inf).log_softmax(-1)
+        return logits.masked_fill(~legal, -torch.inf).log_softmax(-1, dtype=_at_least_single(logits))
 
     def follow(self, parent: Tensor, state: _State) -> None:
         """Go on with the chosen hypotheses (B, K)."""
@@ -155,6 +156,11 @@ class _Run:
         self.hidden = self.hidden[:count]
         if self.seen is not None:
             self.seen = self.seen[:count]
+
+
+def _at_least_single(part: Tensor) -> torch.dtype:
+    """What probabilities are added up in."""
+    return torch.promote_types(part.dtype, torch.float32)
 
 
 def _gather(part: Tensor, parent: Tensor) -> Tensor:
