@@ -10,7 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from treeformers.statistics import binomial_interval, binomial_test, bootstrap_interval, permutation_test
+from treeformers.statistics import (
+    binomial_interval,
+    binomial_test,
+    bootstrap_interval,
+    permutation_test,
+    summarise,
+)
 
 chances = st.floats(0.0, 1.0, allow_subnormal=False).map(lambda chance: round(chance, 3))
 
@@ -122,3 +128,8 @@ def test_bootstrap_draws_rows_of_each_data_set_by_itself() -> None:
     assert bootstrap_interval(tables, ratio, resamples=5) == pytest.approx((2.6, 2.6))
     with pytest.raises(ValueError, match="needs observations"):
         bootstrap_interval([[1.0], []], lambda drawn: 0.0)
+
+
+def test_a_summary_holds_what_all_seeds_have() -> None:
+    seeds = [{"a": 1.0, "b": 2.0, "c": "x", "d": None}, {"a": 3.0, "c": "y", "d": 1.0}]
+    assert summarise(seeds) == {"a": {"mean": 2.0, "max": 3.0, "sd": 1.0}}

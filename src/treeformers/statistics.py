@@ -1,15 +1,18 @@
-"""How far a figure can be trusted: exact binomial test and interval, permutation test, bootstrap."""
+"""How far a figure can be trusted: exact binomial test and interval, permutation test, bootstrap, seeds."""
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import product
+from statistics import fmean, pstdev
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["binomial_interval", "binomial_test", "bootstrap_interval", "permutation_test"]
+__all__ = ["binomial_interval", "binomial_test", "bootstrap_interval", "permutation_test", "summarise"]
 
 EXACT_PAIRS = 14
 """Pairs that differ, up to which all signs are tried; ten seeds are."""
@@ -141,3 +144,14 @@ def bootstrap_interval(
             drawn[sample] += statistic(array[chance.integers(len(array), size=len(array))]) / len(arrays)
     low, high = np.quantile(drawn, ((1 - confidence) / 2, (1 + confidence) / 2))
     return float(low), float(high)
+
+
+def summarise(seeds: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, float]]:
+    """Mean, maximum and standard deviation over the seeds of every figure that is a number."""
+    summary = {}
+    for name in seeds[0]:
+        found = [value for seed in seeds if isinstance(value := seed.get(name), float)]
+        values = [value for value in found if math.isfinite(value)]
+        if len(values) == len(seeds):
+            summary[name] = {"mean": fmean(values), "max": max(values), "sd": pstdev(values)}
+    return summary

@@ -26,7 +26,6 @@ from treeformers.reproduction.run import (
     origin,
     reproduce,
     run_recipe,
-    summarise,
     train_once,
     write_json,
 )
@@ -223,11 +222,6 @@ class TestReproduce:
         with pytest.raises(RowsFailed, match="3 of 3 rows failed: a, b, c"):
             reproduce(folder, overrides=["train.clip=0.5"])
         assert "c.toml failed: RuntimeError: out of memory" in caplog.text
-
-
-def test_a_summary_holds_what_all_seeds_have() -> None:
-    seeds = [{"a": 1.0, "b": 2.0, "c": "x", "d": None}, {"a": 3.0, "c": "y", "d": 1.0}]
-    assert summarise(seeds) == {"a": {"mean": 2.0, "max": 3.0, "sd": 1.0}}
 
 
 def test_json_is_rounded_and_written_in_one_step(tmp_path: Path) -> None:

@@ -67,3 +67,32 @@ def test_a_table_has_the_rows_that_stand_there_in_the_paper(folder: Path) -> Non
     assert list(tables) == ["SICK-R"]
     assert [row[0] for row in tables["SICK-R"][1:]] == ["DTT", "DTT, places"]
     assert part(folder, "table3") == "No results yet: `treeformers reproduce ahmed2019 --scale small`."
+
+
+def test_rows_are_tested_against_the_tree_lstm_of_the_task(tmp_path: Path) -> None:
+    files = {
+        "sst-ctt": row("CTT", ["1", "2"], {}, accuracy=[87.0, 88.0, 89.0]),
+        "sst-ctt-sibling": row("CTT, places", ["2"], {}, accuracy=[87.0, 88.0]),
+        "sst-tree-lstm": row("Tree-LSTM", ["1"], {"accuracy": 88.0}, accuracy=[89.0, 90.0, 91.0]),
+        "sick-r-tree-lstm": row("Dependency Tree-LSTM", ["1"], {}, pearson=[0.8], mse=[0.3]),
+    }
+    folder = write_results(tmp_path / "ahmed2019", files)
+    head, *body = tables_of(folder, "table1")["SST-2"]
+    assert head[-3] == "p, against the Tree-LSTM (accuracy)"
+    # Two means apart, t = 2 / sqrt(1/3 + 1/3) with four degrees of freedom.
+    assert [cells[-3] for cells in body] == ["0.070", ""]
+    assert tables_of(folder, "table1")["SICK-R"][0][-3] == "p, against the Dependency Tree-LSTM (Pearson's r)"
+    assert not any("against" in cell for cell in tables_of(folder, "table2")["SST-2"][0])
+
+
+def test_a_row_that_goes_on_is_one_with_the_first(tmp_path: Path) -> None:
+    files = {
+        "sst-ctt": row("CTT", ["1"], {"accuracy": 86.66}, accuracy=[87.0, 88.0]),
+        "sst-ctt-6-10": row("CTT, more", ["1"], {}, accuracy=[89.0, 90.0]),
+        "sst-tree-lstm": row("Tree-LSTM", ["1"], {}, accuracy=[88.0, 90.0]),
+    }
+    _, *body = tables_of(write_results(tmp_path / "ahmed2019", files), "table1")["SST-2"]
+    assert [cells[:5] for cells in body] == [
+        ["CTT", "4 seeds", "86.66", "", "88.5 ± 1.1"],
+        ["Tree-LSTM", "2 seeds", "", "", "89.0 ± 1.0"],
+    ]

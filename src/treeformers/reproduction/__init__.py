@@ -8,7 +8,6 @@ from treeformers.reproduction.run import (
     environment,
     reproduce,
     run_recipe,
-    summarise,
     train_once,
     write_json,
 )
@@ -26,7 +25,6 @@ __all__ = [
     "run_recipe",
     "score_baselines",
     "score_trees",
-    "summarise",
     "train_once",
     "write_json",
 ]

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from treeformers.recipes import ClassifyRecipe, Examples, SimilarityRecipe
-from treeformers.reproduction.run import origin, summarise
+from treeformers.reproduction.run import origin
+from treeformers.statistics import summarise
 
 
 def collect(

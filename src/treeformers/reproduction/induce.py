@@ -15,7 +15,8 @@ from typing import Any
 from treeformers.induction import average_trees, summarise_structure, trivial_tree
 from treeformers.metrics import UnlabeledScore, binary_upper_bound, perplexity, unlabeled_f1
 from treeformers.recipes import InduceRecipe, Readout
-from treeformers.reproduction.run import origin, summarise
+from treeformers.reproduction.run import origin
+from treeformers.statistics import summarise
 from treeformers.trees.tree import Tree
 
 TRIVIAL = ("random", "left", "balanced", "right")

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from treeformers.recipes import JudgeRecipe
-from treeformers.reproduction.run import origin, summarise
+from treeformers.reproduction.run import origin
+from treeformers.statistics import summarise
 
 
 def collect(recipe: JudgeRecipe, models: Sequence[Path], fits: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

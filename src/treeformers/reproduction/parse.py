@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 from treeformers.metrics import ParsevalScore, SentenceScore, parseval
 from treeformers.recipes import ParseRecipe, Treebanks
 from treeformers.reproduction.inspection import compare_words, one_word_attention
-from treeformers.reproduction.run import origin, summarise
+from treeformers.reproduction.run import origin
+from treeformers.statistics import summarise
 from treeformers.trees.tree import Tree
 
 if TYPE_CHECKING:

@@ -16,7 +16,6 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from statistics import fmean, pstdev
 from typing import Any
 
 from treeformers import __version__
@@ -194,17 +193,6 @@ def _train_all(
     with start_processes(processes) as pool:
         started = [pool.submit(train_once, *what, folder, progress=False) for folder, what in models.items()]
         return [future.result() for future in started]
-
-
-def summarise(seeds: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, float]]:
-    """Mean, maximum and standard deviation over the seeds of every figure that is a number."""
-    summary = {}
-    for name in seeds[0]:
-        found = [value for seed in seeds if isinstance(value := seed.get(name), float)]
-        values = [value for value in found if math.isfinite(value)]
-        if len(values) == len(seeds):
-            summary[name] = {"mean": fmean(values), "max": max(values), "sd": pstdev(values)}
-    return summary
 
 
 def reproduce(

@@ -9,7 +9,8 @@ from typing import Any
 
 from treeformers.metrics import bleu
 from treeformers.recipes import TranslateRecipe
-from treeformers.reproduction.run import origin, summarise
+from treeformers.reproduction.run import origin
+from treeformers.statistics import summarise
 
 
 def collect(

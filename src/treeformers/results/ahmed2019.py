@@ -18,8 +18,10 @@ from treeformers.results.tables import (
     seed_count,
     tagged,
     value_or_none,
+    welch,
     with_sd,
 )
+from treeformers.statistics import summarise
 from treeformers.trees.tree import Tree
 
 TASKS = ("sick-e", "sick-r", "sst", "msrp")
@@ -31,11 +33,15 @@ COLUMNS: Mapping[str, Sequence[tuple[str, str, int]]] = {
     "msrp": (("accuracy", "accuracy", 1),),
 }
 """By task, the figures that are shown: name, heading, decimal places."""
+REFERENCE = "tree-lstm"
+"""What the others of a task are compared with, by the first figure on the test part."""
+CONTINUED = "-6-10"
+"""Ends the names of recipes that train five more seeds of a row."""
 NAMES = {"sick-e": "SICK-E", "sick-r": "SICK-R", "sst": "SST-2", "msrp": "MSRP"}
 
 
 def table1(results: Results) -> str:
-    """A table for each task: the paper's figure, ours on validation and test, size and speed."""
+    """A table for each task: the paper's figure, ours on validation and test, p-value, size and speed."""
     return _by_task(tagged(results, "1"))
 
 
@@ -74,14 +80,25 @@ def _watched(seen: Mapping[str, Any]) -> str:
 
 def _by_task(results: Results) -> str:
     tables = []
+    joined = {name: _continued(results, name) for name in results if not name.endswith(CONTINUED)}
     for task in TASKS:
-        rows = [result for name, result in results.items() if name.startswith(f"{task}-")]
+        rows = [result for name, result in joined.items() if name.startswith(f"{task}-")]
         if rows:
-            tables.append(f"**{NAMES[task]}**\n\n{_table(rows, COLUMNS[task])}")
+            table = _table(rows, COLUMNS[task], joined.get(f"{task}-{REFERENCE}"))
+            tables.append(f"**{NAMES[task]}**\n\n{table}")
     return "\n\n".join(tables)
 
 
-def _table(rows: Sequence[Result], figures: Sequence[tuple[str, str, int]]) -> str:
+def _continued(results: Results, name: str) -> Result:
+    """A row with all its seeds."""
+    result, more = results[name], results.get(name + CONTINUED)
+    if more is None:
+        return result
+    seeds = [*result["seeds"], *more["seeds"]]
+    return {**result, "seeds": seeds, "summary": summarise(seeds)}
+
+
+def _table(rows: Sequence[Result], figures: Sequence[tuple[str, str, int]], reference: Result | None) -> str:
     cells = []
     for result in rows:
         published = result["recipe"]["published"]
@@ -90,10 +107,14 @@ def _table(rows: Sequence[Result], figures: Sequence[tuple[str, str, int]]) -> s
             columns.append(value_or_none(published.get(name)))
             columns.append(rounded(result, f"{name}_validation", places))
             columns.append(with_sd(result, name, places))
+        if reference is not None:
+            columns.append(None if result is reference else welch(result, reference, figures[0][0]))
         columns.append(millions(result["seeds"][0]["parameters"]))
         columns.append(rounded(result, "sentences_per_second", 0))
         cells.append(columns)
     head = ["", "models"]
     for _, heading, _ in figures:
         head += [f"{heading}, paper", f"{heading}, validation", f"{heading}, test"]
+    if reference is not None:
+        head.append(f"p, against the {reference['recipe']['title']} ({figures[0][1]})")
     return markdown_table((*head, "parameters", "sentences a second"), cells)
