@@ -13,8 +13,8 @@ ROW_MINUTES = 20
 def times(results: Results) -> str:
     """Rows, models and hours of every paper; then the rows that take longer than they should.
 
-    Times are those of all models of a row, one after the other; what a row takes is counted with two models
-    at a time, as `--processes 2` trains them on two cores.
+    Times are those of all models of a row, one after the other, and with two models at a time, as
+    `--processes 2` trains them on two cores, which is what a row should be done by.
 
     Args:
         results: by PAPER/ROW.
@@ -22,7 +22,8 @@ def times(results: Results) -> str:
     papers: dict[str, list[Result]] = {}
     for name, row in results.items():
         papers.setdefault(name.partition("/")[0], []).append(row)
-    head = ["", "rows", "models", "hours by the clock", "hours of the processor", "of so many models"]
+    head = ["", "rows", "models", "hours, two at a time", "one by one"]
+    head += ["hours of the processor", "of so many models"]
     by_paper = [(f"`{paper}`", *_sums(rows)) for paper, rows in sorted(papers.items())]
     by_paper.append(("all", *_sums(list(results.values()))))
     cells = []
@@ -47,6 +48,7 @@ def _sums(rows: list[Result]) -> tuple[str, ...]:
     return (
         str(len(rows)),
         str(sum(map(_models, rows))),
+        f"{sum(map(_two_at_a_time, rows)) / 3600:.1f}",
         f"{sum(sum(_clock(row)) for row in rows) / 3600:.1f}",
         f"{sum(busy) / 3600:.1f}",
         str(len(busy)),
