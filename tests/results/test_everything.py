@@ -20,16 +20,16 @@ def test_times() -> None:
         "ahmed2019/short": result(5, 15, busy=4),
         "ahmed2019/long": result(90, 60, 20, 5, busy=30),
         "ahmed2019/several": result(20, 10, 10),
-        "ma2017/unknown": result(21),
+        "ma2017/unknown": result(21) | {"environment": {"threads": 2}},
         "ginn2024/probes": {"recipe": {"title": "probes"}, "wall_seconds": 360.0},
         "ginn2024/picture": {"recipe": {"title": "picture"}, "looks": {}},
     }
     by_paper, long = times(rows).split("\n\n")
     assert by_paper.splitlines()[2:] == [
-        "| `ahmed2019` | 3 | 9 | 2.1 | 3.9 | 2.1 | 6 | 1 |",
+        "| `ahmed2019` | 3 | 9 | 2.0 | 3.9 | 2.1 | 6 | 1 |",
         "| `ginn2024` | 2 | 0 | 0.1 | 0.1 | 0.0 | 0 | 0 |",
         "| `ma2017` | 1 | 1 | 0.3 | 0.3 | 0.0 | 0 | 1 |",
-        "| all | 6 | 10 | 2.5 | 4.4 | 2.1 | 6 | 2 |",
+        "| all | 6 | 10 | 2.4 | 4.4 | 2.1 | 6 | 2 |",
     ]
     assert long.splitlines()[2:] == [
         "| `ahmed2019/long` | 4 | 90 | 175 | 120 |",
@@ -50,6 +50,6 @@ def test_a_page_adds_up_all_experiments(tmp_path: Path) -> None:
         (folder / "row.small.json").write_text(json.dumps(result(minutes)))
         (folder / "row.paper.json").write_text(json.dumps(result(1000)))
     text = rendered(page, tmp_path)
-    assert "| all | 2 | 2 | 0.6 | 0.6 |" in text and "| `ahmed2019/row` | 1 | 30 | 30 |" in text
+    assert "| all | 2 | 2 | 0.3 | 0.6 |" in text and "| `ahmed2019/row` | 1 | 30 | 30 |" in text
     with pytest.raises(ValueError, match=r"^line 1: unknown part 'time', the nearest is 'times'$"):
         rendered(page.replace("times", "time"), tmp_path)
