@@ -255,7 +255,7 @@ class TestTrainOnce:
     ) -> None:
         induced = train_once(InduceRecipe(), 1, tmp_path / "a")
         names = ["seed", "steps", "loss", "wall_seconds", "processor_seconds", "parameters"]
-        names += ["peak_memory_mb", "threads", "validation_curve", "commit"]
+        names += ["peak_memory_mb", "threads", "bf16", "validation_curve", "commit"]
         assert list(induced) == names
         assert induced["validation_curve"] == [[2, 0.5]]
         parsed = train_once(ParseRecipe(), 1, tmp_path / "b")
