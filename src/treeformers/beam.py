@@ -32,7 +32,7 @@ class Hypotheses:
     Attributes:
         actions: by sentence and hypothesis, the numbers of the actions.
         scores: by sentence and hypothesis, the log-probability in nats; of several models their mean.
-            Added up in float32, or in float64 if the (first) model is.
+            Added up in float32, or in float64 if a model is.
     """
 
     actions: list[list[list[int]]]
@@ -73,10 +73,10 @@ def search(
         memories = [memory.select(order) for memory in memories]
     runs = [_Run(model, memory, size) for model, memory in zip(models, memories, strict=True)]
     state = _first_state(lengths[order], config, constrained)
-    scores = runs[0].hidden.new_zeros(len(order), 1, dtype=_at_least_single(runs[0].hidden))
+    scores = torch.zeros(len(order), 1, device=order.device)
     stay = len(config.actions)
     action = torch.full_like(order, stay)[:, None]  # before the first one the models expect the same number
-    final = scores.new_full((len(order), size), -torch.inf)
+    finished: list[Tensor] = []  # the last sentences first
     count = size if count is None else min(count, size)
     trail: list[tuple[Tensor, Tensor]] = []
     while len(scores):
@@ -93,11 +93,13 @@ def search(
             run.follow(parent, state)
         alive = state.alive(count)
         if alive < len(scores):
-            final[alive : len(scores), : scores.shape[1]] = scores[alive:]
+            room = (0, size - scores.shape[1])
+            finished.append(F.pad(scores[alive:], room, value=-torch.inf))
             scores, action = scores[:alive], action[:alive]
             state.keep(alive)
             for run in runs:
                 run.keep(alive)
+    final = torch.cat(finished[::-1])
     if final.isnan().any():
         raise ValueError("the model gives no probabilities but nan: its weights are damaged")
     found = _follow(trail, final, stay, count)
@@ -142,7 +144,8 @@ class _Run:
         logits, self.hidden = self.model.step(self.memory, self.hidden, action, self.seen, self.known, among)
         if legal.shape[-1] > logits.shape[-1]:
             logits = F.pad(logits, (0, 1))  # to stay, all that a finished hypothesis can do
-        return logits.masked_fill(~legal, -torch.inf).log_softmax(-1, dtype=_at_least_single(logits))
+        at_least = torch.promote_types(logits.dtype, torch.float32)
+        return logits.masked_fill(~legal, -torch.inf).log_softmax(-1, dtype=at_least)
 
     def follow(self, parent: Tensor, state: _State) -> None:
         """Go on with the chosen hypotheses (B, K)."""
@@ -156,11 +159,6 @@ class _Run:
         self.hidden = self.hidden[:count]
         if self.seen is not None:
             self.seen = self.seen[:count]
-
-
-def _at_least_single(part: Tensor) -> torch.dtype:
-    """What probabilities are added up in."""
-    return torch.promote_types(part.dtype, torch.float32)
 
 
 def _gather(part: Tensor, parent: Tensor) -> Tensor:

@@ -245,7 +245,7 @@ class TestTrainOnce:
             folder.mkdir(exist_ok=True)
             metric = "loss" if isinstance(recipe, InduceRecipe) else "f1"
             history = [{"step": 2, "loss": 3.0}, {"step": 2, f"eval_{metric}": 0.5, "eval_loss": 0.5}]
-            return Fit(seed, 4, 0.5, 1.0, 0.9, 9, history, metric, 0.5)
+            return Fit(seed, 4, 0.5, 1.0, 0.9, 9, False, history, metric, 0.5)
 
         monkeypatch.setattr(run, "task_functions", lambda recipe: (train, None))
         return seeds
@@ -254,8 +254,8 @@ class TestTrainOnce:
         self, trained: list[int], tmp_path: Path
     ) -> None:
         induced = train_once(InduceRecipe(), 1, tmp_path / "a")
-        names = ["seed", "steps", "loss", "wall_seconds", "processor_seconds", "parameters"]
-        names += ["peak_memory_mb", "threads", "bf16", "validation_curve", "commit"]
+        names = ["seed", "steps", "loss", "wall_seconds", "processor_seconds", "parameters", "bf16"]
+        names += ["peak_memory_mb", "threads", "validation_curve", "commit"]
         assert list(induced) == names
         assert induced["validation_curve"] == [[2, 0.5]]
         parsed = train_once(ParseRecipe(), 1, tmp_path / "b")

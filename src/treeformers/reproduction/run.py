@@ -299,14 +299,12 @@ def train_once(
 
     Returns:
         The fields of `treeformers.training.Fit`, with the validation curve of the figure that chose the
-        weights for the history, the commit, the `threads` that computed, whether in `bf16`, and
-        `peak_memory_mb`, see `treeformers.reproduction.memory`: of the process, with the data and, of a first
-        seed, with what made them ready. Where that figure is the loss, `metric` and `best` are left out: they
-        would say no more than `loss`.
+        weights for the history, the commit, the `threads` that computed, and `peak_memory_mb`, see
+        `treeformers.reproduction.memory`: of the process, with the data and, of a first seed, with what made
+        them ready. Where that figure is the loss, `metric` and `best` are left out: they would say no more
+        than `loss`.
     """
     import torch
-
-    from treeformers.training import computes_bf16
 
     train, _ = task_functions(recipe)
     done, key = folder / "fit.json", _training(recipe)
@@ -319,7 +317,6 @@ def train_once(
     fit = asdict(train(recipe, folder, seed, resume=resume, progress=progress))
     fit["peak_memory_mb"] = peak_memory()
     fit["threads"] = torch.get_num_threads()
-    fit["bf16"] = recipe.train.bf16 and computes_bf16()
     figure = f"eval_{fit['metric']}"
     curve = [entry for entry in fit.pop("history") if figure in entry]
     if fit["metric"] == "loss":

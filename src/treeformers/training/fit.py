@@ -61,6 +61,7 @@ class Fit:
         processor_seconds: the same of all threads of this process, which other work on the machine changes
             little.
         parameters: number of weights.
+        bf16: whether it computed in bfloat16.
         history: the Trainer's log without its times, one entry an evaluation or log line.
         metric: the validation figure that chose the weights.
         best: its value for them.
@@ -72,6 +73,7 @@ class Fit:
     wall_seconds: float
     processor_seconds: float
     parameters: int
+    bf16: bool
     history: list[dict[str, float]]
     metric: str
     best: float
@@ -339,6 +341,7 @@ def fit(
         wall_seconds=time.perf_counter() - started,
         processor_seconds=time.process_time() - busy,
         parameters=sum(parameter.numel() for parameter in model.parameters()),
+        bf16=arguments.bf16,
         history=_without_times(trainer.state.log_history),
         metric=metric,
         best=figures.get(f"eval_{metric}", math.nan),
