@@ -64,6 +64,17 @@ class TestScore:
         predicted.write_text("(S (NP he))\n")
         assert "predicted.conllu:1: expected 8 to 10 columns" in complaint("score", gold, predicted)
 
+    def test_sentences_without_a_parse_are_skipped(self, pair: tuple[Path, Path]) -> None:
+        for path in pair:
+            path.write_text(self.GOLD * 3)
+        for nothing in ("", "(TOP )"):
+            pair[1].write_text(f"{self.GOLD}{nothing}\n{self.GOLD}")
+            figures = self.figures(*pair)
+            assert (figures["skipped"], figures["sentences"], figures["f1"]) == ("1", "3", "100.00")
+            assert "predicted.txt: no tree for sentence 2" in complaint("score", *pair, "--unlabeled")
+        pair[1].write_text("\n\n\n")
+        assert "predicted.txt: no trees in it" in complaint("score", *pair)
+
     def test_bad_trees(self, pair: tuple[Path, Path], tmp_path: Path) -> None:
         bad = tmp_path / "bad.txt"
         for text, says in (

@@ -2,6 +2,7 @@ import gzip
 import io
 import json
 import os
+import re
 import resource
 import stat
 import subprocess
@@ -19,6 +20,7 @@ from tree_strategies import all_trees, any_text, dependency_trees, right_branchi
 from treeformers.trees.formats import (
     atomic_write,
     read_dependencies,
+    read_parses,
     read_trees,
     write_dependencies,
     write_trees,
@@ -179,6 +181,32 @@ def test_malformed_json_lines_are_one_error_with_file_and_line(tmp_path, data, l
 
 def row(number: int | str, word: str, head: int | str, *, tag: str = "X", fine: str = "Y") -> str:
     return f"{number}\t{word}\tlemma\t{tag}\t{fine}\t_\t{head}\tdep\t_\t_\n"
+
+
+def test_a_line_without_a_word_is_a_sentence_without_a_parse(tmp_path):
+    path = tmp_path / "parses.txt"
+    tree = Tree.from_brackets("(S (NP (NNS Ducks)) (VP (VBP swim)))")
+    for nothing in ("", "  ", "()", "(())", "(TOP)", "( (S ))"):
+        path.write_text(f"{nothing}\n{tree}\n{nothing}\n")
+        assert read_parses(path, 3) == [None, tree, None], nothing
+    path.write_text(f"\n{tree}\n\n")
+    assert read_parses(path, 1) == [tree]  # no more than space around it
+    path.write_text(f"{tree} {tree}\n")
+    assert read_parses(path, 1) == [tree, tree]
+    for text, message in (
+        (f"\n{tree} {tree}\n", "parses.txt:2: 2 trees on a line, expected one or none"),
+        (f"\n{str(tree)[:-1]}\n", "parses.txt:2: the tree that begins here is not closed"),
+        ("(TOP\n)\n", "parses.txt:2: "),
+        ("swim\n\n", "parses.txt:1: text outside brackets"),
+    ):
+        path.write_text(text)
+        with pytest.raises(ValueError, match=re.escape(message)):
+            read_parses(path, 2)
+    path = tmp_path / "parses.jsonl"
+    write_trees([tree], path)
+    path.write_text("\n" + path.read_text())
+    assert read_parses(path, 2) == [None, tree]
+    assert read_parses(path, 1) == [tree]
 
 
 def test_conllu_as_found(tmp_path):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated, TypeVar, cast
 
 import typer
 
@@ -13,13 +13,14 @@ from treeformers.cli.console import JsonFile, read_sentences, stdout
 from treeformers.cli.encoding import OF_ONE, Trees, holds_dependencies, read_text
 from treeformers.model_folder import read_recipe
 from treeformers.recipes import ClassifyRecipe, InduceRecipe, TranslateRecipe
-from treeformers.trees.formats import atomic_write, read_dependencies, read_trees
+from treeformers.trees.formats import atomic_write, read_dependencies, read_parses, read_trees
 from treeformers.trees.tree import DependencyTree, Tree
 
 if TYPE_CHECKING:
     from treeformers.metrics import AttachmentScore, ParsevalScore, UnlabeledScore
 
 T = TypeVar("T", Tree, DependencyTree)
+Found = TypeVar("Found")
 
 LONGEST_HEAT_MAP = 100
 """Words of the longest sentence drawn as a heat map: a picture has the square of it in cells a layer."""
@@ -39,7 +40,8 @@ def score(
 ) -> None:
     """Score trees against gold trees, as evalb does or unlabelled.
 
-    As evalb does with its parameter file COLLINS.prm. Of dependency trees, in files in .conllu, words with
+    As evalb does with its parameter file COLLINS.prm: in a file of a tree a line, a line without one is a
+    sentence without a parse, and is skipped. Of dependency trees, in files in .conllu, words with
     the right head and relation are counted. The signature says what went into the figures; equal signatures
     compare.
     """
@@ -53,8 +55,15 @@ def score(
             raise ValueError(f"--unlabeled is for constituents, {gold} holds dependency trees")
         result = attachment(_dependencies(gold), _dependencies(predicted), max_length=cutoff)
     else:
-        pair = list(_trees(gold)), list(_trees(predicted))
-        result = unlabeled_f1(*pair, max_length=cutoff) if unlabeled else parseval(*pair, cutoff=cutoff)
+        trees = list(_trees(gold))
+        parses = list(_some(read_parses(predicted, len(trees)), predicted))
+        if unlabeled:
+            if None in parses:
+                number = 1 + parses.index(None)
+                raise ValueError(f"{predicted}: no tree for sentence {number}, --unlabeled expects all")
+            result = unlabeled_f1(trees, cast(list[Tree], parses), max_length=cutoff)
+        else:
+            result = parseval(trees, parses, cutoff=cutoff)
     figures = asdict(result)
     signature = figures.pop("signature")
     table = Table("figure", show_header=False)
@@ -155,12 +164,13 @@ def _trees(file: str) -> Iterator[Tree]:
     return _some(read_trees(file), file)
 
 
-def _some(trees: Iterable[T], file: str) -> Iterator[T]:
+def _some(trees: Iterable[Found], file: str) -> Iterator[Found]:
     """The trees of a file, of which there is at least one."""
-    tree = None
+    empty = True
     for tree in trees:
+        empty = empty and tree is None
         yield tree
-    if tree is None:
+    if empty:
         raise ValueError(f"{'<stdin>' if file == '-' else file}: no trees in it")
 
 

@@ -28,6 +28,7 @@ __all__ = [
     "atomic_write",
     "read_dependencies",
     "read_lines",
+    "read_parses",
     "read_trees",
     "write_dependencies",
     "write_trees",
@@ -41,6 +42,7 @@ _PIECE = 1 << 16
 _UNDECODABLE = re.compile("[\udc80-\udcff]")
 _NUMBER = re.compile(r"\d{1,9}")
 _SKIPPED_ID = re.compile(r"\d+[-.]\d+")
+_WITHOUT_WORDS = re.compile(r"\s*(\([\s(]*[^\s()]*[\s)]*)?")
 
 
 def read_trees(source: Source, format: TreeFormat | None = None) -> Iterator[Tree]:
@@ -67,6 +69,49 @@ def read_trees(source: Source, format: TreeFormat | None = None) -> Iterator[Tre
     for where, line in read_lines(source):
         if line.strip():
             yield _tree_from_json(where, line)
+
+
+def read_parses(source: Source, sentences: int, format: TreeFormat | None = None) -> list[Tree | None]:
+    """Read what a parser found for so many sentences.
+
+    Where it found nothing, a parser that gives a tree a line leaves the line blank, or brackets without a
+    word, such as "(())" or "(TOP )". In a file of as many lines as there are sentences such a line is a
+    sentence without a parse; any other file is read as by `read_trees`.
+
+    Args:
+        source: as for `read_trees`.
+        sentences: how many there are.
+        format: as for `read_trees`.
+
+    Returns:
+        The trees, None for a sentence without a parse.
+
+    Raises:
+        FileNotFoundError: no such file.
+        ValueError: malformed text, with file:line.
+    """
+    lines = list(read_lines(source))
+    brackets = _tree_format(source, format) == "brackets"
+
+    def trees(some: Iterable[tuple[str, str]]) -> list[Tree]:
+        if brackets:
+            return list(parse_brackets(some))
+        return [_tree_from_json(where, line) for where, line in some if line.strip()]
+
+    missing = [not line.strip() or (brackets and _holds_no_word(line)) for _, line in lines]
+    if len(lines) != sentences or not any(missing):
+        return list(trees(lines))
+    parses: list[Tree | None] = []
+    for (where, line), without in zip(lines, missing, strict=True):
+        found = [None] if without else trees([(where, line)])
+        if len(found) != 1:
+            raise ValueError(f"{where}: {len(found)} trees on a line, expected one or none")
+        parses += found
+    return parses
+
+
+def _holds_no_word(line: str) -> bool:
+    return bool(_WITHOUT_WORDS.fullmatch(line)) and line.count("(") == line.count(")")
 
 
 def write_trees(trees: Iterable[Tree], target: Target, format: TreeFormat | None = None) -> None:
