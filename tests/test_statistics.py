@@ -100,6 +100,9 @@ def test_many_pairs_are_drawn() -> None:
 
 def test_pairs_that_do_not_differ() -> None:
     assert permutation_test([1.0, 2.0], [1.0, 2.0]) == 1.0
+    # Their sum is 0, and not quite that in floating point.
+    assert permutation_test([1, 0.1, 3.5, 0.1], [0.1, 1, 0.1, 3.5]) == 1.0
+    assert permutation_test([0.1, 0.2, -0.3], [0, 0, 0]) == 1.0
     with pytest.raises(ValueError, match="3 and 2 figures, expected pairs"):
         permutation_test([1, 2, 3], [1, 2])
     with pytest.raises(ValueError, match="expected pairs"):

@@ -103,7 +103,7 @@ def permutation_test(
         raise ValueError(f"{len(first)} and {len(second)} figures, expected pairs")
     differences = np.subtract(first, second, dtype=np.float64)
     differences = differences[differences != 0]
-    found = abs(differences.sum()) * (1 - ROUNDING)
+    found = abs(differences.sum()) - ROUNDING * abs(differences).sum()
     if len(differences) <= EXACT_PAIRS:
         signs = np.array(list(product((1.0, -1.0), repeat=len(differences))))
         return float((abs(signs @ differences) >= found).mean())
