@@ -62,6 +62,8 @@ def test_context(batch: int, tokens: int, steps: int, slots: int, absent: bool) 
     literal = literal_context(encoder, positions, module.alignment)
     assert_same(module(encoder, positions), literal, (encoder, module.alignment))
     assert_same(gather_context(module.align(encoder), positions), literal, (encoder, module.alignment))
+    literal = literal_context(encoder, positions, torch.eye(4).double().expand(slots, 4, 4))
+    assert_same(deterministic_context(encoder, positions), literal, (encoder,))
 
 
 def test_gradients_by_differences() -> None:

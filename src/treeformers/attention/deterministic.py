@@ -14,7 +14,7 @@ from torch import Tensor, nn
 __all__ = ["DeterministicAttention", "align", "deterministic_context", "gather_context"]
 
 
-def deterministic_context(encoder: Tensor, positions: Tensor, alignment: Tensor) -> Tensor:
+def deterministic_context(encoder: Tensor, positions: Tensor, alignment: Tensor | None = None) -> Tensor:
     """Context vectors of all steps at once (Eq. 6).
 
     Every word is multiplied by all M matrices once, and the steps add up what they look at: the cost of a
@@ -23,7 +23,7 @@ def deterministic_context(encoder: Tensor, positions: Tensor, alignment: Tensor)
     Args:
         encoder: (B, T, D), the states h.
         positions: (B, S, M), the lists D_i: indices below T. A negative one reads nothing.
-        alignment: (M, C, D), the matrices A_m.
+        alignment: (M, C, D), the matrices A_m; the identity each (C = D) by default.
 
     Returns:
         (B, S, C).
@@ -31,10 +31,11 @@ def deterministic_context(encoder: Tensor, positions: Tensor, alignment: Tensor)
     Raises:
         ValueError: another number of positions than of matrices.
     """
-    if positions.shape[-1] != len(alignment):
-        raise ValueError(
-            f"lists of {positions.shape[-1]} positions, expected one for each of {len(alignment)} matrices"
-        )
+    slots = positions.shape[-1]
+    if alignment is None:
+        return gather_context(encoder[:, :, None].expand(-1, -1, slots, -1), positions)
+    if slots != len(alignment):
+        raise ValueError(f"lists of {slots} positions, expected one for each of {len(alignment)} matrices")
     return gather_context(align(encoder, alignment), positions)
 
 
