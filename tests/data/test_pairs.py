@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from conftest import needs_corpora
+from treeformers.data import corpora
 from treeformers.data.pairs import MinimalPair, load_pairs
 
 BLIMP = {
@@ -40,7 +41,7 @@ def write_templates(root: Path, name: str, *lines: str) -> Path:
 def test_blimp_from_its_archive_or_as_files(tmp_path: Path) -> None:
     write_blimp(tmp_path, json.dumps(BLIMP))
     expected = [MinimalPair("Who did Ann see?", "Who did Ann see Bob?", "wh_gap", "island effects")]
-    assert load_pairs("blimp", tmp_path) == expected
+    assert load_pairs("blimp", tmp_path) == corpora.load("blimp", tmp_path)["test"] == expected
     (tmp_path / "blimp" / "blimp_data.zip").unlink()
     (tmp_path / "blimp" / "data").mkdir()
     (tmp_path / "blimp" / "data" / "wh_gap.jsonl").write_text(json.dumps(BLIMP) + "\n")
@@ -103,6 +104,8 @@ def test_damaged_archives(tmp_path: Path) -> None:
 def test_pairs_that_are_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ValueError, match="unknown minimal pairs 'wug': expected one of blimp, marvin-linzen"):
         load_pairs("wug", tmp_path)
+    with pytest.raises(ValueError, match="blimp has no dependencies: it has minimal pairs"):
+        corpora.load("blimp", tmp_path, trees="dependencies")
     with pytest.raises(FileNotFoundError, match=r"blimp: no files .* take data/\*\.jsonl"):
         load_pairs("blimp", tmp_path)
     monkeypatch.delenv("TREEFORMERS_DATA", raising=False)

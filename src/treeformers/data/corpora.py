@@ -24,6 +24,7 @@ from typing import IO, Any, TypeAlias, cast
 from treeformers.data.agreement import SetName, make_set
 from treeformers.data.catalogue import CORPORA, Corpus, Kind
 from treeformers.data.examples import Labelled
+from treeformers.data.pairs import PAIRS, load_pairs
 from treeformers.data.tables import read_table
 from treeformers.data.tasks import READERS, load_task, read_parallel
 from treeformers.trees.formats import read_dependencies, read_trees
@@ -66,7 +67,7 @@ def load(
     gzipped.
 
     Args:
-        name: a key of `CORPORA`, or a path.
+        name: a key of `CORPORA` or of `treeformers.data.pairs.PAIRS`, or a path.
         root: the folder of the corpora; $TREEFORMERS_DATA by default. For "wsj" the treebank itself: any
             folder above its files wsj_0001.mrg to wsj_2499.mrg, in whatever layout and case.
         clean: `clean_tree` on constituency trees; False gives them as they stand.
@@ -76,16 +77,20 @@ def load(
         By split ("train", "validation", "test"; "wsj" also has "all") a list of `Tree`, of
         `DependencyTree`, of lines of text without blank ones, or of the examples of a task: `Labelled` for
         imdb, the corpora of agreement and the dependency trees of sst-5 and sst-2, `Pair` for sick and msrp,
-        dictionaries from language to sentence for multi30k, tatoeba-de-en and files of translations.
-        agreement-id, -gen and -rec-gen take no files: they are made, once a process
-        (`treeformers.data.agreement`, seed 1).
+        `MinimalPair` for blimp and marvin-linzen, dictionaries from language to sentence for multi30k,
+        tatoeba-de-en and files of translations. agreement-id, -gen and -rec-gen take no files: they are made,
+        once a process (`treeformers.data.agreement`, seed 1).
 
     Raises:
         FileNotFoundError: the corpus or path is not there.
         ValueError: an unknown name, a corpus without such trees, or a malformed or empty file.
     """
+    if (key := os.fspath(name)) in PAIRS:
+        if trees:
+            raise ValueError(f"{key} has no {trees}: it has minimal pairs")
+        return {"test": load_pairs(key, root)}
     with _gc_paused():
-        corpus = CORPORA.get(os.fspath(name))
+        corpus = CORPORA.get(key)
         return _load_path(Path(name), clean) if corpus is None else _load_corpus(corpus, root, clean, trees)
 
 
