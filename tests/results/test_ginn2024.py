@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +53,12 @@ def test_comparisons_are_paired_by_seed(folder: Path) -> None:
     (found,) = rows(part(folder, "comparisons"))[1:]
     # Of 64 sign assignments two are as far out as this one.
     assert found == ["ID", "TreeBERT - BERT", "+0.7", "+1.0", "0.031", "6 pairs"]
+
+
+def test_arms_without_a_common_seed_are_not_compared(folder: Path) -> None:
+    path = folder / "results" / "table11-id-treebert.small.json"
+    path.write_text(re.sub(r'"seed": (\d)', r'"seed": 1\1', path.read_text()))
+    assert part(folder, "comparisons").startswith("No results yet")
 
 
 def test_depths_stand_in_the_order_of_numbers(folder: Path) -> None:

@@ -75,6 +75,8 @@ def comparisons(results: Results) -> str:
                 continue
             ours, theirs = (_by_seed(arms, group, setting) for group in (first, second))
             shared = sorted(ours.keys() & theirs.keys())
+            if not shared:
+                continue
             pairs = [ours[key] for key in shared], [theirs[key] for key in shared]
             cells.append(
                 (
