@@ -15,6 +15,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from treeformers.attention.dropout import keep_mask
+
 # Log-probability of a link that cannot be: its exponential is exactly 0 in float32 and in float64.
 _NEVER = -1e4
 # A link this certain keeps a finite gradient; its probability rounds to 1.
@@ -355,12 +357,7 @@ def _softmax(scores: Tensor, bias: Tensor | None) -> Tensor:
 
 
 def _drop(weights: Tensor, dropout_p: float, generator: torch.Generator) -> Tensor:
-    """Zero each weight with probability dropout_p, rounded to 1/65,536: much faster than Bernoulli draws."""
-    size = weights.numel()
-    bits = torch.empty((size + 3) // 4, dtype=torch.int64, device=weights.device)
-    bits.random_(-(2**63), None, generator=generator)
-    kept = bits.view(torch.int16)[:size] >= round(dropout_p * 2**16) - 2**15
-    return weights * kept.view(weights.shape)
+    return weights * keep_mask(weights.shape, dropout_p, weights.device, generator)
 
 
 def _blocks(q: Tensor) -> Iterator[tuple[slice, slice]]:

@@ -16,6 +16,7 @@ from transformers.modeling_layers import GradientCheckpointingLayer
 from transformers.utils.generic import ModelOutput, can_return_tuple
 
 from treeformers.attention.accumulation import attend
+from treeformers.attention.dropout import Dropout
 from treeformers.models.accumulation import (
     AccumulationConfig,
     AccumulationModel,
@@ -97,7 +98,7 @@ class AccumulationDecoder(nn.Module):
         super().__init__()
         vocabulary = config.target_vocab_size or config.vocab_size
         self.embeddings = nn.Embedding(vocabulary, config.hidden_size, padding_idx=config.pad_token_id)
-        self.dropout = nn.Dropout(config.hidden_dropout_prob)
+        self.dropout = Dropout(config.hidden_dropout_prob)
         self.layers = nn.ModuleList(
             AccumulationDecoderLayer(config, number) for number in range(config.decoder_layers)
         )
