@@ -19,6 +19,7 @@ from conftest import ROOT
 from treeformers.models.treebert import TreeBertForMaskedLM
 from treeformers.recipes import InduceRecipe, Train
 from treeformers.training import Fit, TokenBatchSampler, computes_bf16, fit, read_text, train_inducer
+from treeformers.training.fit import _Trainer
 
 torch.set_num_threads(1)
 
@@ -36,6 +37,10 @@ def weights(folder: Path) -> dict[str, torch.Tensor]:
 
 class _KilledError(Exception):
     pass
+
+
+def _killed(*args: object) -> None:
+    raise _KilledError
 
 
 @pytest.mark.parametrize(
@@ -79,6 +84,69 @@ def test_a_resumed_run_equals_one_never_stopped(
     assert not (tmp_path / "parts" / "checkpoints").exists()
 
 
+def test_a_run_killed_after_its_last_step_is_not_trained_further(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    once = recipe("train.epochs=3", "train.max_steps=8", "train.tokens_per_batch=400", "train.average=0.9")
+    whole = train_inducer(once, tmp_path / "whole", seed=3, progress=False)
+    with monkeypatch.context() as patch:
+        patch.setattr(_Trainer, "load_best", _killed)
+        with pytest.raises(_KilledError):
+            train_inducer(once, tmp_path / "parts", seed=3, progress=False)
+    resumed = train_inducer(once, tmp_path / "parts", seed=3, resume=True, progress=False)
+    assert (resumed.steps, resumed.loss, resumed.history) == (whole.steps, whole.loss, whole.history)
+    expected, found = weights(tmp_path / "whole"), weights(tmp_path / "parts")
+    assert all(torch.equal(expected[name], found[name]) for name in expected)
+
+
+@pytest.mark.parametrize("evaluations", [1, 2], ids=["while it loses patience", "after it has"])
+def test_patience_is_that_of_a_run_never_stopped(
+    evaluations: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = train_inducer(wild(), tmp_path / "whole", seed=1, progress=False)
+    best = next(entry["step"] for entry in whole.history if entry.get("eval_loss") == whole.loss)
+    every = (whole.steps - best) // 2
+    assert whole.steps == best + 2 * every
+
+    settle = fit.__globals__["settle"]
+
+    def killed_once_saved(folder: Path, step: int, best_step: int | None = None) -> None:
+        settle(folder, step, best_step)
+        if step == best + evaluations * every:
+            raise _KilledError
+
+    with monkeypatch.context() as patch:
+        patch.setitem(fit.__globals__, "settle", killed_once_saved)
+        with pytest.raises(_KilledError):
+            train_inducer(wild(), tmp_path / "parts", seed=1, progress=False)
+    resumed = train_inducer(wild(), tmp_path / "parts", seed=1, resume=True, progress=False)
+    assert (resumed.steps, resumed.loss, resumed.history) == (whole.steps, whole.loss, whole.history)
+
+
+def test_seconds_are_those_of_all_parts_of_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(fit.__globals__, "STEPS_BETWEEN_STATES", 3)
+    once = recipe("train.epochs=3", "train.max_steps=8", "train.evaluations=1", "train.tokens_per_batch=120")
+    taken, step = 0, Trainer.training_step
+
+    def takes_a_second(self: Trainer, *args: object, **kwargs: object) -> torch.Tensor:
+        nonlocal taken
+        taken += 1
+        if taken == 6:  # the state is that after three steps
+            raise _KilledError
+        return step(self, *args, **kwargs)
+
+    class Clock:
+        perf_counter = staticmethod(lambda: 1000.0 + taken)
+        process_time = staticmethod(lambda: 2.0 * taken)
+
+    monkeypatch.setattr(Trainer, "training_step", takes_a_second)
+    monkeypatch.setitem(fit.__globals__, "time", Clock)
+    with pytest.raises(_KilledError):
+        train_inducer(once, tmp_path, seed=3, progress=False)
+    resumed = train_inducer(once, tmp_path, seed=3, resume=True, progress=False)
+    assert (resumed.steps, resumed.wall_seconds, resumed.processor_seconds) == (8, 8.0, 16.0)
+
+
 def test_a_seed_gives_the_same_model_and_another_one_another(tmp_path: Path) -> None:
     for name, seed in (("a", 1), ("b", 1), ("c", 2)):
         train_inducer(recipe("train.max_steps=2"), tmp_path / name, seed, progress=False)
@@ -87,16 +155,19 @@ def test_a_seed_gives_the_same_model_and_another_one_another(tmp_path: Path) -> 
     assert not torch.equal(a["treebert.embeddings.weight"], c["treebert.embeddings.weight"])
 
 
-def test_training_stops_early(tmp_path: Path) -> None:
-    # A rate far too high: the loss rises from some evaluation on.
-    wild = recipe(
+def wild() -> InduceRecipe:
+    """A rate far too high: the loss rises from some evaluation on."""
+    return recipe(
         "train.epochs=20",
         "train.evaluations=20",
         "train.patience=2",
         "train.learning_rate=0.5",
         "train.clip=1e9",
     )
-    fit = train_inducer(wild, tmp_path, seed=1, progress=False)
+
+
+def test_training_stops_early(tmp_path: Path) -> None:
+    fit = train_inducer(wild(), tmp_path, seed=1, progress=False)
     losses = [entry["eval_loss"] for entry in fit.history if "eval_loss" in entry]
     assert len(losses) < 20
     assert fit.loss == min(losses) == losses[-3]

@@ -23,11 +23,11 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, Ti
 from safetensors import SafetensorError
 from torch.utils.data import DataLoader
 from transformers import (
-    EarlyStoppingCallback,
     PreTrainedModel,
     PrinterCallback,
     Trainer,
     TrainerCallback,
+    TrainerState,
     TrainingArguments,
 )
 from transformers.trainer_utils import EvalLoopOutput
@@ -57,7 +57,7 @@ class Fit:
         steps: optimizer steps.
         loss: the validation loss of the weights that were kept, in nats a predicted token; nan without
             validation examples.
-        wall_seconds: time of training, without what a resumed run did before.
+        wall_seconds: time of training; of a resumed run, the time up to the state that it went on from too.
         processor_seconds: the same of all threads of this process, which other work on the machine changes
             little.
         parameters: number of weights.
@@ -125,6 +125,43 @@ class _SavedAtEvaluation(TrainerCallback):
         control.should_log |= control.should_save
 
 
+class _Patience(TrainerCallback):
+    """Ends training after some evaluations in a row that found nothing better, those before a resumption too.
+
+    Those are in the log; the Trainer's own callback begins to count anew.
+    """
+
+    def __init__(self, evaluations: int) -> None:
+        self.evaluations = evaluations
+
+    def on_evaluate(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        control.should_training_stop |= self.is_over(args, state)
+
+    def is_over(self, args: Any, state: Any) -> bool:
+        name = args.metric_for_best_model
+        values = [entry[name] for entry in state.log_history if name in entry]
+        best = 0
+        for number, value in enumerate(values):
+            if value > values[best] if args.greater_is_better else value < values[best]:
+                best = number
+        return len(values) - 1 - best >= self.evaluations
+
+
+class _Clock:
+    """Seconds since training began, those before a resumption too: every line of the log has them."""
+
+    def __init__(self, log: Sequence[Mapping[str, float]] = ()) -> None:
+        before = log[-1] if log else {}
+        self.wall = time.perf_counter() - before.get("wall_seconds", 0.0)
+        self.processor = time.process_time() - before.get("processor_seconds", 0.0)
+
+    def read(self) -> dict[str, float]:
+        return {
+            "wall_seconds": time.perf_counter() - self.wall,
+            "processor_seconds": time.process_time() - self.processor,
+        }
+
+
 class _Trainer(Trainer):
     """The Trainer with batches by token budget, figures of our own, and the average of the weights."""
 
@@ -137,6 +174,7 @@ class _Trainer(Trainer):
         held_out_collator: Collator,
         figures: Evaluate | None,
         average: Average | None,
+        patience: int,
         **kwargs: Any,
     ) -> None:
         super().__init__(*args, **kwargs)
@@ -145,8 +183,33 @@ class _Trainer(Trainer):
         self.held_out_collator = held_out_collator
         self.figures = figures
         self.average = average
-        if average:
-            self.add_callback(average)
+        self.patience = _Patience(patience) if patience else None
+        for callback in filter(None, (self.average, self.patience)):
+            self.add_callback(callback)
+
+    def fit(self, last: Path | None) -> dict[str, float]:
+        """Train, from the state in a folder if there is one, and leave the best weights in the model.
+
+        Returns:
+            The seconds that it took.
+        """
+        state: Any = TrainerState.load_from_json(str(last / "trainer_state.json")) if last else None
+        self.clock = _Clock(state.log_history if state else ())
+        over = state and (
+            state.global_step >= self.args.max_steps
+            or (self.patience and self.patience.is_over(self.args, state))
+        )
+        if over:  # the Trainer would take a step before it looks
+            self.state = state
+            self._load_from_checkpoint(str(last))
+        else:
+            self.train(resume_from_checkpoint=str(last) if last else None)
+        self.load_best()
+        return self.clock.read()
+
+    def log(self, logs: dict[str, float], *args: Any, **kwargs: Any) -> None:
+        logs.update(self.clock.read())
+        super().log(logs, *args, **kwargs)
 
     def get_train_dataloader(self) -> DataLoader[Any]:
         features: Any = self.train_dataset
@@ -308,21 +371,18 @@ def fit(
         held_out_collator=held_out_collator,
         figures=evaluate,
         average=averaging(model, recipe),
+        patience=recipe.patience,
     )
     trainer.remove_callback(PrinterCallback)
     trainer.add_callback(_SavedAtEvaluation())
     shown = _Progress(metric)
     if progress:
         trainer.add_callback(shown)
-    if recipe.patience:
-        trainer.add_callback(EarlyStoppingCallback(recipe.patience))
     last = last_checkpoint(checkpoints) if resume else None
     if resume and last is None:
         logger.warning("%s: nothing to resume, training starts at the first step", checkpoints)
-    started, busy = time.perf_counter(), time.process_time()
     try:
-        trainer.train(resume_from_checkpoint=str(last) if last else None)
-        trainer.load_best()
+        seconds = trainer.fit(last)
     except (OSError, SafetensorError, RuntimeError) as error:
         reason = str(error)
         if isinstance(error, RuntimeError):
@@ -338,8 +398,8 @@ def fit(
         seed=seed,
         steps=trainer.state.global_step,
         loss=figures.get("eval_loss", math.nan),
-        wall_seconds=time.perf_counter() - started,
-        processor_seconds=time.process_time() - busy,
+        wall_seconds=seconds["wall_seconds"],
+        processor_seconds=seconds["processor_seconds"],
         parameters=sum(parameter.numel() for parameter in model.parameters()),
         bf16=arguments.bf16,
         history=_without_times(trainer.state.log_history),
@@ -363,7 +423,7 @@ def computes_bf16() -> bool:
 
 def _without_times(log: list[dict[str, float]]) -> list[dict[str, float]]:
     """The log, in order, but for what differs from run to run; of training as a whole it has nothing else."""
-    times = ("_runtime", "_per_second")
+    times = ("_runtime", "_per_second", "_seconds")
     return [
         {name: value for name, value in sorted(entry.items()) if not name.endswith(times)}
         for entry in log
