@@ -40,6 +40,12 @@ RECIPES: dict[str, tuple[Path, tuple[str, ...]]] = {
         EXPERIMENTS / "ma2017" / "datt-bound.toml",
         ("data.sentences=100", "data.scored_sentences=5"),
     ),
+    "classify": (EXPERIMENTS / "ahmed2019" / "sst-ctt-highway.toml", ("train.tokens_per_batch=60",)),
+    "translate": (EXPERIMENTS / "nguyen2020" / "multi30k-en-de-tree.toml", ()),
+    "judge": (  # a rate that ends it early
+        EXPERIMENTS / "ginn2024" / "table11-id-bert.toml",
+        ("train.epochs=40", "train.evaluations=40", "train.patience=2", "train.learning_rate=0.02"),
+    ),
 }
 CHANGES = ("open", "os.mkdir", "os.remove", "os.rename", "os.rmdir")
 """Audit events of Python at which a file or folder is made, moved or removed."""
