@@ -104,6 +104,20 @@ def test_json_and_gzip(text: Path, tmp_path: Path) -> None:
     assert [tree.words for tree in trees] == [tuple(line.split()) for line in LINES if line.strip()]
 
 
+def test_gzip_is_unpacked_once_for_all_shards(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    packed = tmp_path / "text.txt.gz"
+    packed.write_bytes(gzip.compress(TEXT.encode() * 50))
+    opened: list[Path] = []
+
+    def unpack(path: Path) -> gzip.GzipFile:
+        opened.append(path)
+        return gzip.GzipFile(path)
+
+    monkeypatch.setattr(shards.gzip, "open", unpack)
+    parse_files(bulk_engines.quick, packed, tmp_path / "out", shard_lines=7)
+    assert len(opened) == 2  # to cut it, and to read it
+
+
 @settings(deadline=None, max_examples=40)
 @given(
     st.lists(st.text("ab \r\u2028é", max_size=5), min_size=1, max_size=12), st.integers(1, 5), st.booleans()

@@ -6,7 +6,6 @@ import gzip
 import io
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -16,7 +15,7 @@ from treeformers.engine import Engine
 from treeformers.trees.formats import atomic_write, write_trees
 from treeformers.trees.tree import Tree
 
-__all__ = ["CHUNK", "UNPARSED", "Format", "Shard", "Task", "cut", "parse_lines"]
+__all__ = ["CHUNK", "UNPARSED", "Format", "Reader", "Shard", "Task", "cut", "parse_lines"]
 
 CHUNK = 4096
 """Lines parsed together; those of like length go in one batch."""
@@ -45,6 +44,30 @@ class Shard:
     lines: int
 
 
+class Reader:
+    """Reads shards. In a gzipped file it goes on from the last one to the next, not through all before it."""
+
+    def __init__(self) -> None:
+        self._source = ""
+        self._file: IO[bytes] | None = None
+
+    def lines(self, shard: Shard) -> Iterator[tuple[str, str]]:
+        """The place, as file:line, and every line; bytes that are not UTF-8 as lone surrogates."""
+        if self._file is None or shard.source != self._source:
+            self.close()
+            self._file, self._source = _open(Path(shard.source)), shard.source
+        self._file.seek(shard.offset)
+        for number, line in enumerate(islice(self._file, shard.lines), start=shard.first):
+            text = line.decode("utf-8", errors="surrogateescape")
+            yield f"{shard.source}:{number}", text.removeprefix("\ufeff") if number == 1 else text
+
+    def close(self) -> None:
+        """Close the file that it reads, if there is one."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+
 @dataclass(frozen=True, slots=True)
 class Task:
     """What is done with every shard."""
@@ -53,14 +76,14 @@ class Task:
     format: Format
     batch_size: int
 
-    def run(self, engine: Engine, shard: Shard) -> int:
+    def run(self, engine: Engine, reader: Reader, shard: Shard) -> int:
         """Write the trees of a shard, and the reasons for lines without one; gives the number of these."""
         target = Path(self.out, shard.name)
         beside = target.with_name(target.name + UNPARSED)
         target.parent.mkdir(parents=True, exist_ok=True)
         problems: list[str] = []
         with atomic_write(target) as file:
-            lines = _read(shard)
+            lines = reader.lines(shard)
             while chunk := list(islice(lines, CHUNK)):
                 trees = parse_lines(engine, chunk, self.batch_size, problems)
                 for (where, _), tree in zip(chunk, trees, strict=True):
@@ -155,14 +178,5 @@ def cut(name: str, path: Path, shard_lines: int, suffix: str) -> Iterator[Shard]
             number, offset, first = number + 1, offset + size, first + lines
 
 
-def _read(shard: Shard) -> Iterator[tuple[str, str]]:
-    """The place, as file:line, and every line of a shard; bytes that are not UTF-8 as lone surrogates."""
-    with _open(Path(shard.source)) as file:
-        file.seek(shard.offset)
-        for number, line in enumerate(islice(file, shard.lines), start=shard.first):
-            text = line.decode("utf-8", errors="surrogateescape")
-            yield f"{shard.source}:{number}", text.removeprefix("\ufeff") if number == 1 else text
-
-
-def _open(path: Path) -> AbstractContextManager[IO[bytes]]:
+def _open(path: Path) -> IO[bytes]:
     return cast(IO[bytes], gzip.open(path)) if path.suffix == ".gz" else path.open("rb")

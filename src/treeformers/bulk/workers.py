@@ -5,10 +5,11 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
+from contextlib import closing
 from itertools import islice
 from typing import Any
 
-from treeformers.bulk.shards import Shard, Task
+from treeformers.bulk.shards import Reader, Shard, Task
 from treeformers.engine import Engine
 from treeformers.processes import start_processes
 
@@ -20,8 +21,9 @@ Load = Callable[[], Engine]
 def here(load: Load, task: Task, shards: Sequence[Shard]) -> Iterator[tuple[Shard, int]]:
     """Work in this process; gives each shard when it is done, and its number of lines without a tree."""
     engine = _ready(load)
-    for shard in shards:
-        yield shard, task.run(engine, shard)
+    with closing(Reader()) as reader:
+        for shard in shards:
+            yield shard, task.run(engine, reader, shard)
 
 
 def by_processes(
@@ -46,6 +48,7 @@ def by_processes(
 
 _worker: tuple[Load, Task] | None = None
 _engine: Engine | None = None
+_reader = Reader()
 
 
 def _start_worker(load: Load, task: Task) -> None:
@@ -59,18 +62,18 @@ def _work(shard: Shard) -> int:
     load, task = _worker
     if _engine is None:
         _engine = _ready(load)
-    return task.run(_engine, shard)
+    return task.run(_engine, _reader, shard)
 
 
 class _Actor:
     """An actor of Ray Data: a row that names a shard to one that says how many lines have no tree."""
 
     def __init__(self, load: Load, task: Task) -> None:
-        self.engine, self.task = _ready(load), task
+        self.engine, self.reader, self.task = _ready(load), Reader(), task
 
     def __call__(self, row: dict[str, Any]) -> dict[str, Any]:
         shard = Shard(*(row[name] for name in Shard.__slots__))
-        return {"name": shard.name, "unparsed": self.task.run(self.engine, shard)}
+        return {"name": shard.name, "unparsed": self.task.run(self.engine, self.reader, shard)}
 
 
 def by_ray(load: Load, task: Task, shards: Sequence[Shard], workers: int) -> Iterator[tuple[Shard, int]]:
