@@ -19,7 +19,6 @@ from conftest import ROOT
 from treeformers.models.treebert import TreeBertForMaskedLM
 from treeformers.recipes import InduceRecipe, Train
 from treeformers.training import Fit, TokenBatchSampler, computes_bf16, fit, read_text, train_inducer
-from treeformers.training.fit import _Trainer
 
 torch.set_num_threads(1)
 
@@ -39,8 +38,21 @@ class _KilledError(Exception):
     pass
 
 
-def _killed(*args: object) -> None:
-    raise _KilledError
+def train_until_saved(
+    recipe: InduceRecipe, out: Path, seed: int, last: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run that is killed once the state after its last step is in its place."""
+    settle = fit.__globals__["settle"]
+
+    def killed_once_saved(folder: Path, step: int, best: int | None = None) -> None:
+        settle(folder, step, best)
+        if step == last:
+            raise _KilledError
+
+    with monkeypatch.context() as patch:
+        patch.setitem(fit.__globals__, "settle", killed_once_saved)
+        with pytest.raises(_KilledError):
+            train_inducer(recipe, out, seed, progress=False)
 
 
 @pytest.mark.parametrize(
@@ -89,10 +101,7 @@ def test_a_run_killed_after_its_last_step_is_not_trained_further(
 ) -> None:
     once = recipe("train.epochs=3", "train.max_steps=8", "train.tokens_per_batch=400", "train.average=0.9")
     whole = train_inducer(once, tmp_path / "whole", seed=3, progress=False)
-    with monkeypatch.context() as patch:
-        patch.setattr(_Trainer, "load_best", _killed)
-        with pytest.raises(_KilledError):
-            train_inducer(once, tmp_path / "parts", seed=3, progress=False)
+    train_until_saved(once, tmp_path / "parts", 3, whole.steps, monkeypatch)
     resumed = train_inducer(once, tmp_path / "parts", seed=3, resume=True, progress=False)
     assert (resumed.steps, resumed.loss, resumed.history) == (whole.steps, whole.loss, whole.history)
     expected, found = weights(tmp_path / "whole"), weights(tmp_path / "parts")
@@ -107,18 +116,7 @@ def test_patience_is_that_of_a_run_never_stopped(
     best = next(entry["step"] for entry in whole.history if entry.get("eval_loss") == whole.loss)
     every = (whole.steps - best) // 2
     assert whole.steps == best + 2 * every
-
-    settle = fit.__globals__["settle"]
-
-    def killed_once_saved(folder: Path, step: int, best_step: int | None = None) -> None:
-        settle(folder, step, best_step)
-        if step == best + evaluations * every:
-            raise _KilledError
-
-    with monkeypatch.context() as patch:
-        patch.setitem(fit.__globals__, "settle", killed_once_saved)
-        with pytest.raises(_KilledError):
-            train_inducer(wild(), tmp_path / "parts", seed=1, progress=False)
+    train_until_saved(wild(), tmp_path / "parts", 1, best + evaluations * every, monkeypatch)
     resumed = train_inducer(wild(), tmp_path / "parts", seed=1, resume=True, progress=False)
     assert (resumed.steps, resumed.loss, resumed.history) == (whole.steps, whole.loss, whole.history)
 

@@ -10,11 +10,12 @@ import os
 import shutil
 from pathlib import Path
 
-__all__ = ["SAVING", "checkpoint", "drop", "last_checkpoint", "settle"]
+__all__ = ["SAVING", "STATE", "checkpoint", "drop", "last_checkpoint", "settle"]
 
 SAVING = ".saving"
 """Where in the folder of the states one is written."""
-_STATE = "trainer_state.json"
+STATE = "trainer_state.json"
+"""The file of the Trainer in each state that says how far it is."""
 
 
 def checkpoint(folder: Path, step: int) -> Path:
@@ -24,7 +25,7 @@ def checkpoint(folder: Path, step: int) -> Path:
 
 def last_checkpoint(folder: Path) -> Path | None:
     """The newest state, if there is one."""
-    found = (path.parent for path in folder.glob(f"checkpoint-*/{_STATE}"))
+    found = (path.parent for path in folder.glob(f"checkpoint-*/{STATE}"))
     return max(found, key=lambda path: int(path.name.rpartition("-")[2]), default=None)
 
 

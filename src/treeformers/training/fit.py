@@ -37,7 +37,7 @@ from treeformers.optimizer import MuonWithAdam
 from treeformers.recipes import Train
 from treeformers.training.averaging import Average, averaging
 from treeformers.training.batches import Collator, Features, Masking, TokenBatchSampler
-from treeformers.training.checkpoints import SAVING, checkpoint, last_checkpoint, settle
+from treeformers.training.checkpoints import SAVING, STATE, checkpoint, last_checkpoint, settle
 
 logger = logging.getLogger(__name__)
 disable_progress_bar()  # of saving and loading; training has its own
@@ -131,7 +131,7 @@ class _Patience(TrainerCallback):
     Those are in the log; the Trainer's own callback begins to count anew.
     """
 
-    def __init__(self, evaluations: int) -> None:
+    def __init__(self, evaluations: float) -> None:
         self.evaluations = evaluations
 
     def on_evaluate(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
@@ -140,17 +140,15 @@ class _Patience(TrainerCallback):
     def is_over(self, args: Any, state: Any) -> bool:
         name = args.metric_for_best_model
         values = [entry[name] for entry in state.log_history if name in entry]
-        best = 0
-        for number, value in enumerate(values):
-            if value > values[best] if args.greater_is_better else value < values[best]:
-                best = number
+        choose = max if args.greater_is_better else min
+        best = choose(range(len(values)), key=values.__getitem__, default=0)
         return len(values) - 1 - best >= self.evaluations
 
 
 class _Clock:
     """Seconds since training began, those before a resumption too: every line of the log has them."""
 
-    def __init__(self, log: Sequence[Mapping[str, float]] = ()) -> None:
+    def __init__(self, log: Sequence[Mapping[str, float]]) -> None:
         before = log[-1] if log else {}
         self.wall = time.perf_counter() - before.get("wall_seconds", 0.0)
         self.processor = time.process_time() - before.get("processor_seconds", 0.0)
@@ -183,9 +181,10 @@ class _Trainer(Trainer):
         self.held_out_collator = held_out_collator
         self.figures = figures
         self.average = average
-        self.patience = _Patience(patience) if patience else None
-        for callback in filter(None, (self.average, self.patience)):
-            self.add_callback(callback)
+        self.patience = _Patience(patience or math.inf)
+        self.add_callback(self.patience)
+        if average:
+            self.add_callback(average)
 
     def fit(self, last: Path | None) -> dict[str, float]:
         """Train, from the state in a folder if there is one, and leave the best weights in the model.
@@ -193,13 +192,11 @@ class _Trainer(Trainer):
         Returns:
             The seconds that it took.
         """
-        state: Any = TrainerState.load_from_json(str(last / "trainer_state.json")) if last else None
+        state: Any = TrainerState.load_from_json(str(last / STATE)) if last else None
         self.clock = _Clock(state.log_history if state else ())
-        over = state and (
-            state.global_step >= self.args.max_steps
-            or (self.patience and self.patience.is_over(self.args, state))
-        )
-        if over:  # the Trainer would take a step before it looks
+        if state and (
+            state.global_step >= self.args.max_steps or self.patience.is_over(self.args, state)
+        ):  # the Trainer would take a step before it looks
             self.state = state
             self._load_from_checkpoint(str(last))
         else:
