@@ -11,7 +11,7 @@ from typing import Any
 
 from treeformers.results import rendered
 
-MADE = ["1, 2", "700", "1.5", "", "a CPU, 1 of 2 cores", "2.13", "`abc`", "2026-01-02"]
+MADE = ["1, 2", "700", "1.5", "", "a CPU, 1 of 2 cores", "", "2.13", "`abc`", "2026-01-02"]
 """What the table of where figures come from shows of two seeds of `trained`."""
 
 

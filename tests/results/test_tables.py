@@ -99,3 +99,13 @@ def test_threads_are_those_that_trained() -> None:
     seed = {"seed": 1, "steps": 7, "wall_seconds": 90.0, "threads": 3}
     assert "a CPU, 3 of 4 cores" in provenance({"row": {**row, "seeds": [seed]}})
     assert "a CPU, 1 of 4 cores" in provenance({"row": row})
+
+
+def test_precision_is_shown_where_it_is_known() -> None:
+    environment = {"device": "a CPU", "threads": 1, "cores": 2, "torch": "2.13"}
+    seed = {"seed": 1, "steps": 7, "wall_seconds": 90.0}
+    row = {"environment": environment, "commit": "abc", "date": "2026-01-02"}
+    both = [{**seed, "bf16": True}, {**seed, "bf16": False}]
+    assert "cores | bfloat16, float32 | 2.13 |" in provenance({"row": {**row, "seeds": both}})
+    assert "cores | float32 | 2.13 |" in provenance({"row": {**row, "seeds": both[1:]}})
+    assert "cores |  | 2.13 |" in provenance({"row": {**row, "seeds": [seed]}})

@@ -11,7 +11,7 @@ Results = Mapping[str, Result]  # by the name of the recipe, in the order of the
 
 
 def provenance(results: Results) -> str:
-    """Where every results file comes from."""
+    """Where every results file comes from; a cell is empty where the file does not say."""
     cells = []
     for name, row in results.items():
         seeds = row.get("seeds", ())
@@ -19,6 +19,7 @@ def provenance(results: Results) -> str:
         busy = [seed["processor_seconds"] for seed in seeds if "processor_seconds" in seed]
         device = row["environment"]
         threads = {seed.get("threads", device["threads"]) for seed in seeds} or {device["threads"]}
+        precisions = {"bfloat16" if seed["bf16"] else "float32" for seed in seeds if "bf16" in seed}
         cells.append(
             (
                 f"`{name}`",
@@ -27,6 +28,7 @@ def provenance(results: Results) -> str:
                 f"{fmean(seconds) / 60:.1f}",
                 f"{fmean(busy) / 60:.1f}" if busy else "",
                 f"{device['device']}, {max(threads)} of {device['cores']} cores",
+                ", ".join(sorted(precisions)),
                 device["torch"],
                 f"`{row['commit']}`",
                 row["date"],
@@ -39,6 +41,7 @@ def provenance(results: Results) -> str:
         "minutes a seed",
         "processor minutes",
         "device",
+        "precision",
         "torch",
         "commit",
         "date",
