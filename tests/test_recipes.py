@@ -254,11 +254,27 @@ def test_other_errors(tmp_path: Path) -> None:
         Recipe.load(path, overrides=["epochs 3"])
     with pytest.raises(ValueError, match=r"row\.toml with train\.epoch=3: unknown key 'train\.epoch'"):
         Recipe.load(path, overrides=["train.epoch=3"])
+    with pytest.raises(ValueError, match=r"row\.toml with trian\.epochs=3: unknown key 'trian'"):
+        Recipe.load(path, overrides=["trian.epochs=3", "train.seeds=[2]"])
     with pytest.raises(ValueError, match=r"bad\.toml: not a TOML file: .*line 1"):
         Recipe.load(write(tmp_path, "a = = 3", "bad.toml"))
     (tmp_path / "binary.toml").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(ValueError, match=r"binary\.toml: not a TOML file"):
         Recipe.load(tmp_path / "binary.toml")
+
+
+def test_an_error_names_the_line_that_the_value_comes_from(tmp_path: Path) -> None:
+    write(tmp_path, 'task = "induce"\n[model]\nseeds = [3]\n[train]\nseeds = [1]\nepochs = 2\n', "base.toml")
+    above = 'base = "base.toml"\n[small.train]\nepochs = "many"\n[data]\nsentences = 3\n'
+    with pytest.raises(ValueError, match=r"row\.toml:3: train\.epochs is 'many', expected int"):
+        Recipe.load(write(tmp_path, above, "row.toml"))
+    with pytest.raises(
+        ValueError, match=r"base\.toml with train\.epochs=x: train\.epochs is 'x', expected int"
+    ):
+        Recipe.load(tmp_path / "base.toml", overrides=["train.epochs=x", "train.seeds=[2]"])
+    inline = 'task = "induce"\n\ntrain = {seeds = 3}\n[model]\nseeds = [1]\n'
+    with pytest.raises(ValueError, match=r"row\.toml:3: train\.seeds is 3, expected a list"):
+        Recipe.load(write(tmp_path, inline, "row.toml"))
 
 
 PARSE = """\

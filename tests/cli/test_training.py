@@ -113,7 +113,7 @@ def test_reproduce_renders_the_tables(experiment: Path, tmp_path: Path) -> None:
     assert json.loads(Path(result).read_text())["scale"] == "smoke"
     assert Path(readme) == folder / "README.md"
     assert "no such recipe" in complaint("reproduce", "wang2019/tree-l99", *where)
-    assert "no such recipe" in complaint("reproduce", "wang1919", *where)
+    assert "no such folder, expected one that holds recipes" in complaint("reproduce", "wang1919", *where)
 
 
 def test_reproduce_lists_the_rows(experiment: Path, tmp_path: Path) -> None:

@@ -137,6 +137,8 @@ def test_unknown_rows_and_missing_corpora(
         reproduce(ROOT / "experiments" / "wang2019", "tree-l11")
     with pytest.raises(FileNotFoundError, match=r"no such recipe; there are: none"):
         reproduce(tmp_path)
+    with pytest.raises(FileNotFoundError, match=r"wang2020: no such folder, expected one that holds recipes"):
+        reproduce(tmp_path / "wang2020", "tree-l10")
     monkeypatch.delenv("TREEFORMERS_DATA", raising=False)
     with pytest.raises(FileNotFoundError, match="TREEFORMERS_DATA is not set"):
         reproduce(ROOT / "experiments" / "wang2019", "tree-l10-wsj-all", "small", tmp_path, again=True)

@@ -80,17 +80,17 @@ class Recipe:
         overlays = {name: table.pop(name, {}) for name in SCALES if name != "paper"}
         for name, overlay in overlays.items():
             if name != scale:  # checked too: a mistake shows at whatever scale the file is read
-                _build_recipe(cls, _merge(table, overlay), where)
-        merged = _merge(table, overlays.get(scale, {}))
+                _build_recipe(cls, _merge(table, overlay), where.at(name))
+        merged, where = _merge(table, overlays.get(scale, {})), where.at(scale)
         for override in overrides:
             merged = _merge(merged, _parse_override(override))
-            where = _Where(((f"{path} with {override}", ""), *where.sources))
+            where = where.changed(override)
         return _build_recipe(cls, merged | {"scale": scale}, where)
 
     @classmethod
     def from_dict(cls, table: Mapping[str, Any], where: str = "recipe") -> Self:
         """The recipe of `to_dict`. Raises ValueError as `load` does."""
-        return _build_recipe(cls, table, _Where(((where, ""),)))
+        return _build_recipe(cls, table, _Where(where, {}))
 
     def to_dict(self) -> dict[str, Any]:
         """All fields, as JSON can hold them; the scale comes last."""
@@ -241,16 +241,29 @@ _TASKS: dict[str, type[Recipe]] = {
 
 @dataclass(frozen=True)
 class _Where:
-    """The place to name in an error: of a key set in several files, the first of them."""
+    """The place to name in an error: of a key, or of the nearest thing around it that has one."""
 
-    sources: tuple[tuple[str, str], ...]  # names and texts
+    name: str
+    places: Mapping[str, str]  # of dotted keys
 
     def __call__(self, key: str) -> str:
-        for name, text in self.sources:
-            for number, line in enumerate(text.splitlines(), start=1):
-                if re.match(rf"\s*(\[.*\b)?{re.escape(key)}\s*[=\]]", line):
-                    return f"{name}:{number}"
-        return self.sources[0][0]
+        while key and key not in self.places:
+            key = key.rpartition(".")[0]
+        return self.places.get(key, self.name)
+
+    def at(self, scale: str) -> _Where:
+        """The same where the sizes of a scale stand over the others."""
+        prefix = f"{scale}."
+        above = {
+            key.removeprefix(prefix): place for key, place in self.places.items() if key.startswith(prefix)
+        }
+        return _Where(self.name, {**self.places, **above})
+
+    def changed(self, override: str) -> _Where:
+        """The same where a key has its value from an override."""
+        name, place = override.partition("=")[0], f"{self.name} with {override}"
+        around = dict.fromkeys(_with_tables(name), place)
+        return _Where(self.name, {**around, **self.places, name: place})
 
 
 def _read(path: Path, above: tuple[Path, ...] = ()) -> tuple[dict[str, Any], _Where]:
@@ -262,7 +275,7 @@ def _read(path: Path, above: tuple[Path, ...] = ()) -> tuple[dict[str, Any], _Wh
         table = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ValueError(f"{path}: not a TOML file: {error}") from None
-    where = _Where(((str(path), text),))
+    where = _Where(str(path), _places(path, text))
     if "base" not in table:
         return table, where
     base = path.parent / _typed(str, table.pop("base"), f"{where('base')}: base")
@@ -270,7 +283,29 @@ def _read(path: Path, above: tuple[Path, ...] = ()) -> tuple[dict[str, Any], _Wh
         raise ValueError(f"{where('base')}: base: {base} is based on this file")
     below, base_where = _read(base, (*above, path))
     inherited = {key: value for key, value in below.items() if key not in ("title", "tables", "published")}
-    return _merge(inherited, table), _Where(where.sources + base_where.sources)
+    return _merge(inherited, table), _Where(str(path), {**base_where.places, **where.places})
+
+
+def _places(path: Path, text: str) -> dict[str, str]:
+    """File and line of every section and key of a TOML file, where it is first named."""
+    places: dict[str, str] = {}
+    section = ""
+    for number, line in enumerate(text.splitlines(), start=1):
+        if header := re.match(r"\s*\[([\w.]+)\]", line):
+            name = section = header[1]
+        elif key := re.match(r"\s*([\w.]+)\s*=", line):
+            name = f"{section}.{key[1]}".removeprefix(".")
+        else:
+            continue
+        for around in _with_tables(name):
+            places.setdefault(around, f"{path}:{number}")
+    return places
+
+
+def _with_tables(name: str) -> list[str]:
+    """A dotted name and those of the tables around it: `a.b.c`, `a.b` and `a`."""
+    parts = name.split(".")
+    return [".".join(parts[:length]) for length in range(len(parts), 0, -1)]
 
 
 def _merge(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
@@ -316,15 +351,15 @@ def _build(
         if key not in hints:
             near = difflib.get_close_matches(key, hints, n=1, cutoff=0.0)[0]
             raise ValueError(
-                f"{where(key)}: unknown key {section + key!r}, the nearest is {section + near!r}"
+                f"{where(section + key)}: unknown key {section + key!r}, the nearest is {section + near!r}"
             )
         if dataclasses.is_dataclass(hints[key]):
             if not isinstance(value, Mapping):
-                raise ValueError(f"{where(key)}: {section + key} is {value!r}, expected a table")
+                raise ValueError(f"{where(section + key)}: {section + key} is {value!r}, expected a table")
             values[key] = _build(hints[key], value, where, f"{section}{key}.", factories[key]())
         else:
-            values[key] = _typed(hints[key], value, f"{where(key)}: {section + key}")
-            _check_bounds(cls, key, values[key], f"{where(key)}: {section + key}")
+            values[key] = _typed(hints[key], value, f"{where(section + key)}: {section + key}")
+            _check_bounds(cls, key, values[key], f"{where(section + key)}: {section + key}")
     return cls(**values) if defaults is None else dataclasses.replace(defaults, **values)
 
 

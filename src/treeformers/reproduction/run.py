@@ -232,6 +232,8 @@ def reproduce(
     """
     if processes < 1:
         raise ValueError(f"processes is {processes}, expected at least 1")
+    if not experiment.is_dir():
+        raise FileNotFoundError(f"{experiment}: no such folder, expected one that holds recipes")
     recipes = sorted(experiment.glob(f"{row or '*'}.toml"))
     if not recipes:
         known = ", ".join(sorted(path.stem for path in experiment.glob("*.toml"))) or "none"
