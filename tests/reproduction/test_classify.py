@@ -185,6 +185,6 @@ def test_what_is_missing_shows_before_training(folder: Path, tmp_path: Path) -> 
     with pytest.raises(FileNotFoundError, match=r"^gone: neither right"):
         run_recipe(folder / "sentences.toml", "smoke", tmp_path, ["data.trees=gone"])
     one_part = folder.parent / "corpus" / "train.tsv"
-    with pytest.raises(ValueError, match="examples of the kind Labelled, expected pairs of sentences"):
+    with pytest.raises(ValueError, match=r"train\.tsv holds sentences with classes, expected pairs"):
         read_gold(Examples(corpus=str(one_part), trees="right"), pairs=True)
     assert not list(tmp_path.iterdir())

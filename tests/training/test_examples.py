@@ -190,17 +190,17 @@ class TestCorpora:
             ValueError, match=r"reviews\.tsv has no trees: expected data\.trees, the folder of"
         ):
             read_examples(Examples(corpus=corpus), "train")
-        with pytest.raises(ValueError, match="examples of the kind Labelled, expected pairs of sentences"):
+        with pytest.raises(ValueError, match="holds sentences with classes, expected pairs of sentences"):
             read_examples(Examples(corpus=corpus, trees="right"), "train", pairs=True)
         with pytest.raises(FileNotFoundError, match="rigth: neither"):
             read_examples(Examples(corpus=corpus, trees="rigth"), "train")
         with pytest.raises(FileNotFoundError, match="gone"):
             read_examples(Examples(corpus=str(tmp_path / "gone")), "train")
         pairs = write(tmp_path / "pairs.tsv", "label\tfirst\tsecond", "yes\ta\tb")
-        with pytest.raises(ValueError, match="examples of the kind Pair, expected sentences with classes"):
+        with pytest.raises(ValueError, match="holds pairs of sentences, expected sentences with classes"):
             read_examples(Examples(corpus=pairs), "test")
         text = write(tmp_path / "plain.txt", "no tree", "at all")
-        with pytest.raises(ValueError, match="examples of the kind str, expected sentences with classes"):
+        with pytest.raises(ValueError, match=r"plain\.txt holds plain text \(.*\.tsv\), expected sentences"):
             read_examples(Examples(corpus=text), "test")
         one = write(tmp_path / "one.tsv", "label\ttext", "a\tb")
         with pytest.raises(ValueError, match=r"one\.tsv: no examples in its train part"):

@@ -244,7 +244,7 @@ class TestPairs:
             (ParallelText(corpus=name, target="fr"), r"two\.tsv has no 'fr': expected en, de$"),
             (
                 ParallelText(corpus=classes),
-                r"classes\.tsv: no sentences with translations in its train part$",
+                r"classes\.tsv holds sentences with classes, expected sentences with translations$",
             ),
             (ParallelText(corpus=one), r"one\.tsv: no sentences with translations in its train part$"),
             (ParallelText(corpus=name, trees="given"), r"two\.tsv has no trees: expected data\.trees, the"),

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from treeformers.trees.dependency import DependencyTree
 from treeformers.trees.tree import Tree
 
-__all__ = ["Labelled", "Pair", "Text"]
+__all__ = ["Labelled", "Pair", "Text", "kind_of"]
 
 Text: TypeAlias = Tree | DependencyTree | str
 
@@ -43,3 +43,21 @@ class Pair:
     second: Text
     label: str = ""
     score: float | None = None
+
+
+def kind_of(entry: Any) -> str:
+    """What an entry of a corpus of `treeformers.data.corpora.load` is, for messages."""
+    match entry:
+        case Labelled():
+            return "sentences with classes"
+        case Pair():
+            return "pairs of sentences"
+        case Tree():
+            return "constituency trees"
+        case DependencyTree():
+            return "dependency trees"
+        case dict():
+            return "sentences with translations"
+        case str():
+            return "plain text (the name of a table ends in .tsv)"
+    return "minimal pairs"

@@ -289,6 +289,7 @@ class PieceReader:
                 [" " + unescape_word(word) for word in words],
                 add_special_tokens=False,
                 return_attention_mask=False,
+                verbose=False,  # a word of more pieces than the model has positions is cut below
             )["input_ids"]
             room = self.limit - 2
             pieces = [word[:room] or [self.tokenizer.unk_token_id] for word in cut]

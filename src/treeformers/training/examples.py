@@ -12,7 +12,7 @@ import torch
 from transformers import PreTrainedConfig, PreTrainedModel, set_seed
 
 from treeformers.data import corpora
-from treeformers.data.examples import Labelled, Pair, Text
+from treeformers.data.examples import Labelled, Pair, Text, kind_of
 from treeformers.data.parts import GRAMMAR_SIZES, choose_part, sample_part, spread
 from treeformers.data.vectors import read_vectors
 from treeformers.encoding import UNKNOWN, AnyTree, TreeReader, vocabulary
@@ -250,7 +250,7 @@ def _read(one: Any, pairs: bool, corpus: str) -> Example:
         case Tree() if not pairs:
             return Example((one,), one.label)
     expected = "pairs of sentences" if pairs else "sentences with classes"
-    raise ValueError(f"{corpus}: examples of the kind {type(one).__name__}, expected {expected}")
+    raise ValueError(f"{corpus} holds {kind_of(one)}, expected {expected}")
 
 
 def _with_trees(examples: Sequence[Example], data: Examples) -> list[Example]:

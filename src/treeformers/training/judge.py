@@ -14,7 +14,7 @@ from torch.nn.utils.rnn import pad_sequence
 from transformers import AutoTokenizer, PreTrainedTokenizerBase, set_seed
 
 from treeformers.data import corpora, text
-from treeformers.data.examples import Labelled
+from treeformers.data.examples import Labelled, kind_of
 from treeformers.data.parts import choose_part
 from treeformers.metrics import accuracy, precision_recall
 from treeformers.models.treebert import TreeBertConfig, TreeBertForSequenceClassification
@@ -215,9 +215,7 @@ def classes_of(model: TreeBertForSequenceClassification) -> list[str]:
 
 def _read(one: Any, name: str) -> Sentence:
     if not isinstance(one, Labelled):
-        raise ValueError(
-            f"{name}: examples of the kind {type(one).__name__}, expected sentences with classes"
-        )
+        raise ValueError(f"{name} holds {kind_of(one)}, expected sentences with classes")
     words = tuple(one.text.split()) if isinstance(one.text, str) else one.text.words
     return Sentence(words, one.label, one.group)
 

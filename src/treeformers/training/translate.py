@@ -14,6 +14,7 @@ from torch.nn.utils.rnn import pad_sequence
 from transformers import set_seed
 
 from treeformers.data import corpora
+from treeformers.data.examples import kind_of
 from treeformers.data.parts import choose_part, sample_part, spread
 from treeformers.models.accumulation import AccumulationConfig
 from treeformers.models.translation import AccumulationForTranslation
@@ -142,8 +143,10 @@ def read_pairs(data: ParallelText, split: str) -> list[ParallelPair]:
         return [ParallelPair(one.tree, " ".join(_mirrored(one.tree))) for one in sample_part(split, limit)]
     parts = corpora.load(data.corpus, root=data.root or None)
     for name, pairs in parts.items():
-        if not pairs or not isinstance(pairs[0], dict):
+        if not pairs:
             raise ValueError(f"{data.corpus}: no sentences with translations in its {name} part")
+        if not isinstance(pairs[0], dict):
+            raise ValueError(f"{data.corpus} holds {kind_of(pairs[0])}, expected sentences with translations")
         for language in (data.source, data.target):
             if language not in pairs[0]:
                 raise ValueError(f"{data.corpus} has no {language!r}: expected {', '.join(pairs[0])}")

@@ -1,0 +1,28 @@
+"""What an entry of a corpus is called."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from treeformers.data.examples import Labelled, Pair, kind_of
+from treeformers.data.pairs import MinimalPair
+from treeformers.trees.dependency import DependencyTree
+from treeformers.trees.tree import Tree
+
+
+@pytest.mark.parametrize(
+    "entry, kind",
+    [
+        ("a line", "plain text (the name of a table ends in .tsv)"),
+        (Tree.from_brackets("(S (X a) (X b))"), "constituency trees"),
+        (DependencyTree(["a"], [0], ["root"]), "dependency trees"),
+        (Labelled("a", "b"), "sentences with classes"),
+        (Pair("a", "b"), "pairs of sentences"),
+        (MinimalPair("a b", "a c", "", ""), "minimal pairs"),
+        ({"en": "a", "de": "b"}, "sentences with translations"),
+    ],
+)
+def test_kinds(entry: Any, kind: str) -> None:
+    assert kind_of(entry) == kind
