@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from tokenizers.normalizers import BertNormalizer
 
 from conftest import ROOT
 from tiny_models import tiny_inducer
@@ -238,8 +239,11 @@ def test_sentences_without_words() -> None:
         parser.parse(["the dog", "  "])
     with pytest.raises(ValueError, match="expected a list of sentences, got one string"):
         parser.parse("the dog barks")
-    with pytest.raises(ValueError, match="the tokenizer has nothing for the word ' '"):
+    with pytest.raises(ValueError, match="sentence 1 has the word ' ': expected more than blanks"):
         parser.parse([["the", " ", "dog"]])
+    parser.tokenizer.backend_tokenizer.normalizer = BertNormalizer()
+    with pytest.raises(ValueError, match=r"the tokenizer has nothing for the word '\\x00'"):
+        parser.parse([["the", "\x00", "dog"]])
 
 
 class TestFromPretrained:

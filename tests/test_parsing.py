@@ -163,9 +163,21 @@ class TestErrors:
                 r"sentence 2 has the word '\\t\\xa0': expected more than",
             ),
             ([["a", 3]], "sentence 1 has the word 3: expected a string"),
+            ([["a"], 3], "sentence 2 is 3, expected a string or a list of words"),
+            ([b"Ann"], "sentence 1 is b'Ann', expected a string or a list of words"),
             ("Ann ran.", "expected a list of sentences, got one string"),
         ],
-        ids=["empty-list", "blank-string", "only-empty", "empty-word", "blank-word", "number", "string"],
+        ids=[
+            "empty-list",
+            "blank-string",
+            "only-empty",
+            "empty-word",
+            "blank-word",
+            "number",
+            "no-list",
+            "bytes",
+            "string",
+        ],
     )
     def test_sentences(self, bound: Parser, sentences: Any, message: str) -> None:
         for parse in (bound.parse, lambda given: bound.parse_best(given, 2)):

@@ -10,7 +10,8 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from treeformers.inducer import Inducer, read_trees, words_of
+from treeformers.engine import Sentence, words_of
+from treeformers.inducer import Inducer, read_trees
 from treeformers.induction import average_trees
 from treeformers.model_folder import model_homes
 from treeformers.recipes import Readout
@@ -23,8 +24,6 @@ LOWEST = 2
 
 CHUNK = 1000
 """Sentences whose trees of all layers and members are held at once."""
-
-Sentence = str | Sequence[str]
 
 
 class AveragedInducer:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from treeformers.inducer import Inducer
     from treeformers.parsing import Parser
 
-__all__ = ["Engine", "load_engine", "load_model", "read_tree_recipe"]
+__all__ = ["Engine", "Sentence", "load_engine", "load_model", "read_tree_recipe", "words_of"]
 
 Sentence = str | Sequence[str]
 
@@ -34,6 +34,33 @@ class Engine:
     parse: Callable[[Sequence[Sentence], int], list[Tree]]
     read: Callable[[str], Sentence]
     induces: bool
+
+
+def words_of(
+    sentences: Iterable[Sentence], split: Callable[[str], Sequence[str]] = str.split
+) -> list[list[str]]:
+    """The words of sentences, strings split at white space or by `split`.
+
+    Raises:
+        ValueError: one string, a sentence that is neither a string nor a list of strings, one without words,
+            or a word of blanks.
+    """
+    if isinstance(sentences, str):
+        raise ValueError("expected a list of sentences, got one string")
+    rows = []
+    for number, sentence in enumerate(sentences, start=1):
+        if isinstance(sentence, bytes) or not isinstance(sentence, Iterable):
+            raise ValueError(f"sentence {number} is {sentence!r}, expected a string or a list of words")
+        words = list(split(sentence) if isinstance(sentence, str) else sentence)
+        if not words:
+            raise ValueError(f"sentence {number} has no words")
+        for word in words:
+            if not isinstance(word, str):
+                raise ValueError(f"sentence {number} has the word {word!r}: expected a string")
+            if not word or word.isspace():
+                raise ValueError(f"sentence {number} has the word {word!r}: expected more than blanks")
+        rows.append(words)
+    return rows
 
 
 def read_tree_recipe(folder: str | Path) -> ParseRecipe | InduceRecipe:

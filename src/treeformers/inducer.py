@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
 from treeformers.data.text import normalize_word
+from treeformers.engine import Sentence, words_of
 from treeformers.induction import best_trees, build_tree, split_greedily
 from treeformers.model_folder import load_weights, loading, read_settings
 from treeformers.models.treebert import TreeBertConfig, TreeBertForMaskedLM
@@ -24,7 +25,6 @@ __all__ = ["Inducer", "Look", "Pieces"]
 
 logger = logging.getLogger(__name__)
 
-Sentence = str | Sequence[str]
 
 LONGEST_BLOCKS = 1000
 """Words of the longest sentence read as "blocks", which takes O(T^3); half a second at this length."""
@@ -419,21 +419,6 @@ def _read_tree(links: NDArray[np.float64], words: Sequence[str], readout: Readou
     if not -len(links) <= readout.layer < len(links):
         raise ValueError(f"layer {readout.layer} is not a layer: expected {-len(links)} to {len(links) - 1}")
     return split_greedily(links[readout.layer], words)
-
-
-def words_of(sentences: Iterable[Sentence]) -> list[list[str]]:
-    """The words of sentences, strings split at white space.
-
-    Raises:
-        ValueError: one string, or a sentence without words.
-    """
-    if isinstance(sentences, str):
-        raise ValueError("expected a list of sentences, got one string")
-    split = [sentence.split() if isinstance(sentence, str) else list(sentence) for sentence in sentences]
-    for number, words in enumerate(split, start=1):
-        if not words:
-            raise ValueError(f"sentence {number} has no words")
-    return split
 
 
 def _between_words(links: NDArray[np.float64], index: NDArray[np.int64]) -> NDArray[np.float64]:

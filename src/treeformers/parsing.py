@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from treeformers.beam import Hypotheses, search
 from treeformers.data.penn import tokenize
 from treeformers.data.sentences import END, VOCABULARY, PieceReader, SentenceReader
+from treeformers.engine import Sentence, words_of
 from treeformers.model_folder import EXPECTED, load_weights, loading, model_homes, read_settings
 from treeformers.models.parser import Memory, ParserConfig, TreeParser
 from treeformers.recipes import ParseRecipe
@@ -23,7 +24,6 @@ __all__ = ["Analysis", "Parser", "load_reader"]
 
 logger = logging.getLogger(__name__)
 
-Sentence = str | Sequence[str]
 
 LARGEST_BATCH = 1 << 13
 """Words of a batch, whatever its size asked for: memory grows with them."""
@@ -275,21 +275,7 @@ def _check_beam(beam: int) -> None:
 
 
 def _split(sentences: Iterable[Sentence]) -> list[list[str]]:
-    if isinstance(sentences, str):
-        raise ValueError("expected a list of sentences, got one string")
-    split = [
-        [word.text for word in tokenize(sentence)] if isinstance(sentence, str) else list(sentence)
-        for sentence in sentences
-    ]
-    for number, words in enumerate(split, start=1):
-        if not words:
-            raise ValueError(f"sentence {number} has no words")
-        for word in words:
-            if not isinstance(word, str):
-                raise ValueError(f"sentence {number} has the word {word!r}: expected a string")
-            if not word or word.isspace():
-                raise ValueError(f"sentence {number} has the word {word!r}: expected more than blanks")
-    return split
+    return words_of(sentences, lambda text: [word.text for word in tokenize(text)])
 
 
 def _split_tags(
