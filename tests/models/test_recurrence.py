@@ -120,19 +120,28 @@ def test_stepwise_linear_applied_at_most_so_often(applied: int) -> None:
     literal = torch.stack(
         [torch.tanh(nn.functional.linear(x * (k + 1), weight, bias)) for k in range(applied)]
     )
-    assert_same(run(StepwiseLinear(weight, bias, 4, 4)), literal, [(t, t) for t in (x, weight, bias)])
+    assert_same(run(StepwiseLinear(weight, bias, [4] * 4)), literal, [(t, t) for t in (x, weight, bias)])
+
+
+@pytest.mark.parametrize("biased", [False, True])
+def test_stepwise_linear_of_ever_other_numbers_of_rows(biased: bool) -> None:
+    weight, bias, x = leaf(3, 2), leaf(3) if biased else None, leaf(7, 2)
+    linear, rows = StepwiseLinear(weight, bias, [4, 1, 2, 5]), (4, 1, 2)
+    ours = torch.cat([torch.tanh(linear(part)) for part in x.split(rows)])
+    literal = torch.tanh(nn.functional.linear(x, weight, bias))
+    assert_same(ours, literal, [(t, t) for t in (x, weight, bias) if t is not None])
 
 
 def test_stepwise_linear_where_only_some_gradients_are_asked_for() -> None:
     weight, bias, x = leaf(3, 2), leaf(3), leaf(4, 2)
-    frozen = StepwiseLinear(weight.detach(), bias.detach(), 4, 1)(x)
+    frozen = StepwiseLinear(weight.detach(), bias.detach(), [4])(x)
     (found,) = torch.autograd.grad(frozen.sum(), x)
     torch.testing.assert_close(found, weight.detach().sum(0).expand(4, 2))
-    fixed_input = StepwiseLinear(weight, bias, 4, 1)(x.detach())
+    fixed_input = StepwiseLinear(weight, bias, [4])(x.detach())
     found = torch.autograd.grad(fixed_input.sum(), (weight, bias))
     torch.testing.assert_close(found, (x.detach().sum(0).expand(3, 2), bias.new_full((3,), 4)))
     with torch.inference_mode():
-        ours = StepwiseLinear(weight, bias, 4, 1)(x)
+        ours = StepwiseLinear(weight, bias, [4])(x)
     torch.testing.assert_close(ours, nn.functional.linear(x, weight, bias).detach())
 
 

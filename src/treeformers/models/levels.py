@@ -6,7 +6,7 @@ n nodes of a level, R children of a level, D width.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -56,14 +56,14 @@ class Level(NamedTuple):
     """Nodes of one height.
 
     Attributes:
-        rows: their rows in the table of all nodes.
+        height: of the nodes, 0 at the leaves.
         nodes: n.
         width: the most children of a node.
         parents: (R,), number of each child's parent within the level.
         positions: (R,), number of each child among its siblings.
     """
 
-    rows: slice
+    height: int
     nodes: int
     width: int
     parents: Tensor
@@ -95,10 +95,13 @@ class Levels:
             self._pieces[below].append((above, count))
             children[above] += count
         parents, positions = plan["parents"].split(children), plan["positions"].split(children)
-        self._levels, start = [], 0
-        for number, (nodes, width) in enumerate(levels):
-            rows = slice(start, start := start + nodes)
-            self._levels.append(Level(rows, nodes, width, parents[number], positions[number]))
+        self._levels = [
+            Level(height, nodes, width, parents[height], positions[height])
+            for height, (nodes, width) in enumerate(levels)
+        ]
+
+    def __iter__(self) -> Iterator[Level]:
+        return iter(self._levels)
 
     @property
     def widest(self) -> int:
@@ -110,29 +113,38 @@ class Levels:
         """Nodes of height 0."""
         return self._levels[0].nodes
 
-    def climb(self, states: Tensor, compose: Callable[[Level, Tensor], Tensor]) -> Tensor:
+    def split(self, rows: Tensor) -> tuple[Tensor, ...]:
+        """What the words have, (K, D), by level; in constituency trees the leaves alone have words."""
+        sizes = [level.nodes for level in self._levels]
+        if len(rows) == self.leaves:
+            sizes[1:] = [0] * (len(sizes) - 1)
+        return rows.split(sizes)
+
+    def climb(self, states: tuple[Tensor, ...], compose: Callable[..., tuple[Tensor, ...]]) -> Tensor:
         """Compute the states of all nodes, bottom-up.
 
         Args:
-            states: (leaves, D), the states of the nodes of height 0.
-            compose: given a level and the states of its children (R, D), returns those of its nodes (n, D).
+            states: of the nodes of height 0: one tensor (leaves, D) or several, of widths of their own.
+            compose: given a level and, for each of these tensors, the rows of its children (R, D), returns
+                those of its nodes (n, D).
 
         Returns:
-            (M + 1, D), a row a node, and at the end the row of zeros that padding points to.
+            (M + 1, D), of the first of the tensors a row a node, and at the end the row of zeros that padding
+            points to.
         """
         done: list[Tensor] = []
-        arrived: list[list[Tensor]] = [[] for _ in self._levels]
+        arrived: list[list[tuple[Tensor, ...]]] = [[] for _ in self._levels]
         for number, level in enumerate(self._levels):
             if number:
-                states = compose(level, torch.cat(arrived[number]))
+                states = compose(level, *map(torch.cat, zip(*arrived[number], strict=True)))
                 arrived[number].clear()
             pieces = self._pieces[number]
             counts = [count for _, count in pieces]
             # Roots come last, and go nowhere.
-            parts = states.split([*counts, level.nodes - sum(counts)])
-            for (above, _), part in zip(pieces, parts, strict=False):
-                arrived[above].append(part)
-            done.append(states)
+            parts = (rows.split([*counts, level.nodes - sum(counts)]) for rows in states)
+            for (above, _), *part in zip(pieces, *parts, strict=False):
+                arrived[above].append(tuple(part))
+            done.append(states[0])
         return torch.cat((*done, done[0].new_zeros(1, done[0].shape[-1])))
 
     def output(self, table: Tensor, attention: Tensor | None = None) -> SentenceOutput:

@@ -360,7 +360,7 @@ class _Cell(nn.Module):
 
     def stepwise(self, batch: int, steps: int) -> StepwiseLinear:
         """The map from the state to the gates, to be applied step by step."""
-        return StepwiseLinear(self.weight_hh, self.bias, batch, steps)
+        return StepwiseLinear(self.weight_hh, self.bias, [batch] * steps)
 
 
 class _ProbabilisticAttention(nn.Module):
@@ -472,9 +472,9 @@ class _Decoder(nn.Module):
         """The same with probabilistic attention: logits (B, S, A) and probabilities (B, S, T)."""
         assert self.second is not None and isinstance(self.attention, _ProbabilisticAttention)
         state = state[:, 0]
-        steps = embedded.shape[:2]
-        first, second = self.cell.stepwise(*steps), self.second.stepwise(*steps)
-        query = StepwiseLinear(self.attention.query.weight, self.attention.query.bias, *steps)
+        batch, steps = embedded.shape[:2]
+        first, second = self.cell.stepwise(batch, steps), self.second.stepwise(batch, steps)
+        query = StepwiseLinear(self.attention.query.weight, self.attention.query.bias, [batch] * steps)
         kept = self._kept(state)
         values = self.from_context(memory.states)  # of a mean, the mean of the values
         states, alphas = [], []

@@ -6,6 +6,7 @@ gradient of its weights at every step; here that is one product for all of them.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -55,7 +56,7 @@ def gru_recurrence(
     Returns:
         (B, S, H).
     """
-    recurrent = StepwiseLinear(weight, bias, *gates.shape[:2])
+    recurrent = StepwiseLinear(weight, bias, [len(gates)] * gates.shape[1])
     states = []
     for gate in gates.unbind(1):
         state = open_gates(gate, recurrent(state if kept is None else state * kept), state)
@@ -70,41 +71,41 @@ class StepwiseLinear:
 
     Args:
         weight: (out, in).
-        bias: (out,).
-        batch: rows of every input.
-        steps: the most applications.
+        bias: (out,), or None.
+        rows: of the input of each application; there may be fewer applications.
     """
 
-    def __init__(self, weight: Tensor, bias: Tensor, batch: int, steps: int) -> None:
+    def __init__(self, weight: Tensor, bias: Tensor | None, rows: Sequence[int]) -> None:
         device = weight.device.type
         lowered = torch.is_autocast_enabled(device)
-        self._dtype = torch.get_autocast_dtype(device) if lowered else weight.dtype
-        self._weight, self._bias = weight.detach().to(self._dtype), bias.detach()
+        self._weight = weight.detach().to(torch.get_autocast_dtype(device) if lowered else weight.dtype)
         self._inputs: list[Tensor] = []
-        self._zeros = iter(_GradientOfWeight.apply(weight, bias, self._inputs, batch, steps).unbind(0))
+        offsets = _Offsets.apply(weight, bias, self._inputs, sum(rows))
+        self._offsets = iter(offsets.split(list(rows)))
 
     def __call__(self, states: Tensor) -> Tensor:
-        """(batch, in) to (batch, out)."""
-        states = states.to(self._dtype)
+        """(rows of this application, in) to (..., out)."""
+        states, offset = states.to(self._weight.dtype), next(self._offsets)
         self._inputs.append(states.detach())
-        # The zeros carry the gradient of the output to where that of the weight is computed.
-        return F.linear(states, self._weight).to(self._bias.dtype) + self._bias + next(self._zeros)
+        return F.linear(states, self._weight).to(offset.dtype) + offset
 
 
-class _GradientOfWeight(torch.autograd.Function):
+class _Offsets(torch.autograd.Function):
+    """The bias for every row of every application: through it their gradient comes to that of the weight."""
+
     @staticmethod
-    def forward(
-        ctx: Any, weight: Tensor, bias: Tensor, inputs: list[Tensor], batch: int, steps: int
-    ) -> Tensor:
-        ctx.inputs = inputs
-        return bias.new_zeros(()).expand(steps, batch, len(weight))
+    def forward(ctx: Any, weight: Tensor, bias: Tensor | None, inputs: list[Tensor], rows: int) -> Tensor:
+        ctx.inputs, ctx.biased = inputs, bias is not None
+        offset = weight.new_zeros(1) if bias is None else bias
+        return offset.expand(rows, len(weight))
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, above: Tensor) -> tuple[Tensor | None, ...]:
-        inputs = torch.stack(ctx.inputs).flatten(0, 1)
-        above = above[: len(ctx.inputs)].flatten(0, 1)
-        return (above.to(inputs.dtype).t() @ inputs).to(above.dtype), above.sum(0), None, None, None
+        inputs = torch.cat(ctx.inputs)
+        above = above[: len(inputs)]
+        of_weight = (above.to(inputs.dtype).t() @ inputs).to(above.dtype)
+        return of_weight, above.sum(0) if ctx.biased else None, None, None
 
 
 class BidirectionalGRU(nn.Module):

@@ -5,11 +5,10 @@ gates of all words are one product. Shapes: B sentences, T words, K words of the
 tree, n nodes of a level, R children of a level, E width of the word vectors, D width.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Literal
 
 import torch
-import torch.nn.functional as F
 from huggingface_hub.dataclasses import strict
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
@@ -17,6 +16,7 @@ from transformers import PreTrainedConfig, PreTrainedModel
 
 from treeformers.attention.traversal import element_sum
 from treeformers.models.levels import Level, Levels, SentenceOutput, cut_words, pack_words, span_means
+from treeformers.models.recurrence import StepwiseLinear
 from treeformers.models.words import NormedProjection, sinusoids
 
 __all__ = [
@@ -30,6 +30,7 @@ __all__ = [
     "SentenceTransformer",
 ]
 
+States = tuple[Tensor, Tensor]
 SEQUENCES = ("lstm", "bilstm", "transformer", "mean")  # kinds that see words alone
 
 
@@ -97,31 +98,25 @@ class _TreeLSTM(nn.Module):
             The hidden states h of roots, nodes and words.
         """
         levels, packed = Levels(plan), pack_words(words, plan)
-        self._check(levels)
+        gates = levels.split(self.input(packed))
         # Nodes of height 0 have nothing to forget; the word of a node that has none is 0.
-        gates, forgets = self.input(packed), self.input_forget(packed[levels.leaves :])
+        forgets = self.input_forget(packed[levels.leaves :]).split([len(own) for own in gates[1:]])
         absent = packed.new_zeros(1, packed.shape[1])
-        no_gate, no_forget = self.input(absent), self.input_forget(absent)
+        nothing = self.input(absent), self.input_forget(absent)
+        cell = self._cell(levels)
 
-        def compose(level: Level, children: Tensor) -> Tensor:
-            own = gates[level.rows]
-            forget = forgets[level.rows.start - levels.leaves : level.rows.stop - levels.leaves]
-            if not len(own):
-                own, forget = no_gate, no_forget
-            return self._compose(level, children, own, forget.expand(level.nodes, -1))
+        def compose(level: Level, hidden: Tensor, memory: Tensor) -> States:
+            given = gates[level.height], forgets[level.height - 1]
+            return cell(level, hidden, memory, *(given if len(given[0]) else nothing))
 
-        first = _remember(gates[: levels.leaves], None)
-        table = levels.climb(first, compose)
-        return levels.output(table[:, : self.hidden_size])
+        return levels.output(levels.climb(_remember(gates[0], None), compose))
 
-    def _check(self, levels: Levels) -> None:
-        """Refuse trees that the cell cannot compose."""
+    def _cell(self, levels: Levels) -> Callable[[Level, Tensor, Tensor, Tensor, Tensor], States]:
+        """What composes the nodes of a level, over batches of such levels.
 
-    def _compose(self, level: Level, children: Tensor, own: Tensor, forget: Tensor) -> Tensor:
-        """States [h; c] (n, 2D) from those of the children (R, 2D).
-
-        `own` (n, 3D), or (1, 3D) for all nodes, is what the words give to the input gate, the output gate and
-        the update; `forget` (n, D) is what they give to the forget gates.
+        It is given the level, h and c of the children (R, D), and what the words of the nodes give: (n, 3D)
+        to the input gate, the output gate and the update, and (n, D) to the forget gates; with one row for
+        all nodes where these have no words.
         """
         raise NotImplementedError
 
@@ -139,12 +134,19 @@ class ChildSumTreeLSTM(_TreeLSTM):
         self.recurrent = nn.Linear(hidden_size, 3 * hidden_size, bias=False)
         self.recurrent_forget = nn.Linear(hidden_size, hidden_size, bias=False)
 
-    def _compose(self, level: Level, children: Tensor, own: Tensor, forget: Tensor) -> Tensor:
-        hidden, memory = children.chunk(2, 1)
-        gates = torch.addmm(own, element_sum(hidden, level.parents, level.nodes), self.recurrent.weight.T)
-        forget = forget.index_select(0, level.parents)
-        kept = torch.sigmoid(torch.addmm(forget, hidden, self.recurrent_forget.weight.T)) * memory
-        return _remember(gates, element_sum(kept, level.parents, level.nodes))
+    def _cell(self, levels: Levels) -> Callable[[Level, Tensor, Tensor, Tensor, Tensor], States]:
+        nodes, children = zip(*((level.nodes, len(level.parents)) for level in levels), strict=True)
+        recurrent = StepwiseLinear(self.recurrent.weight, None, nodes[1:])
+        recurrent_forget = StepwiseLinear(self.recurrent_forget.weight, None, children[1:])
+
+        def compose(level: Level, hidden: Tensor, memory: Tensor, own: Tensor, forget: Tensor) -> States:
+            gates = own + recurrent(element_sum(hidden, level.parents, level.nodes))
+            if len(forget) > 1:
+                forget = forget.index_select(0, level.parents)
+            kept = torch.sigmoid(forget + recurrent_forget(hidden)) * memory
+            return _remember(gates, element_sum(kept, level.parents, level.nodes))
+
+        return compose
 
 
 class NaryTreeLSTM(_TreeLSTM):
@@ -165,22 +167,27 @@ class NaryTreeLSTM(_TreeLSTM):
         self.arity = arity
         self.recurrent = nn.Linear(arity * hidden_size, (3 + arity) * hidden_size, bias=False)
 
-    def _check(self, levels: Levels) -> None:
+    def _cell(self, levels: Levels) -> Callable[[Level, Tensor, Tensor, Tensor, Tensor], States]:
         if levels.widest > self.arity:
             raise ValueError(
                 f"a node has {levels.widest} children, but the arity is {self.arity}: build the plan with "
                 f"level_plan(trees, arity={self.arity}), or take a child-sum Tree-LSTM"
             )
+        arity, width = self.arity, self.hidden_size
+        recurrent = StepwiseLinear(self.recurrent.weight, None, [level.nodes for level in levels][1:])
 
-    def _compose(self, level: Level, children: Tensor, own: Tensor, forget: Tensor) -> Tensor:
-        width = self.hidden_size
-        slots = level.parents * self.arity + level.positions
-        placed = children.new_zeros(level.nodes * self.arity, 2 * width).index_copy(0, slots, children)
-        hidden, memory = placed.view(level.nodes, self.arity, -1).split(width, -1)
-        gates = F.linear(hidden.reshape(level.nodes, -1), self.recurrent.weight)
-        given, kept = gates.split([3 * width, self.arity * width], -1)
-        kept = torch.sigmoid(kept.unflatten(-1, (self.arity, width)) + forget.unsqueeze(-2)) * memory
-        return _remember(own + given, kept.sum(1))
+        def compose(level: Level, hidden: Tensor, memory: Tensor, own: Tensor, forget: Tensor) -> States:
+            slots = level.parents * arity + level.positions
+
+            def place(states: Tensor) -> Tensor:
+                placed = states.new_zeros(level.nodes * arity, width).index_copy(0, slots, states)
+                return placed.view(level.nodes, -1)
+
+            given, kept = recurrent(place(hidden)).split([3 * width, arity * width], -1)
+            kept = torch.sigmoid(kept + forget.repeat(1, arity)) * place(memory)
+            return _remember(own + given, kept.unflatten(1, (arity, width)).sum(1))
+
+        return compose
 
 
 class SentenceLSTM(nn.Module):
@@ -326,10 +333,10 @@ def _word_means(states: Tensor, plan: Mapping[str, Tensor]) -> SentenceOutput:
     return SentenceOutput(root=states.sum(1) / mask.sum(1), leaves=states, nodes=nodes)
 
 
-def _remember(gates: Tensor, kept: Tensor | None) -> Tensor:
-    """[h; c] (n, 2D) from the gates i, o, u (n, 3D) before their activations, and what is not forgotten."""
+def _remember(gates: Tensor, kept: Tensor | None) -> States:
+    """h and c (n, D) from the gates i, o, u (n, 3D) before their activations, and what is not forgotten."""
     into, out, update = gates.chunk(3, -1)
     memory = torch.sigmoid(into) * torch.tanh(update)
     if kept is not None:
         memory = memory + kept
-    return torch.cat((torch.sigmoid(out) * torch.tanh(memory), memory), -1)
+    return torch.sigmoid(out) * torch.tanh(memory), memory

@@ -166,38 +166,37 @@ class TraversalModel(TraversalPreTrainedModel):
         if config.positions == "word":
             places = torch.arange(plan["leaf_rows"].shape[1], device=packed.device)
             packed = packed + sinusoids(places, config.hidden_size, packed.dtype)[plan["words"] % len(places)]
+        own = levels.split(packed)
         attention: list[Tensor] = []
         # The released DTT adds words, not states, to the cell's output: there a state carries its word along.
         carry = dependency and config.variant == "authors"
-        width = config.hidden_size
 
-        def compose(level: Level, children: Tensor) -> Tensor:
-            rows, parents, positions = children[:, :width], level.parents, level.positions
+        def compose(level: Level, children: Tensor, *words: Tensor) -> tuple[Tensor, ...]:
+            rows, parents, positions = children, level.parents, level.positions
             residual = None
             if dependency:
-                own = packed[level.rows]
+                word = own[level.height]
                 numbers = torch.arange(level.nodes, device=parents.device)
-                rows = torch.cat((own, rows))
+                rows = torch.cat((word, rows))
                 parents = torch.cat((numbers, parents))
                 positions = torch.cat((torch.zeros_like(numbers), positions + 1))
                 if carry:
-                    residual = torch.cat((own, children[:, width:]))
+                    residual = torch.cat((word, *words))
             if config.positions == "sibling":
-                rows = rows + sinusoids(positions, width, rows.dtype)
+                rows = rows + sinusoids(positions, config.hidden_size, rows.dtype)
             row_count = level.width + dependency
             states, weights = self.cell.compose(rows, parents, positions, level.nodes, row_count, residual)
             if output_attentions:
                 attention.append(_received(weights.detach(), parents, positions)[-len(children) :])
-            return torch.cat((states, own), 1) if carry else states
+            return (states, word) if carry else (states,)
 
-        first = packed[: levels.leaves]
-        table = levels.climb(torch.cat((first, first), 1) if carry else first, compose)
+        table = levels.climb((own[0], own[0]) if carry else (own[0],), compose)
         received = None
         if output_attentions:
             received = table.new_zeros(len(table))
             if attention:
                 received = received.index_copy(0, plan["child_rows"], torch.cat(attention).to(table.dtype))
-        return levels.output(table[:, :width], received)
+        return levels.output(table, received)
 
 
 def _received(weights: Tensor, parents: Tensor, positions: Tensor) -> Tensor:
