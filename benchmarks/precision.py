@@ -2,9 +2,9 @@
 
     python benchmarks/precision.py --out benchmarks/results/precision.json
 
-Single products of matrices (rows x inner x columns), and steps, forward and backward, of encoders at the
-sizes of the recipes for small machines. A ratio above 1 says that bfloat16 is faster; `computes_bf16` is what
-training goes by.
+Single products of matrices (rows x inner x columns), steps, forward and backward, of encoders at the sizes
+of the recipes for small machines, and the iteration of Muon for one matrix. A ratio above 1 says that
+bfloat16 is faster; `computes_bf16` is what training goes by.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from traversal import build, clock, plan_of, seconds
 
 from treeformers.induction import trivial_tree
 from treeformers.models.treebert import TreeBertConfig, TreeBertForMaskedLM
-from treeformers.training import computes_bf16
+from treeformers.optimizer import computes_bf16, orthogonal
 
 PRODUCTS = ((1024, 128, 5000), (2048, 128, 256), (1500, 300, 300), (1000, 2688, 150))
 
@@ -58,6 +58,17 @@ def tree_transformer(args: argparse.Namespace) -> Measure:
     return lambda bfloat16: seconds(lambda: model(input_ids=ids, labels=ids).loss, model, bfloat16)
 
 
+def muon(size: int) -> Measure:
+    matrix = torch.randn(size, size)
+
+    def measure(bfloat16: bool) -> float:
+        started = clock()
+        orthogonal(matrix.bfloat16() if bfloat16 else matrix)
+        return clock() - started
+
+    return measure
+
+
 def compare(measure: Measure, repeats: int) -> dict[str, float]:
     """Milliseconds in both, by turns, and how many times as fast bfloat16 is."""
     pairs = [(measure(False), measure(True)) for _ in range(repeats + 1)][1:]
@@ -86,6 +97,7 @@ def main() -> None:
     measures = {" x ".join(map(str, sizes)): product(*sizes) for sizes in PRODUCTS}
     measures |= {kind: tree_encoder(kind, args) for kind in ("branch attention", "n-ary Tree-LSTM")}
     measures["Tree Transformer"] = tree_transformer(args)
+    measures |= {f"Muon, {size} x {size}": muon(size) for size in (128, 256)}
     rows = {name: compare(measure, args.repeats) for name, measure in measures.items()}
     report({"computes_bf16": computes_bf16(), "rows": rows}, args.out)
 

@@ -1,15 +1,56 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 
+from treeformers import optimizer as optimizer_module
 from treeformers.attention.traversal import BranchAttention
-from treeformers.optimizer import MuonWithAdam
+from treeformers.optimizer import Muon, MuonWithAdam, computes_bf16, orthogonal
 from treeformers.recipes import Train
 
 torch.set_num_threads(1)
+
+
+def literal_orthogonal(matrix: torch.Tensor) -> torch.Tensor:
+    """The polynomial of Jordan (2024) on the singular values, five times."""
+    left, values, right = torch.linalg.svd(matrix, full_matrices=False)
+    values = values / values.square().sum().sqrt()
+    for _ in range(5):
+        values = 3.4445 * values - 4.7750 * values**3 + 2.0315 * values**5
+    return left @ torch.diag(values) @ right
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (1, 5), (5, 1), (4, 4), (3, 7), (7, 3)])
+def test_orthogonal_by_its_singular_values(shape: tuple[int, int]) -> None:
+    matrix = torch.randn(*shape, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    before = matrix.clone()
+    torch.testing.assert_close(orthogonal(matrix), literal_orthogonal(matrix))
+    assert torch.equal(matrix, before)
+    assert not orthogonal(torch.zeros(shape)).any()
+
+
+@pytest.mark.parametrize("bf16", [False, True])
+def test_muon_is_that_of_torch(bf16: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """To the letter where this one too multiplies in bfloat16."""
+    monkeypatch.setattr(optimizer_module, "computes_bf16", lambda: bf16)
+    generator = torch.Generator().manual_seed(1)
+    ours = [torch.nn.Parameter(torch.randn(*size, generator=generator)) for size in ((6, 4), (4, 9), (3, 3))]
+    theirs = [torch.nn.Parameter(matrix.detach().clone()) for matrix in ours]
+    rates = {"lr": 0.05, "weight_decay": 0.1}
+    optimizers = Muon(ours, **rates), torch.optim.Muon(theirs, **rates, adjust_lr_fn="match_rms_adamw")
+    for _ in range(4):
+        for a, b in zip(ours[:2], theirs[:2], strict=True):  # the third has no gradient
+            a.grad = torch.randn(a.shape, generator=generator)
+            b.grad = a.grad.clone()
+        for optimizer in optimizers:
+            optimizer.step()
+    for a, b in zip(ours, theirs, strict=True):
+        difference = 1e-6 if bf16 else 5e-3
+        torch.testing.assert_close(a, b, rtol=difference, atol=difference)
+    assert not torch.equal(ours[0], theirs[0]) or bf16
 
 
 class TestMuonWithAdam:
@@ -89,3 +130,21 @@ class TestMuonWithAdam:
             self.step(resumed, other)
         for a, b in zip(whole.parameters(), resumed.parameters(), strict=True):
             assert torch.equal(a, b)
+
+
+@pytest.mark.parametrize(
+    ("capabilities", "expected"),
+    [
+        ({"cpu_name": "AMD EPYC", "avx512_bf16": True}, True),
+        ({"cpu_name": "AMD EPYC", "avx512_bf16": False}, False),
+        ({"cpu_name": "Intel Xeon", "avx512_bf16": True, "amx_bf16": True}, True),
+        ({"cpu_name": "Intel Xeon", "avx512_bf16": True, "amx_bf16": False}, False),
+        ({}, False),
+    ],
+)
+def test_bfloat16_where_a_processor_is_faster_in_it(
+    capabilities: dict[str, Any], expected: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: capabilities)
+    assert computes_bf16() is expected

@@ -18,7 +18,7 @@ from transformers.trainer_utils import get_last_checkpoint
 from conftest import ROOT
 from treeformers.models.treebert import TreeBertForMaskedLM
 from treeformers.recipes import InduceRecipe, Train
-from treeformers.training import Fit, TokenBatchSampler, computes_bf16, fit, read_text, train_inducer
+from treeformers.training import Fit, TokenBatchSampler, fit, read_text, train_inducer
 
 torch.set_num_threads(1)
 
@@ -329,21 +329,3 @@ class TestFiguresOfOurOwn:
         assert weights == before  # training itself is as without
         assert seen == pytest.approx(expected, abs=1e-5)
         assert model.value == result.best == pytest.approx(max(expected), abs=1e-5)
-
-
-@pytest.mark.parametrize(
-    ("capabilities", "expected"),
-    [
-        ({"cpu_name": "AMD EPYC", "avx512_bf16": True}, True),
-        ({"cpu_name": "AMD EPYC", "avx512_bf16": False}, False),
-        ({"cpu_name": "Intel Xeon", "avx512_bf16": True, "amx_bf16": True}, True),
-        ({"cpu_name": "Intel Xeon", "avx512_bf16": True, "amx_bf16": False}, False),
-        ({}, False),
-    ],
-)
-def test_bfloat16_where_a_processor_is_faster_in_it(
-    capabilities: dict[str, Any], expected: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: capabilities)
-    assert computes_bf16() is expected

@@ -1,7 +1,7 @@
 """Training: the loop that all tasks share, a module for each task, and the folder a model is saved in."""
 
 from treeformers.training.batches import TokenBatchSampler
-from treeformers.training.fit import Fit, computes_bf16, fit
+from treeformers.training.fit import Fit, fit
 from treeformers.training.folder import Run, save_model
 from treeformers.training.induce import build_model, read_gold, read_text, train_inducer
 
@@ -10,7 +10,6 @@ __all__ = [
     "Run",
     "TokenBatchSampler",
     "build_model",
-    "computes_bf16",
     "fit",
     "read_gold",
     "read_text",

@@ -33,7 +33,7 @@ from transformers import (
 from transformers.trainer_utils import EvalLoopOutput
 from transformers.utils.logging import disable_progress_bar
 
-from treeformers.optimizer import MuonWithAdam
+from treeformers.optimizer import MuonWithAdam, computes_bf16
 from treeformers.recipes import Train
 from treeformers.training.averaging import Average, averaging
 from treeformers.training.batches import Collator, Features, Masking, TokenBatchSampler
@@ -403,19 +403,6 @@ def fit(
         metric=metric,
         best=figures.get(f"eval_{metric}", math.nan),
     )
-
-
-def computes_bf16() -> bool:
-    """Whether this device multiplies faster in bfloat16 than in float32.
-
-    Intel's cores do so with AMX alone, which a virtual machine may hide: by AVX-512 they multiply half as
-    fast in bfloat16 as in float32, those of AMD twice as fast.
-    """
-    if torch.cuda.is_available():
-        return torch.cuda.is_bf16_supported(including_emulation=False)
-    capabilities = torch.cpu.get_capabilities()
-    by_vectors = capabilities.get("avx512_bf16") and "Intel" not in capabilities.get("cpu_name", "")
-    return bool(capabilities.get("amx_bf16") or by_vectors)
 
 
 def _without_times(log: list[dict[str, float]]) -> list[dict[str, float]]:
