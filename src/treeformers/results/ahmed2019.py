@@ -21,7 +21,6 @@ from treeformers.results.tables import (
     welch,
     with_sd,
 )
-from treeformers.statistics import summarise
 from treeformers.trees.tree import Tree
 
 TASKS = ("sick-e", "sick-r", "sst", "msrp")
@@ -35,8 +34,6 @@ COLUMNS: Mapping[str, Sequence[tuple[str, str, int]]] = {
 """By task, the figures that are shown: name, heading, decimal places."""
 REFERENCE = "tree-lstm"
 """What the others of a task are compared with, by the first figure on the test part."""
-CONTINUED = "-6-10"
-"""Ends the names of recipes that train five more seeds of a row."""
 NAMES = {"sick-e": "SICK-E", "sick-r": "SICK-R", "sst": "SST-2", "msrp": "MSRP"}
 
 
@@ -80,22 +77,12 @@ def _watched(seen: Mapping[str, Any]) -> str:
 
 def _by_task(results: Results) -> str:
     tables = []
-    joined = {name: _continued(results, name) for name in results if not name.endswith(CONTINUED)}
     for task in TASKS:
-        rows = [result for name, result in joined.items() if name.startswith(f"{task}-")]
+        rows = [result for name, result in results.items() if name.startswith(f"{task}-")]
         if rows:
-            table = _table(rows, COLUMNS[task], joined.get(f"{task}-{REFERENCE}"))
+            table = _table(rows, COLUMNS[task], results.get(f"{task}-{REFERENCE}"))
             tables.append(f"**{NAMES[task]}**\n\n{table}")
     return "\n\n".join(tables)
-
-
-def _continued(results: Results, name: str) -> Result:
-    """A row with all its seeds."""
-    result, more = results[name], results.get(name + CONTINUED)
-    if more is None:
-        return result
-    seeds = [*result["seeds"], *more["seeds"]]
-    return {**result, "seeds": seeds, "summary": summarise(seeds)}
 
 
 def _table(rows: Sequence[Result], figures: Sequence[tuple[str, str, int]], reference: Result | None) -> str:

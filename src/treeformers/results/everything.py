@@ -14,7 +14,8 @@ def times(results: Results) -> str:
     """Rows, models and hours of every paper; then the rows that take longer than they should.
 
     Hours are those of all models, on two cores if these are never idle, as `--processes 2` keeps them, and
-    one model after the other. What a row takes by itself is counted with two of its models at a time.
+    one model after the other; and those of one model a row, on two cores, which is the mean over its seeds.
+    What a row takes by itself is counted with two of its models at a time.
 
     Args:
         results: by PAPER/ROW.
@@ -22,7 +23,7 @@ def times(results: Results) -> str:
     papers: dict[str, list[Result]] = {}
     for name, row in results.items():
         papers.setdefault(name.partition("/")[0], []).append(row)
-    head = ["", "rows", "models", "hours on two cores", "one by one"]
+    head = ["", "rows", "models", "hours on two cores", "of one model a row", "one by one"]
     head += ["hours of the processor", "of so many models"]
     by_paper = [(f"`{paper}`", *_sums(rows)) for paper, rows in sorted(papers.items())]
     by_paper.append(("all", *_sums(list(results.values()))))
@@ -49,6 +50,7 @@ def _sums(rows: list[Result]) -> tuple[str, ...]:
         str(len(rows)),
         str(sum(map(_models, rows))),
         f"{sum(map(_on_two_cores, rows)) / 3600:.1f}",
+        f"{sum(_on_two_cores(row) / max(1, _models(row)) for row in rows) / 3600:.1f}",
         f"{sum(sum(_clock(row)) for row in rows) / 3600:.1f}",
         f"{sum(busy) / 3600:.1f}",
         str(len(busy)),

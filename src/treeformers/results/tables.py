@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean
 from typing import Any
+
+from treeformers.statistics import summarise
+
+CONTINUED = re.compile(r"(?P<first>.+)-\d+-\d+")
+"""Names of recipes that train more seeds of a row."""
 
 Result = Mapping[str, Any]
 Results = Mapping[str, Result]  # by the name of the recipe, in the order of the titles
@@ -53,8 +59,18 @@ def provenance(results: Results) -> str:
 
 
 def tagged(results: Results, table: str) -> Results:
-    """The results of the recipes that stand in a table of the paper."""
-    return {name: row for name, row in results.items() if table in row["recipe"]["tables"]}
+    """The results of the recipes that stand in a table of the paper, each with all its seeds.
+
+    A recipe NAME-6-10 trains seeds 6 to 10 of NAME: its models are counted there.
+    """
+    shown = {name: row for name, row in results.items() if table in row["recipe"]["tables"]}
+    for name in list(shown):
+        found = CONTINUED.fullmatch(name)
+        if found and found["first"] in shown:
+            first = shown[found["first"]]
+            seeds = [*first["seeds"], *shown.pop(name)["seeds"]]
+            shown[found["first"]] = {**first, "seeds": seeds, "summary": summarise(seeds)}
+    return shown
 
 
 def looks(results: Results, figure: str) -> list[tuple[str, Result, str]]:
