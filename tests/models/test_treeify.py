@@ -206,6 +206,32 @@ def test_gradient_checkpointing(kind: str) -> None:
         gradients()
 
 
+def test_gradient_checkpointing_of_several_passes() -> None:
+    """Computed again, layers must find the links of their own pass."""
+    model = treeify(build("Bert")).train()
+    model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
+
+    def run() -> Tensor:
+        torch.manual_seed(1)
+        return model(**batch()).last_hidden_state[REAL].pow(3).sum()
+
+    run().backward()
+    expected = [p.grad.clone() for p in model.parameters() if p.grad is not None]
+    model.zero_grad()
+    loss = run()
+    with torch.no_grad():  # another pass, over other tokens
+        model(input_ids=torch.tensor([[3, 4, 5]]))
+    loss.backward()
+    found = [p.grad for p in model.parameters() if p.grad is not None]
+    for a, b in zip(found, expected, strict=True):
+        torch.testing.assert_close(a, b)
+    first = run()
+    with pytest.raises(ValueError, match="expected forward and backward by turns"):
+        run()
+    first.backward()
+    run().backward()
+
+
 def test_copies_have_links_of_their_own() -> None:
     model = treeify(build("Bert", "ForSequenceClassification"))
     expected = model(**batch()).logits

@@ -51,6 +51,8 @@ class _Pass:
         self.states: dict[int, Tensor] = {}
         self.log_links: dict[int, Tensor] = {}
         self.wanted = self.with_gradient = False
+        self.waits = False  # for a backward pass, which computes the layers again
+        self.before_it: tuple[Tensor | None, dict[int, Tensor]] = None, {}  # mask and states of what waits
 
     def __reduce__(self) -> tuple[type[_Pass], tuple[()]]:
         return type(self), ()
@@ -62,8 +64,14 @@ class _Pass:
 
     def clear(self, module: nn.Module, args: Any) -> None:
         """Before the encoder."""
-        self.mask, self.states, self.log_links = None, {}, {}
         self.with_gradient = torch.is_grad_enabled()
+        if self.waits and self.with_gradient:
+            raise ValueError(
+                "gradient checkpointing holds the links of one forward pass, and one before this has had no "
+                "backward pass yet: expected forward and backward by turns, and torch.no_grad() around others"
+            )
+        self.before_it = self.mask, self.states
+        self.mask, self.states, self.log_links = None, {}, {}
 
     def finish(self, module: nn.Module, args: Any, output: Any) -> None:
         """After the encoder, and after the model around it."""
@@ -77,8 +85,13 @@ class _Pass:
         """After all: without gradient checkpointing nobody needs the graph of the links any more."""
         self.wanted = False
         self.log_links = {}
-        if not getattr(module, "is_gradient_checkpointing", False):
+        if self.waits:
+            self.mask, self.states = self.before_it
+        elif self.with_gradient and module.training and getattr(module, "is_gradient_checkpointing", False):
+            self.waits = True
+        else:
             self.mask, self.states = None, {}
+        self.before_it = None, {}
 
 
 class _Links(ConstituentAttention):
@@ -105,6 +118,8 @@ class _Links(ConstituentAttention):
                 "gradient checkpointing with use_reentrant=True would cut the links of a layer from those of "
                 'the layer below: expected gradient_checkpointing_kwargs={"use_reentrant": False}'
             )
+        if number == 0 and number in shared.states:  # the last layer that is computed again
+            shared.waits = False
         hidden = args[0] if args else kwargs["hidden_states"]
         if number == 0 and (seen := _seen(kwargs.get("attention_mask"))) is not None:
             shared.mask = seen.any(1)
