@@ -47,6 +47,16 @@ def recurrent(kind: str) -> RecurrentConfig:
     return RecurrentConfig(kind=kind, input_size=5, hidden_size=12)
 
 
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_scores_of_half_precision_are_as_fine_as_any(dtype: torch.dtype) -> None:
+    logits = torch.tensor([[-3, -2, 0.1, 2.3, 4.00], [-3, -2, 0.1, 2.3, 4.10]]).to(dtype)
+    torch.testing.assert_close(expected_score(logits), expected_score(logits.float()), rtol=0, atol=0)
+    scores = torch.tensor([4.6, 2.0])
+    loss = relatedness_loss(logits, scores)
+    torch.testing.assert_close(loss, relatedness_loss(logits.float(), scores), rtol=0, atol=0)
+    assert loss.dtype == torch.float32
+
+
 SIZES = {"hidden_size": 12, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 16}
 DROPOUT = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
 ACCUMULATION = AccumulationConfig(**SIZES, **DROPOUT)

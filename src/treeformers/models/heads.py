@@ -67,15 +67,22 @@ def score_distribution(scores: Tensor, classes: int = 5) -> Tensor:
 
 
 def expected_score(logits: Tensor) -> Tensor:
-    """The mean of the predicted distribution over 1 .. K: (B, K) to (B,)."""
+    """The mean of the predicted distribution over 1 .. K: (B, K) to (B,), of half precision in float32."""
+    logits = _single(logits)
     grid = torch.arange(1, logits.shape[-1] + 1, device=logits.device, dtype=logits.dtype)
-    return logits.softmax(-1) @ grid
+    return (logits.softmax(-1) * grid).sum(-1)
 
 
 def relatedness_loss(logits: Tensor, scores: Tensor) -> Tensor:
     """KL divergence of the predicted distribution (B, K) from that of the scores (B,), in nats a pair."""
+    logits = _single(logits)
     target = score_distribution(scores, logits.shape[-1]).to(logits.dtype)
     return F.kl_div(logits.log_softmax(-1), target, reduction="batchmean")
+
+
+def _single(logits: Tensor) -> Tensor:
+    """At least float32: in bfloat16 scores lie a sixteenth apart."""
+    return logits.to(torch.promote_types(logits.dtype, torch.float32))
 
 
 class ClassificationHead(nn.Module):
