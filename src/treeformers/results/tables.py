@@ -64,11 +64,12 @@ def tagged(results: Results, table: str) -> Results:
     A recipe NAME-6-10 trains seeds 6 to 10 of NAME: its models are counted there.
     """
     shown = {name: row for name, row in results.items() if table in row["recipe"]["tables"]}
-    for name in list(shown):
+    for name, row in results.items():
         found = CONTINUED.fullmatch(name)
-        if found and found["first"] in shown:
-            first = shown[found["first"]]
-            seeds = [*first["seeds"], *shown.pop(name)["seeds"]]
+        if found and (first := shown.get(found["first"])):
+            shown.pop(name, None)
+            there = {seed["seed"] for seed in first["seeds"]}
+            seeds = [*first["seeds"], *(seed for seed in row["seeds"] if seed["seed"] not in there)]
             shown[found["first"]] = {**first, "seeds": seeds, "summary": summarise(seeds)}
     return shown
 
