@@ -3,6 +3,7 @@
     python benchmarks/traversal.py --out benchmarks/results/traversal.json
     python benchmarks/traversal.py --bfloat16 --out benchmarks/results/traversal-bfloat16.json
     python benchmarks/traversal.py --threads 2 --out benchmarks/results/traversal-threads.json
+    python benchmarks/traversal.py --threads 2 --hidden 150 --out benchmarks/results/traversal-150.json
 
 Forward and backward of random binary trees (each split drawn evenly) with frozen word vectors. Each encoder
 is compared with two ways of composing one node at a time, with the same parameters and the same result:
@@ -133,8 +134,11 @@ def lean_lstm(cell: ChildSumTreeLSTM | NaryTreeLSTM) -> Callable[[Tensor | None,
 Roots = Callable[[Tensor, Sequence[Tree]], Tensor]
 
 
-def build(kind: str, width: int, device: str) -> tuple[nn.Module, dict[str, Roots]]:
-    """A model, and the two ways to compute the vectors of the roots (B, D) node by node."""
+def build(kind: str, width: int, device: str, hidden: int = 0) -> tuple[nn.Module, dict[str, Roots]]:
+    """A model, and the two ways to compute the vectors of the roots (B, D) node by node.
+
+    A Tree-LSTM may be of another width than its words; the cell of Ahmed et al. reads them as they are.
+    """
     if kind == "branch attention":
         model: nn.Module = TraversalModel(TraversalConfig(input_size=width, hidden_size=width)).to(device)
         cell = model.cell
@@ -153,9 +157,9 @@ def build(kind: str, width: int, device: str) -> tuple[nn.Module, dict[str, Root
             "lean": climb(lambda children: cell(torch.stack(tuple(children))[None])[0]),
         }
     model = RecurrentModel(
-        RecurrentConfig(kind=kind.removesuffix(" Tree-LSTM"), input_size=width, hidden_size=width)
+        RecurrentConfig(kind=kind.removesuffix(" Tree-LSTM"), input_size=width, hidden_size=hidden or width)
     ).to(device)
-    zeros = torch.zeros(1, width, device=device)
+    zeros = torch.zeros(1, width, device=device)  # in place of a word
     whole, lean = printed_lstm(model.encoder), lean_lstm(model.encoder)
 
     def climb_lstm(compose: Callable[[Tensor | None, Sequence[State]], State]) -> Roots:
@@ -207,7 +211,7 @@ def compare(kind: str, args: argparse.Namespace) -> dict[str, object]:
         for number in range(args.trees)
     ]
     torch.manual_seed(0)
-    model, ways = build(kind, args.width, args.device)
+    model, ways = build(kind, args.width, args.device, args.hidden)
     words = torch.randn(args.trees, args.leaves[1], args.width, device=args.device)
     batches = [slice(start, start + args.batch) for start in range(0, args.trees, args.batch)]
     plans = [plan_of(trees[batch], args.device) for batch in batches]
@@ -295,6 +299,9 @@ def main() -> None:
     )
     parser.add_argument("--batch", type=int, default=25, help="trees a step")
     parser.add_argument("--width", type=int, default=300)
+    parser.add_argument(
+        "--hidden", type=int, default=0, help="width of the Tree-LSTMs; that of the words if 0"
+    )
     parser.add_argument("--curve-width", type=int, default=32)
     parser.add_argument("--curve-leaves", type=int, default=64)
     parser.add_argument("--curve-trees", type=int, nargs="+", default=[1, 2, 4, 8, 16])
@@ -315,6 +322,7 @@ def main() -> None:
         "leaves",
         "batch",
         "width",
+        "hidden",
         "curve_width",
         "curve_leaves",
         "repeats",
