@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
@@ -46,7 +46,15 @@ class Muon(torch.optim.Muon):
     """Muon (Jordan 2024), with steps of the size of Adam's.
 
     That of torch multiplies in bfloat16 on every processor; this one in what is faster on this one.
+
+    Args:
+        matrices: (M, N) each.
+        lr: rate, that of Adam.
+        weight_decay: decoupled.
     """
+
+    def __init__(self, matrices: Iterable[nn.Parameter], lr: float, weight_decay: float) -> None:
+        super().__init__(matrices, lr=lr, weight_decay=weight_decay)
 
     @torch.no_grad()
     def step(self, closure: Callable[[], float] | None = None) -> None:  # type: ignore[override]

@@ -225,7 +225,8 @@ class Line(PreTrainedModel):
         self.post_init()
 
     def forward(self, x: torch.Tensor, labels: torch.Tensor) -> dict[str, torch.Tensor]:
-        return {"loss": (self.slope(x) - labels).square().mean()}
+        real = labels != -100
+        return {"loss": (self.slope(x) - labels)[real].square().mean()}
 
     @property
     def value(self) -> float:
@@ -241,7 +242,9 @@ EXAMPLES = [{"x": float(1 + number % 2)} for number in range(8)]
 
 
 class TestFiguresOfOurOwn:
-    def fit(self, folder: Path, held_out: int, average: float = 0.0, **settings: Any) -> tuple[Line, Fit]:
+    def fit(
+        self, folder: Path, held_out: int, average: float = 0.0, patience: int = 0, **settings: Any
+    ) -> tuple[Line, Fit]:
         torch.manual_seed(0)
         model = Line(PreTrainedConfig())
         train = Train(
@@ -252,6 +255,7 @@ class TestFiguresOfOurOwn:
             constant=True,
             evaluations=10,
             average=average,
+            patience=patience,
         )
         result = fit(
             model,
@@ -299,6 +303,26 @@ class TestFiguresOfOurOwn:
         assert result.best == pytest.approx(model.value) and result.best > 0
         with pytest.raises(ValueError, match="8 training and 0 validation examples: expected some of both"):
             self.fit(tmp_path, 0, evaluate=lambda model: {"slope": model.value})
+
+    def test_every_label_counts_alike_in_the_validation_loss(self, tmp_path: Path) -> None:
+        """However they are cut into batches; the three examples here make two."""
+        model, result = self.fit(tmp_path, 3)
+        xs = [example["x"] for example in EXAMPLES[:3]]
+        expected = sum(((model.value - 3) * x) ** 2 for x in xs) / 3
+        assert result.loss == pytest.approx(expected, rel=1e-5)
+
+    def test_patience_where_the_first_figure_is_no_number(self, tmp_path: Path) -> None:
+        """As a correlation where all predictions are the same: anything is better."""
+        figures = iter([math.nan, 0.1, 0.2, 0.3, 0.3, 0.2, 0.9, 0.9, 0.9, 0.9])
+        _, result = self.fit(
+            tmp_path,
+            0,
+            evaluate=lambda model: {"r": next(figures)},
+            metric="r",
+            higher_is_better=True,
+            patience=2,
+        )
+        assert result.best == 0.3 and next(figures) == 0.9  # six of ten were asked for
 
     def test_the_average_is_validated_and_kept(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """With the average by hand: of the weights after every step, as training leaves them."""

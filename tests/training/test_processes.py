@@ -100,3 +100,15 @@ def test_the_curve_is_that_of_one(case: str, is_killed: bool, tmp_path: Path) ->
     two, alone = (load_file(tmp_path / name / "model.safetensors") for name in ("two", "one"))
     apart = torch.cat([(two[name] - weight).flatten() for name, weight in alone.items()])
     assert apart.norm() < 1e-3 * torch.cat([weight.flatten() for weight in alone.values()]).norm()
+
+
+@pytest.mark.slow
+def test_batches_of_trees_of_single_words(tmp_path: Path) -> None:
+    """They leave the weights that compose nodes without a gradient."""
+    table, trees = tmp_path / "words.tsv", ("(X fine)", "(X awful)", "(S (X a) (X fine) (X day))")
+    rows = [f"{label}\t{tree}" for tree in trees for label in ("good", "bad")]
+    table.write_text("\n".join(["label\ttext", *10 * rows]))
+    overrides = (f"data.corpus={table}", "data.trees=given", "train.tokens_per_batch=2")
+    recipe = ROOT / "experiments" / "trees" / "sst-tree-lstm-gold.toml"
+    finish(start(recipe, (*TRAIN, *overrides), tmp_path / "model"))
+    assert (tmp_path / "model" / "model.safetensors").is_file()

@@ -80,6 +80,7 @@ def train_classifier(
         evaluate=scorer(reader, held_out, classes, recipe.data.coarse),
         metric="pearson" if scores else "accuracy",
         higher_is_better=True,
+        idle_weights=True,
     )
 
 

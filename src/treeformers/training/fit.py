@@ -139,9 +139,11 @@ class _Patience(TrainerCallback):
 
     def is_over(self, args: Any, state: Any) -> bool:
         name = args.metric_for_best_model
-        values = [entry[name] for entry in state.log_history if name in entry]
-        choose = max if args.greater_is_better else min
-        best = choose(range(len(values)), key=values.__getitem__, default=0)
+        sign = 1 if args.greater_is_better else -1
+        values = [sign * entry[name] for entry in state.log_history if name in entry]
+        # What is no number is worse than any, as for the Trainer.
+        values = [-math.inf if math.isnan(value) else value for value in values]
+        best = max(range(len(values)), key=values.__getitem__, default=0)
         return len(values) - 1 - best >= self.evaluations
 
 
@@ -226,13 +228,25 @@ class _Trainer(Trainer):
 
     def evaluation_loop(self, dataloader: DataLoader[Any], *args: Any, **kwargs: Any) -> EvalLoopOutput:
         with self.average.swapped_in() if self.average else nullcontext():
-            if self.eval_dataset:
-                output = super().evaluation_loop(dataloader, *args, **kwargs)
-            else:
-                output = EvalLoopOutput(np.empty(0), None, {}, num_samples=0)
-            figures = self._compute_figures()
-        metrics = {**(output.metrics or {}), **{f"eval_{name}": value for name, value in figures.items()}}
-        return output._replace(metrics=metrics)
+            figures = {**self._held_out_loss(dataloader), **self._compute_figures()}
+        metrics = {f"eval_{name}": value for name, value in figures.items()}
+        return EvalLoopOutput(np.empty(0), None, metrics, num_samples=len(self.held_out_lengths))
+
+    @torch.no_grad()
+    def _held_out_loss(self, batches: DataLoader[Any]) -> Mapping[str, float]:
+        """In nats a label; the Trainer's is the mean over batches, however many labels each has."""
+        if not self.eval_dataset:
+            return {}
+        model: Any = self.model
+        model.eval()
+        total, count = 0.0, 0
+        for batch in batches:
+            inputs = self._prepare_inputs(batch)
+            labels = int((inputs["labels"] != -100).sum())
+            with self.compute_loss_context_manager():
+                total += labels * model(**inputs)["loss"].item()
+            count += labels
+        return {"loss": total / max(1, count)}
 
     @torch.no_grad()
     def _compute_figures(self) -> Mapping[str, float]:
@@ -288,6 +302,7 @@ def fit(
     evaluate: Evaluate | None = None,
     metric: str = "loss",
     higher_is_better: bool = False,
+    idle_weights: bool = False,
 ) -> Fit:
     """Train a model in place and leave the weights with the best validation figure in it.
 
@@ -307,6 +322,8 @@ def fit(
         evaluate: further validation figures of the model, which it sees in evaluation mode.
         metric: the figure that chooses the weights, "loss" or a key of what `evaluate` gives.
         higher_is_better: of that figure.
+        idle_weights: whether a batch may leave weights without a gradient, as trees of a single word leave
+            those of the nodes; several processes then look for them at every step.
 
     Raises:
         ValueError: no training examples, no validation examples for the loss that chooses, or a number of
@@ -352,7 +369,7 @@ def fit(
         log_level="error",
         dataloader_pin_memory=cuda,
         remove_unused_columns=False,
-        ddp_find_unused_parameters=False,
+        ddp_find_unused_parameters=idle_weights,
         accelerator_config={"even_batches": False, "use_seedable_sampler": False},
     )
     trainer = _Trainer(

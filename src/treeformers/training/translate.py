@@ -93,6 +93,7 @@ def train_translator(
         collator,
         lengths=[len(one["input_ids"]) + len(one["labels"]) for one in kept],
         held_out_lengths=[len(one["input_ids"]) + len(one["labels"]) for one in validation],
+        idle_weights=True,
     )
 
 
