@@ -351,6 +351,19 @@ class TestCompare:
         assert all(one.score is not None and 1 < one.score < 5 for one in compared)
         assert made.compare([]) == []
 
+    @pytest.mark.parametrize(
+        ("pair", "says"),
+        [
+            (("a", "b", "c"), "pair 2 is 3 texts"),
+            (("a",), "pair 2 is 1 text"),
+            ("ab", "pair 2 is one string"),
+        ],
+    )
+    def test_two_texts_are_a_pair(self, pair: Any, says: str) -> None:
+        made = Similarity(*build(recipe({**TRAVERSAL, "task": "relatedness"}, pairs=True)))
+        with pytest.raises(ValueError, match=f"^{says}.*, expected two texts$"):
+            made.compare([("the owl", "the owl"), pair])
+
     def test_texts_are_counted_through_the_pairs(self) -> None:
         made = Similarity(*build(recipe(RECURRENT, pairs=True)))
         with pytest.raises(ValueError, match="text 4 is no tree"):

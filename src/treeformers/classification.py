@@ -195,9 +195,15 @@ class Similarity(_Encoder):
             trees: where trees of text come from, see `trees_of`.
 
         Raises:
-            ValueError: as `trees_of`, a text longer than the model reads, or a tree of the other kind.
+            ValueError: other than two texts, a text longer than the model reads, a tree of the other kind, or
+                as `trees_of` says.
         """
-        texts = [text for pair in pairs for text in pair]
+        texts: list[Text | Sequence[str]] = []
+        for number, pair in enumerate(pairs, start=1):
+            if isinstance(pair, str) or len(pair) != 2:
+                given = "one string" if isinstance(pair, str) else f"{len(pair)} texts"
+                raise ValueError(f"pair {number} is {given}, expected two texts")
+            texts += pair
         rows = predict(self.model, self._encode(texts, trees), self.reader)
         if self.model.config.task == "relatedness":
             return [Compared("", score, {}) for score in rows.tolist()]

@@ -15,6 +15,7 @@ from command_line import (
 )
 from treeformers.classification import Classifier, Similarity
 from treeformers.cli import encoding
+from treeformers.cli.encoding import read_text
 from treeformers.translation import Translator
 from treeformers.trees.formats import write_dependencies
 from treeformers.trees.tree import Tree
@@ -69,6 +70,11 @@ class TestClassify:
         )
         other = complaint("classify", model, "--trees", encoders / "translate", stdin="he runs\nhe\n")
         assert other.startswith(str(encoders / "translate")) and "2 lines" not in other
+
+    def test_two_words_in_parentheses_are_a_sentence(self) -> None:
+        assert read_text("(fine day)") == "(fine day)"
+        for label in ("NN", "3"):
+            assert read_text(f"({label} day)") == Tree(label, word="day")
 
     def test_a_line_that_cannot_be_read_costs_itself_alone(self, encoders: Path, tmp_path: Path) -> None:
         model, path = encoders / "classify", tmp_path / "classes"

@@ -38,6 +38,8 @@ class TestTrain:
         ]
         written = (tmp_path / "seed-1" / "model.safetensors").stat().st_mtime_ns
         assert output(*command, "--resume") == printed
+        says = complaint(*command, "--resume", "train.learning_rate=0.5")
+        assert says.startswith(f"{tmp_path / 'seed-1' / 'run.json'}: another recipe or seed was trained here")
         assert (tmp_path / "seed-1" / "model.safetensors").stat().st_mtime_ns == written
 
     @pytest.mark.parametrize(
@@ -101,7 +103,9 @@ class TestTrain:
         assert {name: after.get(name) for name in before if name != "run.json"} == {
             name: content for name, content in before.items() if name != "run.json"
         }
-        output("train", RECIPE, *SMALL, "train.seeds=[1]", "--out", out, "--resume")
+        # Where not even the record of the new run was written, the one of the old model is still in force.
+        begun = ["--resume"] if after["run.json"] != before["run.json"] else []
+        output("train", RECIPE, *SMALL, "train.seeds=[1]", "--out", out, *begun)
         assert set(contents(out)) == set(before)
 
 

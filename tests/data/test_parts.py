@@ -20,6 +20,13 @@ class TestCorpora:
         assert trained == [number for number in range(25) if number not in (0, 10, 20)]
         assert choose_part(numbers, "test", "numbers") == list(range(25))
 
+    @pytest.mark.parametrize("split", ["dev", "tset", ""])
+    def test_of_one_part_there_are_three_names(self, split: str) -> None:
+        with pytest.raises(ValueError, match=f"'{split}': expected train, validation, test$"):
+            choose_part({"train": [1, 2]}, split, "numbers")
+        with pytest.raises(ValueError, match=f"^grammar has no part '{split}'"):
+            sample_part(split)
+
     def test_what_is_given_stays_as_it_is(self) -> None:
         numbers = {"train": [1, 2]}
         choose_part(numbers, "test", "numbers").clear()

@@ -394,6 +394,12 @@ def test_writing_keeps_the_mode_and_writes_through_links(tmp_path):
     assert stat.S_IMODE((tmp_path / "fresh").stat().st_mode) == 0o666 & ~mask
 
 
+def test_what_fails_while_a_file_is_written_keeps_its_words(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"^model: no such folder$"), atomic_write(tmp_path / "out"):
+        raise FileNotFoundError("model: no such folder")
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_file_can_be_rewritten_from_itself(tmp_path):
     path = written("( (X a))\n( (X b))\n", tmp_path)
     write_trees((tree.unwrap_root() for tree in read_trees(path)), path)

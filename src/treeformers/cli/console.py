@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 import sys
@@ -41,6 +42,8 @@ class Commands(TyperGroup):
     def main(self, args: Sequence[str] | None = None, **settings: Any) -> Any:  # type: ignore[override]
         os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")  # read when transformers is imported
         try:
+            if sys.stdout is None:  # closed
+                raise OSError(errno.EBADF, os.strerror(errno.EBADF))
             with _logging_to_stderr():
                 code = super().main(args, **settings | {"standalone_mode": False})
             sys.stdout.flush()
@@ -123,7 +126,8 @@ def print_scores(scores: Mapping[str, Mapping[str, Any]], signature: str) -> Non
 
 def _fail(error: Exception) -> int:
     try:
-        sys.stdout.flush()
+        if sys.stdout is not None:
+            sys.stdout.flush()
     except OSError:
         _abandon_output()
     if isinstance(error, typer.TyperException):

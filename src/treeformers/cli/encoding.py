@@ -248,7 +248,8 @@ def read_text(line: str) -> Tree | str:
         raise ValueError(str(error).removeprefix("<string>:1: ")) from None
     if tree is None:
         raise ValueError("the tree holds only traces")
-    return tree
+    # Two words in parentheses look like a tag over a word, but no tag is in lower case.
+    return line if tree.word is not None and tree.label.islower() else tree
 
 
 def _read_pair(line: str) -> tuple[Text, Text]:

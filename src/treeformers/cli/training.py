@@ -52,10 +52,13 @@ def train(
     """
     loaded = Recipe.load(recipe, scale, overrides or ())
     from treeformers.reproduction import train_once
+    from treeformers.training.folder import Run
 
     seeds = loaded.train.seeds
     for seed in seeds:
         folder = out / f"seed-{seed}" if len(seeds) > 1 else out
+        if resume:
+            Run(folder, loaded, seed, resume)  # of another recipe nothing is replaced, be it finished
         fit = train_once(loaded, seed, folder, resume=resume, progress=is_main_process())
         if is_main_process():
             best = fit.get("best", fit["loss"])

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from treeformers.data.grammar import Sample, default_grammar
 
-__all__ = ["GRAMMAR_SIZES", "HELD_OUT", "choose_part", "sample_part", "spread"]
+__all__ = ["GRAMMAR_SIZES", "HELD_OUT", "check_part", "choose_part", "sample_part", "spread"]
 
 HELD_OUT = 10
 """Of a corpus of one part every so many-th example validates."""
@@ -31,9 +31,10 @@ def choose_part(parts: Mapping[str, Sequence[T]], split: str, corpus: str) -> li
         corpus: its name.
 
     Raises:
-        ValueError: it has several, and none of this name.
+        ValueError: none of this name.
     """
     if len(parts) == 1:
+        check_part(split, corpus)
         (found,) = parts.values()
         if split == "test":
             return list(found)
@@ -63,6 +64,20 @@ def sample_part(split: str, limit: int = 0, sizes: Mapping[str, int] = GRAMMAR_S
         split: "train", "validation" or "test".
         limit: how many; 0 for the size of the part.
         sizes: of the parts.
+
+    Raises:
+        ValueError: none of this name.
     """
+    check_part(split, "grammar")
     grammar = default_grammar()
     return list(grammar.sample(limit or sizes[split], seed=_GRAMMAR_SEEDS[split], max_length=_LONGEST))
+
+
+def check_part(split: str, corpus: str) -> None:
+    """Refuse a name that is none of "train", "validation" and "test".
+
+    Raises:
+        ValueError: such a name.
+    """
+    if split not in GRAMMAR_SIZES:
+        raise ValueError(f"{corpus} has no part {split!r}: expected {', '.join(GRAMMAR_SIZES)}")

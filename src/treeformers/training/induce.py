@@ -13,7 +13,7 @@ from transformers import PreTrainedTokenizerBase, set_seed
 from treeformers.data import corpora, text
 from treeformers.data.examples import Labelled
 from treeformers.data.packing import PackedCollator, pack
-from treeformers.data.parts import sample_part
+from treeformers.data.parts import check_part, sample_part
 from treeformers.models.treebert import TreeBertConfig, TreeBertForMaskedLM
 from treeformers.recipes import Data, InduceRecipe
 from treeformers.training.building import building, check_keys
@@ -138,6 +138,8 @@ def read_gold(data: Data) -> list[Tree]:
     if not data.gold:
         raise ValueError("the recipe names no trees to score against: expected data.gold")
     if data.gold == "grammar":
+        for split in data.gold_splits:
+            check_part(split, data.gold)
         trees = [sample.tree for sample in sample_part("test", data.gold_sentences, GRAMMAR_SIZES)]
     else:
         trees = list(_parts(data.gold, data.gold_splits, data.root))
@@ -158,6 +160,8 @@ def _spoken(tree: Tree) -> Tree | None:
 def _parts(name: str, splits: Sequence[str], root: str) -> Iterator[Any]:
     parts = corpora.load(name, root=root or None)
     if set(parts) == {"train"}:  # a single file
+        for split in splits:
+            check_part(split, name)
         splits = ("train",)
     for split in splits:
         if split not in parts:

@@ -6,6 +6,7 @@ line that opens with file:line. Writers given a path replace it only once all is
 
 from __future__ import annotations
 
+import errno
 import gzip
 import io
 import json
@@ -289,7 +290,8 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[TextIO]:
     except BaseException as error:
         if not direct:
             written.unlink(missing_ok=True)
-        if isinstance(error, OSError) and error.filename in (None, str(written)):
+        # Of writing alone: an error with words of its own has no number.
+        if isinstance(error, OSError) and error.errno and error.filename in (None, str(written)):
             error.filename = os.fspath(path)
         raise
 
@@ -305,6 +307,8 @@ def _writing(target: Target) -> AbstractContextManager[TextIO]:
 def _reading(source: Source) -> AbstractContextManager[IO[str]]:
     # Invalid UTF-8 comes through as lone surrogates, so that `read_lines` can say on which line it was.
     if source == "-":
+        if sys.stdin is None:  # closed
+            raise OSError(errno.EBADF, os.strerror(errno.EBADF), "<stdin>")
         if isinstance(sys.stdin, io.TextIOWrapper):
             sys.stdin.reconfigure(encoding="utf-8", errors="surrogateescape")
         return nullcontext(sys.stdin)
