@@ -59,6 +59,7 @@ class Level(NamedTuple):
         height: of the nodes, 0 at the leaves.
         nodes: n.
         width: the most children of a node.
+        children: (R,), rows of the children.
         parents: (R,), number of each child's parent within the level.
         positions: (R,), number of each child among its siblings.
     """
@@ -66,6 +67,7 @@ class Level(NamedTuple):
     height: int
     nodes: int
     width: int
+    children: Tensor
     parents: Tensor
     positions: Tensor
 
@@ -78,9 +80,7 @@ class Levels:
     """
 
     def __init__(self, plan: Mapping[str, Tensor]) -> None:
-        missing = {"levels", "pieces", "parents", "positions", "leaf_rows", "node_rows", "root_rows"} - set(
-            plan
-        )
+        missing = _KEYS - {"attention_mask", "words"} - set(plan)
         if missing:
             raise ValueError(
                 f"the plan lacks {', '.join(sorted(missing))}: expected all of level_plan(trees)"
@@ -90,14 +90,15 @@ class Levels:
         levels: list[list[int]] = plan["levels"].tolist()
         pieces: list[list[int]] = plan["pieces"].tolist()
         self._pieces: list[list[tuple[int, int]]] = [[] for _ in levels]
-        children = [0] * len(levels)
-        for below, above, count in pieces:
-            self._pieces[below].append((above, count))
-            children[above] += count
-        parents, positions = plan["parents"].split(children), plan["positions"].split(children)
+        self._children = [0] * len(levels)
+        for below, above, nodes in pieces:
+            self._pieces[below].append((above, nodes))
+            self._children[above] += nodes
+        names = "child_rows", "parents", "positions"
+        edges = zip(*(self.by_parent(plan[name]) for name in names), strict=True)
         self._levels = [
-            Level(height, nodes, width, parents[height], positions[height])
-            for height, (nodes, width) in enumerate(levels)
+            Level(height, nodes, width, *of_level)
+            for height, ((nodes, width), of_level) in enumerate(zip(levels, edges, strict=True))
         ]
 
     def __iter__(self) -> Iterator[Level]:
@@ -113,12 +114,21 @@ class Levels:
         """Nodes of height 0."""
         return self._levels[0].nodes
 
+    @property
+    def nodes(self) -> int:
+        """M."""
+        return sum(level.nodes for level in self._levels)
+
     def split(self, rows: Tensor) -> tuple[Tensor, ...]:
-        """What the words have, (K, D), by level; in constituency trees the leaves alone have words."""
+        """What all nodes have, (M, ...), by level; or the leaves alone, as words in constituency trees."""
         sizes = [level.nodes for level in self._levels]
         if len(rows) == self.leaves:
             sizes[1:] = [0] * (len(sizes) - 1)
         return rows.split(sizes)
+
+    def by_parent(self, rows: Tensor) -> tuple[Tensor, ...]:
+        """What nodes with a parent have, (M - B, ...) in the order of `child_rows`, by the parent's level."""
+        return rows.split(self._children)
 
     def climb(self, states: tuple[Tensor, ...], compose: Callable[..., tuple[Tensor, ...]]) -> Tensor:
         """Compute the states of all nodes, bottom-up.

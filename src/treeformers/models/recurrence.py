@@ -71,11 +71,11 @@ class StepwiseLinear:
 
     Args:
         weight: (out, in).
-        bias: (out,), or None.
+        bias: (out,).
         rows: of the input of each application; there may be fewer applications.
     """
 
-    def __init__(self, weight: Tensor, bias: Tensor | None, rows: Sequence[int]) -> None:
+    def __init__(self, weight: Tensor, bias: Tensor, rows: Sequence[int]) -> None:
         device = weight.device.type
         lowered = torch.is_autocast_enabled(device)
         self._weight = weight.detach().to(torch.get_autocast_dtype(device) if lowered else weight.dtype)
@@ -94,10 +94,9 @@ class _Offsets(torch.autograd.Function):
     """The bias for every row of every application: through it their gradient comes to that of the weight."""
 
     @staticmethod
-    def forward(ctx: Any, weight: Tensor, bias: Tensor | None, inputs: list[Tensor], rows: int) -> Tensor:
-        ctx.inputs, ctx.biased = inputs, bias is not None
-        offset = weight.new_zeros(1) if bias is None else bias
-        return offset.expand(rows, len(weight))
+    def forward(ctx: Any, weight: Tensor, bias: Tensor, inputs: list[Tensor], rows: int) -> Tensor:
+        ctx.inputs = inputs
+        return bias.expand(rows, -1)
 
     @staticmethod
     @once_differentiable
@@ -105,7 +104,7 @@ class _Offsets(torch.autograd.Function):
         inputs = torch.cat(ctx.inputs)
         above = above[: len(inputs)]
         of_weight = (above.to(inputs.dtype).t() @ inputs).to(above.dtype)
-        return of_weight, above.sum(0) if ctx.biased else None, None, None
+        return of_weight, above.sum(0), None, None
 
 
 class BidirectionalGRU(nn.Module):

@@ -5,7 +5,7 @@ gates of all words are one product. Shapes: B sentences, T words, K words of the
 tree, n nodes of a level, R children of a level, E width of the word vectors, D width.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Literal
 
 import torch
@@ -14,9 +14,8 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from transformers import PreTrainedConfig, PreTrainedModel
 
-from treeformers.attention.traversal import element_sum
-from treeformers.models.levels import Level, Levels, SentenceOutput, cut_words, pack_words, span_means
-from treeformers.models.recurrence import StepwiseLinear
+from treeformers.models.levels import Levels, SentenceOutput, cut_words, pack_words, span_means
+from treeformers.models.tree_lstm import ChildSumRecurrence, NaryRecurrence, Recurrence, climb
 from treeformers.models.words import NormedProjection, sinusoids
 
 __all__ = [
@@ -30,7 +29,6 @@ __all__ = [
     "SentenceTransformer",
 ]
 
-States = tuple[Tensor, Tensor]
 SEQUENCES = ("lstm", "bilstm", "transformer", "mean")  # kinds that see words alone
 
 
@@ -98,26 +96,15 @@ class _TreeLSTM(nn.Module):
             The hidden states h of roots, nodes and words.
         """
         levels, packed = Levels(plan), pack_words(words, plan)
-        gates = levels.split(self.input(packed))
-        # Nodes of height 0 have nothing to forget; the word of a node that has none is 0.
-        forgets = self.input_forget(packed[levels.leaves :]).split([len(own) for own in gates[1:]])
-        absent = packed.new_zeros(1, packed.shape[1])
-        nothing = self.input(absent), self.input_forget(absent)
-        cell = self._cell(levels)
+        leaves, inner = packed[: levels.leaves], packed[levels.leaves :]
+        if not len(inner):
+            inner = packed.new_zeros(1, packed.shape[1])  # the word of all nodes that have none
+        # Leaves have nothing to forget.
+        gates, forget = self.input(inner), self.input_forget(inner)
+        return levels.output(climb(levels, self._recurrence(levels), self.input(leaves), gates, forget))
 
-        def compose(level: Level, hidden: Tensor, memory: Tensor) -> States:
-            given = gates[level.height], forgets[level.height - 1]
-            return cell(level, hidden, memory, *(given if len(given[0]) else nothing))
-
-        return levels.output(levels.climb(_remember(gates[0], None), compose))
-
-    def _cell(self, levels: Levels) -> Callable[[Level, Tensor, Tensor, Tensor, Tensor], States]:
-        """What composes the nodes of a level, over batches of such levels.
-
-        It is given the level, h and c of the children (R, D), and what the words of the nodes give: (n, 3D)
-        to the input gate, the output gate and the update, and (n, D) to the forget gates; with one row for
-        all nodes where these have no words.
-        """
+    def _recurrence(self, levels: Levels) -> Recurrence:
+        """What the states of children give to the gates, over such a batch."""
         raise NotImplementedError
 
 
@@ -134,19 +121,8 @@ class ChildSumTreeLSTM(_TreeLSTM):
         self.recurrent = nn.Linear(hidden_size, 3 * hidden_size, bias=False)
         self.recurrent_forget = nn.Linear(hidden_size, hidden_size, bias=False)
 
-    def _cell(self, levels: Levels) -> Callable[[Level, Tensor, Tensor, Tensor, Tensor], States]:
-        nodes, children = zip(*((level.nodes, len(level.parents)) for level in levels), strict=True)
-        recurrent = StepwiseLinear(self.recurrent.weight, None, nodes[1:])
-        recurrent_forget = StepwiseLinear(self.recurrent_forget.weight, None, children[1:])
-
-        def compose(level: Level, hidden: Tensor, memory: Tensor, own: Tensor, forget: Tensor) -> States:
-            gates = own + recurrent(element_sum(hidden, level.parents, level.nodes))
-            if len(forget) > 1:
-                forget = forget.index_select(0, level.parents)
-            kept = torch.sigmoid(forget + recurrent_forget(hidden)) * memory
-            return _remember(gates, element_sum(kept, level.parents, level.nodes))
-
-        return compose
+    def _recurrence(self, levels: Levels) -> ChildSumRecurrence:
+        return ChildSumRecurrence(levels, self.recurrent.weight, self.recurrent_forget.weight)
 
 
 class NaryTreeLSTM(_TreeLSTM):
@@ -167,27 +143,13 @@ class NaryTreeLSTM(_TreeLSTM):
         self.arity = arity
         self.recurrent = nn.Linear(arity * hidden_size, (3 + arity) * hidden_size, bias=False)
 
-    def _cell(self, levels: Levels) -> Callable[[Level, Tensor, Tensor, Tensor, Tensor], States]:
+    def _recurrence(self, levels: Levels) -> NaryRecurrence:
         if levels.widest > self.arity:
             raise ValueError(
                 f"a node has {levels.widest} children, but the arity is {self.arity}: build the plan with "
                 f"level_plan(trees, arity={self.arity}), or take a child-sum Tree-LSTM"
             )
-        arity, width = self.arity, self.hidden_size
-        recurrent = StepwiseLinear(self.recurrent.weight, None, [level.nodes for level in levels][1:])
-
-        def compose(level: Level, hidden: Tensor, memory: Tensor, own: Tensor, forget: Tensor) -> States:
-            slots = level.parents * arity + level.positions
-
-            def place(states: Tensor) -> Tensor:
-                placed = states.new_zeros(level.nodes * arity, width).index_copy(0, slots, states)
-                return placed.view(level.nodes, -1)
-
-            given, kept = recurrent(place(hidden)).split([3 * width, arity * width], -1)
-            kept = torch.sigmoid(kept + forget.repeat(1, arity)) * place(memory)
-            return _remember(own + given, kept.unflatten(1, (arity, width)).sum(1))
-
-        return compose
+        return NaryRecurrence(levels, self.recurrent.weight, self.arity)
 
 
 class SentenceLSTM(nn.Module):
@@ -331,12 +293,3 @@ def _word_means(states: Tensor, plan: Mapping[str, Tensor]) -> SentenceOutput:
     states = states.masked_fill(~mask, 0.0)
     nodes = span_means(states, plan["spans"]) if "spans" in plan else None
     return SentenceOutput(root=states.sum(1) / mask.sum(1), leaves=states, nodes=nodes)
-
-
-def _remember(gates: Tensor, kept: Tensor | None) -> States:
-    """h and c (n, D) from the gates i, o, u (n, 3D) before their activations, and what is not forgotten."""
-    into, out, update = gates.chunk(3, -1)
-    memory = torch.sigmoid(into) * torch.tanh(update)
-    if kept is not None:
-        memory = memory + kept
-    return torch.sigmoid(out) * torch.tanh(memory), memory
