@@ -5,10 +5,16 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
+from transformers import PreTrainedConfig
 
 from conftest import ROOT
 from treeformers.classification import predict
 from treeformers.encoding import AnyTree
+from treeformers.models.accumulation import AccumulationConfig
+from treeformers.models.heads import PairClassifierConfig, SentenceClassifierConfig
+from treeformers.models.parser import ParserConfig
+from treeformers.models.recurrent import RecurrentConfig
+from treeformers.models.traversal import TraversalConfig
 from treeformers.models.treebert import TreeBertConfig
 from treeformers.recipes import (
     SCALES,
@@ -29,6 +35,7 @@ from treeformers.recipes import (
     TranslateRecipe,
     Treebanks,
 )
+from treeformers.recipes.rules import MODEL
 from treeformers.training.examples import build_encoder
 from treeformers.trees.dependency import DependencyTree
 from treeformers.trees.tree import Tree
@@ -189,7 +196,32 @@ def test_a_dict_gives_the_recipe_back(tmp_path: Path, scale: Scale) -> None:
         ("[train]\nseeds = []\n", 2, "train.seeds is empty, expected at least one"),
         ("[train]\nclip = 1\nepochs = 0\n", 3, "train.epochs is 0, expected at least 1"),
         ("[train]\nweight_decay = -1\n", 2, "train.weight_decay is -1.0, expected at least 0"),
-        ("[train]\naverage = 1\n", 2, "train.average is 1.0, expected less than 1"),
+        ("[train]\naverage = 1\n", 2, "train.average is 1.0, expected at least 0 and less than 1"),
+        ("[train]\nseeds = [1, 2, 1]\n", 2, "train.seeds has 1 twice, expected each once"),
+        (
+            "[train]\nseeds = [-1]\n",
+            2,
+            "train.seeds is -1, expected at least 0 and less than 4294967296",
+        ),
+        ("[train]\nlearning_rate = -1\n", 2, "train.learning_rate is -1.0, expected at least 0"),
+        ("[train]\nclip = nan\n", 2, "train.clip is nan, expected a finite number"),
+        (
+            "[data]\nmask_probability = 2\n",
+            2,
+            "data.mask_probability is 2.0, expected more than 0 and at most 1",
+        ),
+        ("[readout]\nthreshold = 2\n", 2, "readout.threshold is 2.0, expected at least 0 and at most 1"),
+        (
+            "task = 'parse'\n[model]\ndropout = 2\n",
+            3,
+            "model.dropout is 2, expected at least 0 and less than 1",
+        ),
+        (
+            "task = 'measure'\n[model.a]\nhidden_size = 0\n",
+            3,
+            "model.a.hidden_size is 0, expected at least 1",
+        ),
+        ("task = 'measure'\n[data]\nlengths = [8, 0]\n", 3, "data.lengths is 0, expected at least 1"),
         ("[data]\nmax_length = 0\n", 2, "data.max_length is 0, expected at least 3"),
         ("\ntask = 'prase'\n", 2, "unknown task 'prase', the nearest is 'parse'"),
         ("task = 3\n", 1, "task is 3, expected str"),
@@ -242,6 +274,25 @@ def test_errors_name_file_and_line(tmp_path: Path, text: str, line: int, message
     with pytest.raises(ValueError) as error:
         Recipe.load(path)
     assert str(error.value) == f"{path}:{line}: {message}"
+
+
+def test_every_number_of_a_configuration_has_its_range() -> None:
+    configs = (
+        TreeBertConfig,
+        AccumulationConfig,
+        ParserConfig,
+        RecurrentConfig,
+        TraversalConfig,
+        SentenceClassifierConfig,
+        PairClassifierConfig,
+    )
+    own = {
+        field.name
+        for config in configs
+        for field in dataclasses.fields(config)
+        if {int, float} & {field.type, *get_args(field.type)}
+    } - {field.name for field in dataclasses.fields(PreTrainedConfig)}
+    assert own - {name for name in own if name.endswith(("vocab_size", "token_id"))} <= set(MODEL) <= own
 
 
 def test_other_errors(tmp_path: Path) -> None:

@@ -15,8 +15,9 @@ import types
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, Self, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, Self, Union, get_args, get_origin, get_type_hints
 
+from treeformers.recipes.rules import MODEL, Rule
 from treeformers.recipes.sections import (
     Beam,
     Data,
@@ -70,8 +71,8 @@ class Recipe:
 
         Raises:
             FileNotFoundError: no such file, or no such base.
-            ValueError: not TOML, an unknown key or task, a value of a wrong type, or a recipe of another
-                task than that of the subclass; names file and line.
+            ValueError: not TOML, an unknown key or task, a value of a wrong type or out of its range, or a
+                recipe of another task than that of the subclass; names file and line.
         """
         path = Path(path)
         table, where = _read(path)
@@ -337,14 +338,16 @@ def _build_recipe(asked: type[Recipe], table: Mapping[str, Any], where: _Where) 
     if not issubclass(_TASKS[task], asked):
         expected = next(name for name, cls in _TASKS.items() if cls is asked)
         raise ValueError(f"{where('task')}: a recipe of the task {task!r}, expected {expected!r}")
-    return _build(_TASKS[task], table, where)
+    recipe = _build(_TASKS[task], table, where)
+    _check_model(recipe.model, where)
+    return recipe
 
 
 def _build(
     cls: type[Any], table: Mapping[str, Any], where: _Where, section: str = "", defaults: Any = None
 ) -> Any:
     """An instance of a table; what the table leaves out is as in `defaults`, or as in the class."""
-    hints = get_type_hints(cls)
+    hints = get_type_hints(cls, include_extras=True)
     factories: dict[str, Any] = {field.name: field.default_factory for field in dataclasses.fields(cls)}
     values = {}
     for key, value in table.items():
@@ -359,63 +362,32 @@ def _build(
             values[key] = _build(hints[key], value, where, f"{section}{key}.", factories[key]())
         else:
             values[key] = _typed(hints[key], value, f"{where(section + key)}: {section + key}")
-            _check_bounds(cls, key, values[key], f"{where(section + key)}: {section + key}")
     return cls(**values) if defaults is None else dataclasses.replace(defaults, **values)
 
 
-def _check_bounds(cls: type[Any], key: str, value: Any, what: str) -> None:
-    least, below = _LEAST.get((cls, key)), _BELOW.get((cls, key))
-    if least is not None and value < least:
-        raise ValueError(f"{what} is {value}, expected at least {least}")
-    if below is not None and value >= below:
-        raise ValueError(f"{what} is {value}, expected less than {below}")
-    if (cls, key) in _FILLED and not value:
-        raise ValueError(f"{what} is empty, expected at least one")
+def _check_model(table: Mapping[str, Any], where: _Where, section: str = "model") -> None:
+    """Check the numbers in `[model]` and in its tables; the rest is up to the configuration."""
+    for key, value in table.items():
+        name = f"{section}.{key}"
+        if isinstance(value, Mapping):
+            _check_model(value, where, name)
+        elif key in MODEL and isinstance(value, int | float) and not isinstance(value, bool):
+            _obey(MODEL[key], value, f"{where(name)}: {name}")
 
 
-_LEAST = {
-    (Data, "sentences"): 0,
-    (Data, "gold_sentences"): 0,
-    (Data, "vocab_size"): 6,  # five of them special
-    (Data, "min_frequency"): 0,
-    (Data, "max_length"): 3,  # a word between two special ones
-    (Data, "held_out"): 1,
-    (Treebanks, "sentences"): 0,
-    (Treebanks, "scored_sentences"): 0,
-    (Treebanks, "min_frequency"): 0,
-    (Treebanks, "max_length"): 0,
-    (Examples, "sentences"): 0,
-    (Examples, "scored_sentences"): 0,
-    (Examples, "max_length"): 0,
-    (Examples, "min_frequency"): 0,
-    (Judgements, "sentences"): 0,
-    (Judgements, "scored_sentences"): 0,
-    (Judgements, "max_length"): 0,
-    (Probes, "sentences"): 0,
-    (Probes, "each"): 0,
-    (Lengths, "steps"): 1,
-    (ParallelText, "sentences"): 0,
-    (ParallelText, "scored_sentences"): 0,
-    (ParallelText, "vocab_size"): 300,  # bytes, and some pairs of them
-    (ParallelText, "max_length"): 1,
-    (Train, "epochs"): 1,
-    (Train, "max_steps"): 0,
-    (Train, "tokens_per_batch"): 1,
-    (Train, "batches_per_step"): 1,
-    (Train, "warmup_steps"): 0,
-    (Train, "weight_decay"): 0,
-    (Train, "average"): 0,
-    (Train, "average_last"): 0,
-    (Train, "evaluations"): 1,
-    (Train, "patience"): 0,
-    (Beam, "size"): 1,
-}
-_BELOW = {(Train, "average"): 1}
-_FILLED = {(Train, "seeds"), (Treebanks, "train"), (Probes, "systems"), (Looks, "rows"), (Looks, "sentence")}
+def _obey(rule: Rule, value: Any, what: str) -> None:
+    if problem := rule.problem(value):
+        raise ValueError(f"{what} {problem}")
 
 
 def _typed(hint: Any, value: Any, what: str) -> Any:
     origin, arguments = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        bare, *rules = arguments
+        value = _typed(bare, value, what)
+        for rule in rules:
+            _obey(rule, value, what)
+        return value
     if origin is Literal:
         if value not in arguments:
             raise ValueError(f"{what} is {value!r}, expected one of {', '.join(map(repr, arguments))}")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Annotated, Literal, TypeAlias
+
+from treeformers.recipes.rules import Count, Distinct, Filled, Finite, Positive, Range, Rate, Share, Unit
 
 __all__ = [
     "Beam",
@@ -18,6 +20,8 @@ __all__ = [
     "Train",
     "Treebanks",
 ]
+
+Seed: TypeAlias = Annotated[int, Range(0, below=2**32)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,17 +55,17 @@ class Data:
     gold: str = ""
     gold_splits: tuple[str, ...] = ("train", "validation", "test")
     root: str = ""
-    sentences: int = 0
-    gold_sentences: int = 0
+    sentences: Count = 0
+    gold_sentences: Count = 0
     normalize: bool = False
     tokenizer: Literal["word", "wordpiece"] = "word"
-    vocab_size: int = 16000
-    min_frequency: int = 2
+    vocab_size: Annotated[int, Range(6)] = 16000  # five of them special
+    min_frequency: Count = 2
     end_token: bool = True
-    max_length: int = 128
+    max_length: Annotated[int, Range(3)] = 128  # a word between two special ones
     packed: bool = False
-    held_out: int = 1000
-    mask_probability: float = 0.15
+    held_out: Positive = 1000
+    mask_probability: Annotated[float, Range(above=0, most=1)] = 0.15
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,14 +86,14 @@ class Treebanks:
             for no limit.
     """
 
-    train: tuple[str, ...] = ("wsj-sample",)
+    train: Annotated[tuple[str, ...], Filled()] = ("wsj-sample",)
     validation: tuple[str, ...] = ()
     test: tuple[str, ...] = ()
     root: str = ""
-    sentences: int = 0
-    scored_sentences: int = 0
-    min_frequency: int = 1
-    max_length: int = 0
+    sentences: Count = 0
+    scored_sentences: Count = 0
+    min_frequency: Count = 1
+    max_length: Count = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,13 +133,13 @@ class Examples:
     trees: str = "given"
     documents: bool = False
     root: str = ""
-    sentences: int = 0
-    scored_sentences: int = 0
-    max_length: int = 0
+    sentences: Count = 0
+    scored_sentences: Count = 0
+    max_length: Count = 0
     lowercase: bool = True
-    min_frequency: int = 1
+    min_frequency: Count = 1
     vectors: str = ""
-    vector_layers: int = 1
+    vector_layers: Positive = 1
     labels: bool = False
     phrases: bool = False
     classes: dict[str, str] = field(default_factory=dict)
@@ -165,11 +169,11 @@ class ParallelText:
     target: str = "de"
     trees: str = "right"
     root: str = ""
-    sentences: int = 0
-    scored_sentences: int = 0
+    sentences: Count = 0
+    scored_sentences: Count = 0
     lowercase: bool = False
-    vocab_size: int = 10000
-    max_length: int = 256
+    vocab_size: Annotated[int, Range(300)] = 10000  # bytes, and some pairs of them
+    max_length: Positive = 256
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -196,9 +200,9 @@ class Judgements:
     base: str = ""
     fresh: bool = False
     root: str = ""
-    sentences: int = 0
-    scored_sentences: int = 0
-    max_length: int = 0
+    sentences: Count = 0
+    scored_sentences: Count = 0
+    max_length: Count = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -216,13 +220,13 @@ class Probes:
         each: pairs of each paradigm, prefixes by number of attractors; 0 for all.
     """
 
-    systems: dict[str, str] = field(default_factory=dict)
-    sentences: int = 5000
+    systems: Annotated[dict[str, str], Filled()] = field(default_factory=dict)
+    sentences: Count = 5000
     corpus: str = ""
     split: str = "test"
     root: str = ""
     pairs: tuple[str, ...] = ()
-    each: int = 200
+    each: Count = 200
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -235,9 +239,9 @@ class Lengths:
         steps: how often, for the median.
     """
 
-    lengths: tuple[int, ...] = ()
+    lengths: tuple[Positive, ...] = ()
     trees: str = "balanced"
-    steps: int = 20
+    steps: Positive = 20
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -251,8 +255,8 @@ class Looks:
             to go.
     """
 
-    rows: tuple[str, ...] = ()
-    sentence: str = ""
+    rows: Annotated[tuple[str, ...], Filled()] = ()
+    sentence: Annotated[str, Filled()] = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -285,24 +289,24 @@ class Train:
         seeds: one model each.
     """
 
-    epochs: int = 10
-    max_steps: int = 0
-    tokens_per_batch: int = 2048
-    batches_per_step: int = 1
-    learning_rate: float = 1e-4
-    matrix_learning_rate: float = 0.0
-    encoder_learning_rate: float = 0.0
-    beta2: float = 0.98
-    warmup_steps: int = 200
+    epochs: Positive = 10
+    max_steps: Count = 0
+    tokens_per_batch: Positive = 2048
+    batches_per_step: Positive = 1
+    learning_rate: Rate = 1e-4
+    matrix_learning_rate: Rate = 0.0
+    encoder_learning_rate: Rate = 0.0
+    beta2: Share = 0.98
+    warmup_steps: Count = 200
     constant: bool = False
-    clip: float = 1.5
-    weight_decay: float = 0.0
-    average: float = 0.0
-    average_last: int = 0
+    clip: Rate = 1.5
+    weight_decay: Rate = 0.0
+    average: Share = 0.0
+    average_last: Count = 0
     bf16: bool = True
-    evaluations: int = 10
-    patience: int = 0
-    seeds: tuple[int, ...] = (1,)
+    evaluations: Positive = 10
+    patience: Count = 0
+    seeds: Annotated[tuple[Seed, ...], Filled(), Distinct()] = (1,)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -320,9 +324,9 @@ class Readout:
 
     method: Literal["blocks", "layers", "layer"] = "blocks"
     layer: int = -1
-    right_bias: float = 0.0
-    min_layer: int = 2
-    threshold: float = 0.8
+    right_bias: Finite = 0.0
+    min_layer: Count = 2
+    threshold: Unit = 0.8
     algorithm: Literal["paper", "released"] = "paper"
 
 
@@ -335,5 +339,5 @@ class Beam:
         length_penalty: of translation, the power of the length that a score is divided by.
     """
 
-    size: int = 10
-    length_penalty: float = 1.0
+    size: Positive = 10
+    length_penalty: Finite = 1.0

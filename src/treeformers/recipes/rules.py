@@ -1,0 +1,146 @@
+"""What the values of a recipe's keys may be: rules that stand in the annotations of the sections.
+
+`[model]` has no section: its keys are those of several configurations, and mean the same in all of them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence, Sized
+from dataclasses import dataclass
+from typing import Annotated, Any, Protocol, TypeAlias
+
+__all__ = [
+    "MODEL",
+    "Count",
+    "Distinct",
+    "Filled",
+    "Finite",
+    "Positive",
+    "Range",
+    "Rate",
+    "Rule",
+    "Share",
+    "Unit",
+]
+
+
+class Rule(Protocol):
+    """What a value has to be, beyond its type."""
+
+    def problem(self, value: Any) -> str | None:
+        """What is wrong with a value, as it goes on after the key; None for nothing."""
+        ...
+
+
+@dataclass(frozen=True)
+class Range:
+    """Numbers between bounds, which themselves are inside but for `above` and `below`."""
+
+    least: float = -math.inf
+    most: float = math.inf
+    above: float = -math.inf
+    below: float = math.inf
+
+    def problem(self, value: float) -> str | None:
+        """See `Rule`; what is no number or infinite is always outside."""
+        if not math.isfinite(value):
+            return f"is {value}, expected a finite number"
+        if self.above < value < self.below and self.least <= value <= self.most:
+            return None
+        return f"is {value}, expected {self}"
+
+    def __str__(self) -> str:
+        bounds = [
+            f"{word} {bound}"
+            for word, bound in (
+                ("more than", self.above),
+                ("at least", self.least),
+                ("at most", self.most),
+                ("less than", self.below),
+            )
+            if math.isfinite(bound)
+        ]
+        return " and ".join(bounds)
+
+
+@dataclass(frozen=True)
+class Filled:
+    """At least one of what a list, table or text holds."""
+
+    def problem(self, value: Sized) -> str | None:
+        """See `Rule`."""
+        return None if value else "is empty, expected at least one"
+
+
+@dataclass(frozen=True)
+class Distinct:
+    """A list that holds nothing twice."""
+
+    def problem(self, value: Sequence[Any]) -> str | None:
+        """See `Rule`."""
+        twice = next((item for place, item in enumerate(value) if item in value[:place]), None)
+        return None if twice is None else f"has {twice!r} twice, expected each once"
+
+
+Finite: TypeAlias = Annotated[float, Range()]
+Count: TypeAlias = Annotated[int, Range(0)]
+Positive: TypeAlias = Annotated[int, Range(1)]
+Rate: TypeAlias = Annotated[float, Range(0)]
+Share: TypeAlias = Annotated[float, Range(0, below=1)]
+Unit: TypeAlias = Annotated[float, Range(0, most=1)]
+
+MODEL: Mapping[str, Range] = {
+    **dict.fromkeys(
+        (
+            "attention_probs_dropout_prob",
+            "classifier_dropout",
+            "dropout",
+            "embedding_dropout",
+            "head_dropout",
+            "hidden_dropout_prob",
+            "label_smoothing",
+            "state_dropout",
+        ),
+        Range(0, below=1),
+    ),
+    **dict.fromkeys(
+        (
+            "arity",
+            "decoder_layers",
+            "embedding_size",
+            "encoder_heads",
+            "encoder_layers",
+            "head_hidden_size",
+            "hidden_size",
+            "horizontal_size",
+            "input_size",
+            "intermediate_size",
+            "max_position_embeddings",
+            "max_recursions",
+            "num_attention_heads",
+            "num_branches",
+            "num_hidden_layers",
+            "num_layers",
+            "num_priors",
+            "vertical_size",
+        ),
+        Range(1),
+    ),
+    **dict.fromkeys(
+        (
+            "char_size",
+            "initializer_range",
+            "layer_norm_eps",
+            "recursion_tolerance",
+            "tag_size",
+            "tag_weight",
+            "type_vocab_size",
+        ),
+        Range(0),
+    ),
+    "link_scale": Range(above=0),
+    "projection_scale": Range(above=0),
+    "self_prior": Range(0, most=1),
+}
+"""What numbers in `[model]` may be, by key."""
