@@ -58,7 +58,7 @@ def test_mistakes() -> None:
     for model, message in (
         ({"encoder": "translator"}, r"model\.encoder is 'translator', expected one of"),
         ({**PLAIN, "hiden_size": 8}, r"unknown key 'model\.hiden_size', the nearest is 'model\.hidden_size'"),
-        ({**PLAIN, "hidden_size": 9}, r"^model: .*hidden_size is 9, expected an even multiple"),
+        ({**PLAIN, "hidden_size": 9}, r"^model\.hidden_size is 9, expected an even multiple"),
     ):
         with pytest.raises(ValueError, match=message):
             collect(MeasureRecipe(model={"one": model}))

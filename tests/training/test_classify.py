@@ -112,6 +112,12 @@ class TestLearning:
         )
         assert accuracy([one.label for one in gold], [one.label for one in compared]) == fit.best
 
+    def test_a_model_is_checked_before_data_are_read(self, tmp_path: Path) -> None:
+        nothing = Examples(corpus=str(tmp_path / "nothing"))
+        allowed = r"^model\.task expected one of \('classification', 'relatedness'\), got foo$"
+        with pytest.raises(ValueError, match=allowed):
+            train_classifier(pairs({**TRAVERSAL, "task": "foo"}, nothing), tmp_path, progress=False)
+
     def test_over_frozen_vectors(self, tmp_path: Path) -> None:
         data = dataclasses.replace(FEW, vectors=str(tiny_bert(tmp_path / "encoder")))
         fit = train_classifier(recipe(TRAVERSAL, data), tmp_path / "model", progress=False)
@@ -321,7 +327,7 @@ class TestData:
                 r"pairs\.tsv: an example without a score, expected one each",
             ),
             (recipe({**RECURRENT, "task": "relatedness"}), r"unknown key 'model\.task', the nearest is"),
-            (recipe({**RECURRENT, "kind": "gru"}), r"^model: .*kind"),
+            (recipe({**RECURRENT, "kind": "gru"}), r"^model.kind expected one of .*, got gru"),
             (recipe({**RECURRENT, "hidden_sise": 8}), r"nearest is 'model\.hidden_size'$"),
         ]
         for asked, message in mistakes:

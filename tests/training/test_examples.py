@@ -407,16 +407,16 @@ class TestBuilding:
     @pytest.mark.parametrize(
         ("model", "message"),
         [
-            ({**TRAVERSAL, "hidden_size": "8"}, "^model: .*hidden_size"),
+            ({**TRAVERSAL, "hidden_size": "8"}, "^model.hidden_size expected int, got str"),
             (
                 {**TRAVERSAL, "hidden_size": 7},
-                "^model: .*hidden_size is 7, expected a multiple of num_branches",
+                "^model.hidden_size is 7, expected a multiple of num_branches",
             ),
-            ({**RECURRENT, "kind": "gru"}, "^model: .*kind"),
-            ({**RECURRENT, "head_dropout": "much"}, "^model: .*head_dropout"),
+            ({**RECURRENT, "kind": "gru"}, "^model.kind expected one of .'child-sum', .* got gru"),
+            ({**RECURRENT, "head_dropout": "much"}, "^model.head_dropout with value 'much' "),
             (
                 {**ACCUMULATION, "hidden_size": 6},
-                "^model: .*expected an even multiple of num_attention_heads",
+                "^model.hidden_size is 6, expected an even multiple of num_attention_heads",
             ),
         ],
         ids=["type", "branches", "kind", "head", "heads"],

@@ -42,6 +42,15 @@ def test_training_learns(tmp_path: Path) -> None:
     assert AutoTokenizer.from_pretrained(tmp_path).mask_token == "[MASK]"
 
 
+@pytest.mark.parametrize("layer", [-4, 3])
+def test_a_layer_that_is_not_there_is_refused_before_training(layer: int, tmp_path: Path) -> None:
+    asked = recipe(f"readout.layer={layer}", f"data.text={tmp_path / 'nothing'}")
+    says = rf"^readout\.layer is {layer}, expected -3 to 2: model\.num_hidden_layers is 3$"
+    with pytest.raises(ValueError, match=says):
+        train_inducer(asked, tmp_path / "out", progress=False)
+    assert not (tmp_path / "out").exists()
+
+
 def test_packed_rows_train_too(tmp_path: Path) -> None:
     fit = train_inducer(
         recipe("data.packed=true", "data.max_length=64", "data.held_out=12", "train.epochs=1"),
@@ -126,6 +135,6 @@ def test_a_wrong_key_of_the_model_names_the_nearest(inducer_folder: Path) -> Non
         ValueError, match=r"unknown key 'model\.hidden_sise', the nearest is 'model\.hidden_size'"
     ):
         build_model(InduceRecipe(model={"hidden_sise": 8}), tokenizer, 1)
-    with pytest.raises(ValueError, match=r"^model: .*prior") as error:
+    with pytest.raises(ValueError, match=r"^model\.prior expected one of .* got above$") as error:
         build_model(InduceRecipe(model={"prior": "above"}), tokenizer, 1)
     assert "\n" not in str(error.value)

@@ -271,10 +271,10 @@ class TestBuilding:
         [
             ({"hidden_sise": 8}, r"^unknown key 'model\.hidden_sise', the nearest is 'model\.hidden_size'$"),
             ({"actions": ["sh"]}, r"^unknown key 'model\.actions', the nearest is"),
-            ({"decoder": "lstm"}, "^model: .*decoder"),
-            ({"hidden_size": "8"}, "^model: .*hidden_size"),
-            ({"attention": "probabilistic"}, "^model: .*expected decoder 'conditional'"),
-            ({"linearization": "top-down"}, "^model: .*expected linearization 'bottom-up'"),
+            ({"decoder": "lstm"}, r"^model\.decoder expected one of \('gru', 'conditional'\), got lstm$"),
+            ({"hidden_size": "8"}, r"^model\.hidden_size expected int, got str"),
+            ({"attention": "probabilistic"}, r"^model\.attention is .*expected decoder 'conditional'"),
+            ({"linearization": "top-down"}, r"^model\.attention is .*expected linearization 'bottom-up'"),
             (
                 {"encoder": "pretrained"},
                 "^model.pretrained is None, expected a folder or the name of a package",

@@ -164,8 +164,11 @@ class TestBuilding:
             ({"vocab_size": 8}, r"^unknown key 'model\.vocab_size', the nearest is "),
             ({"target_vocab_size": 8}, r"^unknown key 'model\.target_vocab_size', the nearest is "),
             ({"eos_token_id": 8}, r"^unknown key 'model\.eos_token_id', the nearest is "),
-            ({"hidden_size": "8"}, "^model: .*hidden_size"),
-            ({"num_attention_heads": 3}, "^model: .*expected an even multiple of num_attention_heads"),
+            ({"hidden_size": "8"}, "^model.hidden_size expected int, got str"),
+            (
+                {"num_attention_heads": 3},
+                "^model.hidden_size is .*expected an even multiple of num_attention_heads",
+            ),
         ],
     )
     def test_wrong_settings(self, model: dict[str, Any], says: str) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import fields
 from typing import Any
 
 from treeformers.recipes import ClassifyRecipe, Examples, Lengths, MeasureRecipe
@@ -94,10 +93,10 @@ def _weights_of_translation(sizes: dict[str, Any]) -> int:
 
     from treeformers.models.accumulation import AccumulationConfig
     from treeformers.models.translation import AccumulationForTranslation
-    from treeformers.training.building import building, check_keys
+    from treeformers.training.building import building, configure
 
     del sizes["encoder"]
-    check_keys(sizes, [field.name for field in fields(AccumulationConfig)])
+    config = configure(AccumulationConfig, sizes)
     with building(), torch.device("meta"):
-        model = AccumulationForTranslation(AccumulationConfig(**sizes))
+        model = AccumulationForTranslation(config)
     return sum(weight.numel() for weight in model.parameters())

@@ -19,7 +19,14 @@ from treeformers.metrics import accuracy, mean_squared_error, pearson, spearman
 from treeformers.models.accumulation import AccumulationConfig
 from treeformers.recipes import ClassifyRecipe, Examples, SimilarityRecipe
 from treeformers.training.batches import Features
-from treeformers.training.examples import Example, build_encoder, classes_of, phrase_labels, read_examples
+from treeformers.training.examples import (
+    Example,
+    build_encoder,
+    check_model,
+    classes_of,
+    phrase_labels,
+    read_examples,
+)
 from treeformers.training.fit import Fit
 from treeformers.training.folder import Run
 
@@ -53,6 +60,7 @@ def train_classifier(
         ValueError: a folder that holds the run of another recipe, or a corpus without such examples.
         OSError: a corpus that cannot be read or a folder that cannot be written.
     """
+    check_model(recipe)
     run = Run(out, recipe, seed, resume, progress)
     pairs = isinstance(recipe, SimilarityRecipe)
     if pairs and recipe.data.phrases:

@@ -143,14 +143,9 @@ def build_encoder(
         ValueError: an unknown encoder or key, or a value that a configuration does not take.
         FileNotFoundError: no such vectors.
     """
+    check_model(recipe)
     data, given = recipe.data, dict(recipe.model)
-    kind = given.pop("encoder", None)
-    if kind not in _ENCODERS:
-        raise ValueError(f"model.encoder is {kind!r}, expected one of {', '.join(_ENCODERS)}")
-    pairs = isinstance(recipe, SimilarityRecipe)
-    head = PairClassifierConfig if pairs else SentenceClassifierConfig
-    _check_keys(given, _ENCODERS[kind], head)
-    _check_data(kind, given, data)
+    kind = given.pop("encoder")
     sequence = kind == "treebert" or given.get("kind") in SEQUENCES
     reader = TreeReader(
         plan="branches" if kind == "accumulation" else "words" if sequence else "levels",
@@ -174,26 +169,18 @@ def build_encoder(
         found = {span.label for tree in trees if isinstance(tree, Tree) for span in tree.spans()}
         reader = dataclasses.replace(reader, labels=(UNKNOWN, *sorted(found - {UNKNOWN})))
         given["node_vocab_size"] = len(reader.labels)
-    inner = {field.name for field in dataclasses.fields(_ENCODERS[kind])} & set(given)
-    # The paper's own classifier has no settings but those of its encoder.
-    whole = kind == "accumulation" and not pairs and inner == set(given)
     names: dict[str, Any] = {"num_labels": 5}  # scores from 1 to 5
     if classes:
         ids = {name: number for number, name in enumerate(classes)}
         names = {"id2label": dict(enumerate(classes)), "label2id": ids}
     size = len(reader.words.words) if reader.words else 1
+    config = _configure(recipe, given, vocab_size=size, **names)
     set_seed(seed)
     with building():
-        if whole:
-            sizes = AccumulationConfig(**given, vocab_size=size, **names)
-            return AccumulationForSequenceClassification(sizes), reader
-        outer = {key: value for key, value in given.items() if key not in inner}
-        encoder = _ENCODERS[kind](**{key: given[key] for key in inner})
-        settings = {"encoder": encoder, "vocab_size": size, **names, **outer}
+        if isinstance(config, AccumulationConfig):
+            return AccumulationForSequenceClassification(config), reader
         model = (
-            PairClassifier(PairClassifierConfig(**settings))
-            if pairs
-            else SentenceClassifier(SentenceClassifierConfig(**settings))
+            PairClassifier(config) if isinstance(config, PairClassifierConfig) else SentenceClassifier(config)
         )
     if table is not None and reader.words is not None:
         rows = {word: row for row, word in enumerate(reader.words.words)}
@@ -203,10 +190,41 @@ def build_encoder(
     return model, reader
 
 
-def _check_keys(given: Mapping[str, Any], *configs: type[Any]) -> None:
+def check_model(recipe: ClassifyRecipe | SimilarityRecipe) -> None:
+    """Check the settings of the model, which takes no data.
+
+    Raises:
+        ValueError: an unknown encoder or key, or a value that a configuration does not take.
+    """
+    given = dict(recipe.model)
+    kind = given.pop("encoder", None)
+    if kind not in _ENCODERS:
+        raise ValueError(f"model.encoder is {kind!r}, expected one of {', '.join(_ENCODERS)}")
     derived = ("encoder", "vocab_size", "id2label", "label2id", "num_labels")
-    names = [field.name for config in configs for field in dataclasses.fields(config)]
+    names = [
+        field.name for config in (_ENCODERS[kind], _head(recipe)) for field in dataclasses.fields(config)
+    ]
     check_keys(given, [name for name in names if name not in derived])
+    _check_data(kind, given, recipe.data)
+    _configure(recipe, given)
+
+
+def _head(recipe: ClassifyRecipe | SimilarityRecipe) -> type[SentenceClassifierConfig]:
+    return PairClassifierConfig if isinstance(recipe, SimilarityRecipe) else SentenceClassifierConfig
+
+
+def _configure(
+    recipe: ClassifyRecipe | SimilarityRecipe, given: Mapping[str, Any], **sizes: Any
+) -> AccumulationConfig | SentenceClassifierConfig:
+    """The configuration of a classifier, whose encoder has the settings that are its own."""
+    encoder = _ENCODERS[recipe.model["encoder"]]
+    inner = {field.name for field in dataclasses.fields(encoder)} & set(given)
+    with building():
+        # The paper's own classifier has no settings but those of its encoder.
+        if encoder is AccumulationConfig and not isinstance(recipe, SimilarityRecipe) and inner == set(given):
+            return AccumulationConfig(**given, **sizes)
+        outer = {key: value for key, value in given.items() if key not in inner}
+        return _head(recipe)(encoder=encoder(**{key: given[key] for key in inner}), **sizes, **outer)
 
 
 def _check_data(kind: str, given: Mapping[str, Any], data: Examples) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import random
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -16,7 +15,7 @@ from treeformers.data.packing import PackedCollator, pack
 from treeformers.data.parts import check_part, sample_part
 from treeformers.models.treebert import TreeBertConfig, TreeBertForMaskedLM
 from treeformers.recipes import Data, InduceRecipe
-from treeformers.training.building import building, check_keys
+from treeformers.training.building import building, configure
 from treeformers.training.fit import Fit
 from treeformers.training.folder import Run
 from treeformers.trees.punctuation import is_word
@@ -46,9 +45,11 @@ def train_inducer(
         progress: show a progress bar.
 
     Raises:
-        ValueError: a folder that holds the run of another recipe, or a text with too few sentences.
+        ValueError: a folder that holds the run of another recipe, a text with too few sentences, settings of
+            the model that are not taken, or a layer to read trees from that it does not have.
         OSError: text that cannot be read or a folder that cannot be written.
     """
+    _check_readout(recipe)
     run = Run(out, recipe, seed, resume, progress)
     lines = read_text(recipe.data)
     held_out = random.Random(0).sample(range(len(lines)), min(recipe.data.held_out, len(lines) // 10))
@@ -88,13 +89,25 @@ def build_model(recipe: InduceRecipe, tokenizer: PreTrainedTokenizerBase, seed: 
     Raises:
         ValueError: a key that `TreeBertConfig` does not have, or a value it does not take.
     """
-    names = [field.name for field in dataclasses.fields(TreeBertConfig)]
-    names = [name for name in names if name not in ("vocab_size", "pad_token_id")]  # of the tokenizer
-    check_keys(recipe.model, names)
+    config = _configure(recipe, vocab_size=len(tokenizer), pad_token_id=tokenizer.pad_token_id)
     set_seed(seed)
-    sizes = {"vocab_size": len(tokenizer), "pad_token_id": tokenizer.pad_token_id, **recipe.model}
     with building():
-        return TreeBertForMaskedLM(TreeBertConfig(**sizes))
+        return TreeBertForMaskedLM(config)
+
+
+def _configure(recipe: InduceRecipe, **of_tokenizer: Any) -> TreeBertConfig:
+    return configure(TreeBertConfig, recipe.model, ("vocab_size", "pad_token_id"), **of_tokenizer)
+
+
+def _check_readout(recipe: InduceRecipe) -> None:
+    """Refuse a layer to read trees from that the model will not have; a plain Transformer has no trees."""
+    config, layer = _configure(recipe), recipe.readout.layer
+    layers = config.num_hidden_layers
+    if config.prior != "none" and not -layers <= layer < layers:
+        raise ValueError(
+            f"readout.layer is {layer}, expected {-layers} to {layers - 1}: "
+            f"model.num_hidden_layers is {layers}"
+        )
 
 
 def read_text(data: Data) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import logging
 import math
 import random
@@ -24,7 +23,7 @@ from treeformers.models.words import find_pretrained
 from treeformers.parsing import Parser
 from treeformers.recipes import ParseRecipe, Treebanks
 from treeformers.training.batches import Features
-from treeformers.training.building import building, check_keys
+from treeformers.training.building import building, configure
 from treeformers.training.fit import Fit
 from treeformers.training.folder import Run
 from treeformers.trees.actions import attended_positions_of, bottom_up, top_down
@@ -63,6 +62,7 @@ def train_parser(
         raise ValueError(
             f"{recipe.title}: an ensemble of {', '.join(recipe.ensemble)} trains nothing itself: train those"
         )
+    _check_model(recipe)
     run = Run(out, recipe, seed, resume, progress)
     trees = [tree for name in recipe.data.train for tree in read_treebank(name, "train", recipe.data)]
     validation = {
@@ -101,15 +101,11 @@ def build_parser(
     """
     if not trees:
         raise ValueError(f"{', '.join(recipe.data.train)}: no trees to train on")
+    _check_model(recipe)
     given = dict(recipe.model)
-    derived = ("actions", "tags", "vocab_size", "char_vocab_size", "tag_vocab_size")
-    names = [field.name for field in dataclasses.fields(ParserConfig) if field.name not in derived]
-    check_keys(given, names)
-    encoder = given.pop("pretrained", None)
+    encoder = given.pop("pretrained", "")
     reader: SentenceReader | PieceReader
     if given.get("encoder") == "pretrained":
-        if not isinstance(encoder, str):
-            raise ValueError(f"model.pretrained is {encoder!r}, expected a folder or the name of a package")
         folder = find_pretrained(encoder)
         reader = PieceReader.load(folder)
         settings = AutoConfig.from_pretrained(folder).to_dict()
@@ -133,6 +129,15 @@ def build_parser(
     if given.get("encoder") == "pretrained":
         model.encoder.body = AutoModel.from_pretrained(folder, use_safetensors=True, dtype=torch.float32)
     return model, reader
+
+
+def _check_model(recipe: ParseRecipe) -> None:
+    """Check the settings of the model as far as they go without a treebank."""
+    given = {key: value for key, value in recipe.model.items() if key != "pretrained"}
+    configure(ParserConfig, given, ("actions", "tags", "vocab_size", "char_vocab_size", "tag_vocab_size"))
+    encoder = recipe.model.get("pretrained")
+    if given.get("encoder") == "pretrained" and not isinstance(encoder, str):
+        raise ValueError(f"model.pretrained is {encoder!r}, expected a folder or the name of a package")
 
 
 def read_treebank(name: str, split: str, data: Treebanks) -> list[Tree]:

@@ -20,7 +20,7 @@ from treeformers.models.accumulation import AccumulationConfig
 from treeformers.models.translation import AccumulationForTranslation
 from treeformers.recipes import ParallelText, TranslateRecipe
 from treeformers.training.batches import Features
-from treeformers.training.building import building, check_keys
+from treeformers.training.building import building, configure
 from treeformers.training.fit import Fit
 from treeformers.training.folder import Run
 from treeformers.translation import UNKNOWN, SourceReader, train_units
@@ -68,6 +68,7 @@ def train_translator(
         ValueError: a folder that holds the run of another recipe, or a corpus without such pairs.
         OSError: a corpus that cannot be read or a folder that cannot be written.
     """
+    _configure(recipe)
     run = Run(out, recipe, seed, resume, progress)
     pairs = read_pairs(recipe.data, "train")
     held_out = read_pairs(recipe.data, "validation")
@@ -105,27 +106,29 @@ def build_translator(
     Raises:
         ValueError: a key that `AccumulationConfig` does not have, or a value it does not take.
     """
-    derived = {"vocab_size", "target_vocab_size", "node_vocab_size", "is_encoder_decoder"}
-    derived |= {f"{mark}_token_id" for mark in ("pad", "bos", "eos", "decoder_start")}
-    names = [field.name for field in dataclasses.fields(AccumulationConfig) if field.name not in derived]
-    check_keys(recipe.model, names)
     data = recipe.data
     sources = [" ".join(map(unescape_word, pair.tree.words)) for pair in pairs]
     lines = [*sources, *(pair.target for pair in pairs)]
     units = train_units((line.lower() if data.lowercase else line for line in lines), data.vocab_size)
     labels = {label for pair in pairs for label in _labels(pair.tree)}
     reader = SourceReader(units, (UNKNOWN, *sorted(labels)), data.lowercase)
+    config = _configure(
+        recipe,
+        vocab_size=len(units),
+        node_vocab_size=len(reader.labels),
+        pad_token_id=units.pad_token_id,
+        bos_token_id=units.bos_token_id,
+        eos_token_id=units.eos_token_id,
+    )
     set_seed(seed)
     with building():
-        config = AccumulationConfig(
-            **recipe.model,
-            vocab_size=len(units),
-            node_vocab_size=len(reader.labels),
-            pad_token_id=units.pad_token_id,
-            bos_token_id=units.bos_token_id,
-            eos_token_id=units.eos_token_id,
-        )
         return AccumulationForTranslation(config), reader
+
+
+def _configure(recipe: TranslateRecipe, **sizes: int | None) -> AccumulationConfig:
+    derived = {"vocab_size", "target_vocab_size", "node_vocab_size", "is_encoder_decoder"}
+    derived |= {f"{mark}_token_id" for mark in ("pad", "bos", "eos", "decoder_start")}
+    return configure(AccumulationConfig, recipe.model, derived, **sizes)
 
 
 def read_pairs(data: ParallelText, split: str) -> list[ParallelPair]:
