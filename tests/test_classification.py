@@ -282,6 +282,10 @@ class TestClassify:
             made.classify("an owl")
         with pytest.raises(ValueError, match="text 2 has no words"):
             made.classify(["an owl", " "])
+        with pytest.raises(
+            ValueError, match=r"^text 1 is None, expected a tree, a string or a list of words"
+        ):
+            made.classify([None])  # type: ignore[list-item]
         with pytest.raises(FileNotFoundError, match="gone: neither right, "):
             made.classify(["an owl"], trees=str(tmp_path / "gone"))
 
@@ -357,6 +361,7 @@ class TestCompare:
             (("a", "b", "c"), "pair 2 is 3 texts"),
             (("a",), "pair 2 is 1 text"),
             ("ab", "pair 2 is one string"),
+            (None, "pair 2 is None"),
         ],
     )
     def test_two_texts_are_a_pair(self, pair: Any, says: str) -> None:
@@ -368,6 +373,8 @@ class TestCompare:
         made = Similarity(*build(recipe(RECURRENT, pairs=True)))
         with pytest.raises(ValueError, match="text 4 is no tree"):
             made.compare([(TREES[0], TREES[1]), (TREES[1], "an owl")])
+        with pytest.raises(ValueError, match="text 2 is None, expected a tree, a string or a list of words"):
+            made.compare([("an owl", None)], trees="right")  # type: ignore[list-item]
 
 
 def save(folder: Path, asked: Recipe, read: Sequence[Any] = TREES) -> tuple[Any, TreeReader]:

@@ -239,6 +239,9 @@ def test_sentences_without_words() -> None:
         parser.parse(["the dog", "  "])
     with pytest.raises(ValueError, match="expected a list of sentences, got one string"):
         parser.parse("the dog barks")
+    for call in (parser.parse, parser.links, parser.pseudo_log_likelihoods):
+        with pytest.raises(ValueError, match="batch_size is 0, expected at least 1"):
+            call(["the dog barks"], batch_size=0)
     with pytest.raises(ValueError, match="sentence 1 has the word ' ': expected more than blanks"):
         parser.parse([["the", " ", "dog"]])
     parser.tokenizer.backend_tokenizer.normalizer = BertNormalizer()

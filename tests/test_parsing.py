@@ -166,6 +166,7 @@ class TestErrors:
             ([["a"], 3], "sentence 2 is 3, expected a string or a list of words"),
             ([b"Ann"], "sentence 1 is b'Ann', expected a string or a list of words"),
             ("Ann ran.", "expected a list of sentences, got one string"),
+            (None, "expected a list of sentences, got None"),
         ],
         ids=[
             "empty-list",
@@ -177,6 +178,7 @@ class TestErrors:
             "no-list",
             "bytes",
             "string",
+            "nothing",
         ],
     )
     def test_sentences(self, bound: Parser, sentences: Any, message: str) -> None:
@@ -202,6 +204,8 @@ class TestErrors:
         for beam in (0, -1):
             with pytest.raises(ValueError, match=f"beam is {beam}, expected at least 1"):
                 bound.parse([["a"]], beam=beam)
+        with pytest.raises(ValueError, match="batch_size is 0, expected at least 1"):
+            bound.parse([["a"]], batch_size=0)
         with pytest.raises(ValueError, match="beam is 0"):
             parser(beam=0)
         with pytest.raises(ValueError, match="0 trees were asked for"):

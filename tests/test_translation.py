@@ -196,9 +196,12 @@ class TestTranslate:
             (["the dog", "\x02"], "text 2 has no words"),
             ([[]], "text 1 has no words"),
             ("the dog", "expected a list of texts, got one string"),
+            ([1], "text 1 is 1, expected a tree, a string or a list of words"),
         ):
             with pytest.raises(ValueError, match=f"^{says}$"):
                 translator.translate(texts)
+        with pytest.raises(ValueError, match=r"^beam is 0, expected at least 1$"):
+            translator.translate(["the dog"], beam=0)
         with pytest.raises(FileNotFoundError, match=r"^nowhere: neither right.* inducer$"):
             translator.translate(["the dog"], "nowhere")
         with pytest.raises(FileNotFoundError, match=r"^gone: neither right.* the training data came from"):

@@ -10,7 +10,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from treeformers.engine import Sentence, words_of
+from treeformers.engine import Sentence, check_positive, words_of
 from treeformers.inducer import Inducer, read_trees
 from treeformers.induction import average_trees
 from treeformers.model_folder import model_homes
@@ -69,9 +69,11 @@ class AveragedInducer:
             layer: this layer of every member alone has a vote; negative ones count from the top.
 
         Raises:
-            ValueError: a sentence without words, a layer that is not there, or a model without a prior.
+            ValueError: a sentence without words, a batch below 1, a layer that is not there, or a model
+                without a prior.
         """
         split = words_of(sentences)
+        check_positive(batch_size=batch_size)
         chunks = (split[start : start + CHUNK] for start in range(0, len(split), CHUNK))
         return [tree for chunk in chunks for tree in self._average(chunk, batch_size, layer)]
 

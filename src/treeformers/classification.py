@@ -18,6 +18,7 @@ from transformers import PreTrainedModel
 from treeformers.data.examples import Text
 from treeformers.data.sentences import VOCABULARY
 from treeformers.encoding import AnyTree, Encoded, TreeReader
+from treeformers.engine import listed
 from treeformers.model_folder import load_weights, read_settings
 from treeformers.models.accumulation import AccumulationConfig, AccumulationForSequenceClassification
 from treeformers.models.heads import PairClassifier, SentenceClassifier
@@ -92,8 +93,7 @@ class _Encoder:
             FileNotFoundError: no such parser or file of trees.
         """
         dependencies = self.reader.structure == "dependencies"
-        given = texts if isinstance(texts, str) else list(texts)
-        return complete_trees(given, trees, self.trees, self.documents, dependencies)
+        return complete_trees(listed(texts, "texts"), trees, self.trees, self.documents, dependencies)
 
     def _encode(self, texts: Iterable[Text | Sequence[str]], trees: str | None) -> list[Encoded]:
         found, longest = self.trees_of(texts, trees), longest_input(self.model)
@@ -199,11 +199,18 @@ class Similarity(_Encoder):
                 as `trees_of` says.
         """
         texts: list[Text | Sequence[str]] = []
-        for number, pair in enumerate(pairs, start=1):
-            if isinstance(pair, str) or len(pair) != 2:
-                given = "one string" if isinstance(pair, str) else f"{len(pair)} texts"
-                raise ValueError(f"pair {number} is {given}, expected two texts")
-            texts += pair
+        for number, pair in enumerate(listed(pairs, "pairs"), start=1):
+            match pair:
+                case str():
+                    given = "one string"
+                case (first, second):
+                    texts += first, second
+                    continue
+                case [*some]:
+                    given = f"{len(some)} texts"
+                case _:
+                    given = repr(pair)
+            raise ValueError(f"pair {number} is {given}, expected two texts")
         rows = predict(self.model, self._encode(texts, trees), self.reader)
         if self.model.config.task == "relatedness":
             return [Compared("", score, {}) for score in rows.tolist()]

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
 from treeformers.data.text import normalize_word
-from treeformers.engine import Sentence, words_of
+from treeformers.engine import Sentence, check_positive, words_of
 from treeformers.induction import best_trees, build_tree, split_greedily
 from treeformers.model_folder import load_weights, loading, read_settings
 from treeformers.models.treebert import TreeBertConfig, TreeBertForMaskedLM
@@ -155,7 +155,8 @@ class Inducer:
             readout: how to read trees; the model's own way by default.
 
         Raises:
-            ValueError: a sentence without words, or a model without a prior.
+            ValueError: a sentence without words, a batch below 1, a layer that is not there, or a model
+                without a prior.
         """
         split = words_of(sentences)
         readout = readout or self.readout
@@ -311,6 +312,7 @@ class Inducer:
         self, cases: list[_Case], batch_size: int
     ) -> Iterator[tuple[list[_Case], torch.Tensor, torch.Tensor, torch.Tensor]]:
         """Batches of cases; of their M masked tokens log-probabilities (M, V), the tokens, and the rows."""
+        check_positive(batch_size=batch_size)
         ordered = sorted(cases, key=lambda case: len(case.tokens))
         device = self.model.device
         for start in range(0, len(ordered), batch_size):
@@ -344,6 +346,7 @@ class Inducer:
         self, split: list[list[str]], batch_size: int
     ) -> Iterator[tuple[list[int], NDArray[np.float64], NDArray[np.int64], torch.Tensor]]:
         """Numbers of the sentences, links (B, L, T-1), the word of every token (B, T), and the tokens."""
+        check_positive(batch_size=batch_size)
         batches: list[list[int]] = []
         for number in sorted(range(len(split)), key=lambda number: len(split[number])):
             rows = len(batches[-1]) if batches else batch_size

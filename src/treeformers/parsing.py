@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from treeformers.beam import Hypotheses, search
 from treeformers.data.penn import tokenize
 from treeformers.data.sentences import END, VOCABULARY, PieceReader, SentenceReader
-from treeformers.engine import Sentence, words_of
+from treeformers.engine import Sentence, check_positive, words_of
 from treeformers.model_folder import EXPECTED, load_weights, loading, model_homes, read_settings
 from treeformers.models.parser import Memory, ParserConfig, TreeParser
 from treeformers.recipes import ParseRecipe
@@ -63,7 +63,7 @@ class Parser:
     def __init__(self, models: Sequence[TreeParser], readers: Sequence[Reader], beam: int = 10) -> None:
         if not models:
             raise ValueError("no model was given, expected one or several")
-        _check_beam(beam)
+        check_positive(beam=beam)
         self.models = [model.eval() for model in models]
         self.readers = list(readers)
         self.beam = beam
@@ -116,8 +116,8 @@ class Parser:
                 brackets are repaired.
 
         Raises:
-            ValueError: a sentence without words or with an empty one, tags that do not fit the words, or no
-                tags for a model that reads them.
+            ValueError: a sentence without words or with an empty one, tags that do not fit the words, no
+                tags for a model that reads them, or a batch or beam below 1.
         """
         found = self._analyse(sentences, batch_size, beam, tags, 1, constrained)
         return [analyses[0].tree for analyses in found]
@@ -191,7 +191,7 @@ class Parser:
     ) -> Iterator[tuple[list[int], Hypotheses, list[list[str]] | None]]:
         """Numbers of the sentences, the best hypotheses, and the tags predicted, if a model does."""
         beam = self.beam if beam is None else beam
-        _check_beam(beam)
+        check_positive(beam=beam, batch_size=batch_size)
         batches: list[list[int]] = []
         for number in sorted(range(len(split)), key=lambda number: -len(split[number])):
             rows = len(batches[-1]) if batches else batch_size
@@ -267,11 +267,6 @@ def _load(folder: Path) -> tuple[TreeParser, Reader, ParseRecipe]:
                 f"{folder / VOCABULARY}: {sizes} words, characters and tags, the model has {expected}"
             )
     return model, reader, recipe
-
-
-def _check_beam(beam: int) -> None:
-    if beam < 1:
-        raise ValueError(f"beam is {beam}, expected at least 1")
 
 
 def _split(sentences: Iterable[Sentence]) -> list[list[str]]:

@@ -22,7 +22,7 @@ from spacy.language import Language
 from spacy.tokens import Doc, Span, Token
 from spacy.util import minibatch, raise_error
 
-from treeformers.engine import Engine, load_engine
+from treeformers.engine import Engine, check_positive, load_engine
 from treeformers.model_folder import model_files
 from treeformers.trees.tree import Tree
 
@@ -65,6 +65,9 @@ class Component:
         batch_size: sentences computed at once, across documents.
         beam: of a parser: hypotheses kept; those of its recipe by default.
         layer: of an inducer: read trees from this layer alone.
+
+    Raises:
+        ValueError: a batch or beam below 1.
     """
 
     def __init__(
@@ -75,6 +78,7 @@ class Component:
         beam: int | None = None,
         layer: int | None = None,
     ) -> None:
+        check_positive(batch_size=batch_size, beam=1 if beam is None else beam)
         self.name = name
         self.batch_size = batch_size
         self.beam = beam

@@ -19,6 +19,7 @@ from torch.nn.utils.rnn import pad_sequence
 from transformers import PreTrainedTokenizerFast, StoppingCriteria
 
 from treeformers.encoding import check_kind, count_unseen
+from treeformers.engine import check_positive, listed
 from treeformers.model_folder import load_weights, read_settings
 from treeformers.models.accumulation import AccumulationConfig
 from treeformers.models.translation import AccumulationForTranslation
@@ -237,10 +238,12 @@ class Translator:
             beam: hypotheses kept; those of the recipe by default.
 
         Raises:
-            ValueError: one string, a text without words or one longer than the model reads, or text without a
-                tree and nothing to make one.
+            ValueError: one string, a text without words or one longer than the model reads, text without a
+                tree and nothing to make one, or a beam below 1.
         """
-        given = texts if isinstance(texts, str) else list(texts)
+        beam = self.beam.size if beam is None else beam
+        check_positive(beam=beam)
+        given = listed(texts, "texts")
         encoded = self.reader.encode(check_kind(complete_trees(given, trees, self.trees), Tree))
         longest = self.model.config.max_position_embeddings
         for number, one in enumerate(encoded, start=1):
@@ -318,12 +321,12 @@ class Translator:
         return 100 * on_nodes / units, 100 * nodes / (nodes + leaves)
 
     @torch.inference_mode()
-    def _search(self, encoded: Sequence[dict[str, Any]], beam: int | None) -> list[str]:
+    def _search(self, encoded: Sequence[dict[str, Any]], beam: int) -> list[str]:
         batch = self.reader.collate(encoded)
         most = torch.tensor([LONGER * len(one["input_ids"]) + 20 for one in encoded])
         ids = self.model.generate(
             **{name: part.to(self.model.device) for name, part in batch.items()},
-            num_beams=self.beam.size if beam is None else beam,
+            num_beams=beam,
             length_penalty=self.beam.length_penalty,
             max_new_tokens=int(most.max()),
             stopping_criteria=[_Lengths(most.to(self.model.device))],

@@ -13,6 +13,7 @@ from typing import Literal, TypeAlias, get_args
 from treeformers.data.penn import tokenize
 from treeformers.data.segmentation import split_document, split_sentences
 from treeformers.encoding import AnyTree
+from treeformers.engine import listed, words_in
 from treeformers.induction import trivial_tree
 from treeformers.model_folder import checksum
 from treeformers.pipelines import LIBRARIES, load_pipeline
@@ -96,11 +97,9 @@ def complete_trees(
         ValueError: one string, text without a tree and nothing to make one, or text without words.
         FileNotFoundError: no such source.
     """
-    if isinstance(texts, str):
-        raise ValueError("expected a list of texts, got one string")
     raw = [
         (number, text)
-        for number, text in enumerate(texts, start=1)
+        for number, text in enumerate(listed(texts, "texts"), start=1)
         if not isinstance(text, Tree | DependencyTree)
     ]
     if raw and (source or trained) == "given":
@@ -148,10 +147,11 @@ def _all_words(texts: Sequence[Text]) -> list[list[str]]:
 
 
 def _words(text: Text, number: int) -> list[str]:
-    words = [word.text for word in tokenize(text)] if isinstance(text, str) else list(text)
-    if not words:
-        raise ValueError(f"text {number} has no words")
-    return words
+    return words_in(text, f"text {number}", _split, "a tree, a string or a list of words")
+
+
+def _split(text: str) -> list[str]:
+    return [word.text for word in tokenize(text)]
 
 
 def _read(path: Path, texts: Sequence[Text]) -> list[Tree]:

@@ -13,6 +13,7 @@ from typing import Any
 from treeformers import __version__
 from treeformers.bulk.shards import UNPARSED, Format, Shard, Task, cut
 from treeformers.bulk.workers import Load, by_processes, by_ray, here
+from treeformers.engine import check_positive
 from treeformers.trees.formats import atomic_write
 
 __all__ = ["MANIFEST", "NAMED", "Progress", "Summary", "parse_files"]
@@ -104,9 +105,7 @@ def parse_files(
         ChildProcessError: a worker was killed; the run can be resumed.
     """
     source, out = Path(source).absolute(), Path(out).absolute()
-    for name, number in (("batch_size", batch_size), ("shard_lines", shard_lines), ("workers", workers)):
-        if number < 1:
-            raise ValueError(f"{name} is {number}, expected at least 1")
+    check_positive(batch_size=batch_size, shard_lines=shard_lines, workers=workers)
     inputs = list(_inputs(source, out))
     shards, files = [], []
     for name, path in inputs:

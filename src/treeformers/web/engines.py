@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal, cast
 
 from treeformers.classification import Classifier
+from treeformers.engine import check_positive
 from treeformers.inducer import Inducer, read_trees
 from treeformers.induction import trivial_tree
 from treeformers.model_folder import read_recipe
@@ -218,8 +219,10 @@ def find_engines(models: Iterable[str | Path] = (), beam: int | None = None) -> 
 
     Raises:
         FileNotFoundError: no such folder, or one without a model.
-        ValueError: a damaged recipe, a model of another kind, or several seeds of one that is no parser.
+        ValueError: a damaged recipe, a model of another kind, several seeds of one that is no parser, or a
+            beam below 1.
     """
+    check_positive(beam=1 if beam is None else beam)
     engines: list[Engine] = []
     taken = {GOLD, "right", "left", "balanced"}
     for model in models:
