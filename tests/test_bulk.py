@@ -398,6 +398,7 @@ class TestCommand:
         for says, *arguments in (
             ("are for --out DIR", text, "--resume"),
             ("are for --out DIR", text, "--out", tmp_path / "trees.txt", "--workers", 2),
+            ("are for --out DIR", text, "--out", tmp_path / "trees.txt", "--shard-lines", 3),
             ("--format brackets or json, got pretty", text, "--out", tmp_path / "out", "--format", "pretty"),
             ("standard input cannot be read twice", "-", "--out", tmp_path / "out"),
             ("layer 7 is not a layer", text, "--out", tmp_path / "out", "--layer", 7),

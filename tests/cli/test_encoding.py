@@ -101,7 +101,7 @@ class TestClassify:
             assert f"treeformers: <stdin>:{problem}\n" in result.stderr
 
     def test_dependency_trees(self, dependency_encoders: Path, tmp_path: Path) -> None:
-        model, path = dependency_encoders / "classify", tmp_path / "two.conllu"
+        model, path = dependency_encoders / "classify", tmp_path / "two.CoNLLU"
         write_dependencies(DEPENDENCIES, path)
         found = Classifier.from_pretrained(model).classify(DEPENDENCIES)
         expected = "".join(f"{one.label}\t{one.probabilities[one.label]:.4f}\n" for one in found)
@@ -109,7 +109,7 @@ class TestClassify:
             output("classify", model, path) == output("classify", model, stdin=path.read_text()) == expected
         )
         out = tmp_path / "classes.json"
-        output("classify", model, path, "--format", "json", "--out", out)
+        output("classify", model, path, "--out", out)
         assert [json.loads(line)["label"] for line in out.read_text().splitlines()] == [
             one.label for one in found
         ]

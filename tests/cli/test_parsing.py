@@ -62,6 +62,14 @@ class TestParse:
         assert parse("svg").count("<svg") == 3
         assert parse("latex").count("\\begin{forest}") == 3
 
+    def test_the_name_of_the_file_says_the_format(self, model: Path, tmp_path: Path) -> None:
+        for name, format in (("a.JSON", "json"), ("a.svg", "svg"), ("a.tex", "latex"), ("a.txt", "brackets")):
+            output("parse", model, "--out", tmp_path / name, stdin=SENTENCES)
+            printed = output("parse", model, "--format", format, stdin=SENTENCES)
+            assert (tmp_path / name).read_text() == printed, name
+        output("parse", model, "--format", "brackets", "--out", tmp_path / "b.json", stdin=SENTENCES)
+        assert (tmp_path / "b.json").read_text() == (tmp_path / "a.txt").read_text()
+
     def test_layer(self, model: Path) -> None:
         sentence = "the big dog kicks those cats and runs\n" * 3
         trees = {output("parse", model, "--layer", layer, stdin=sentence) for layer in (0, 1, 2)}
@@ -149,7 +157,7 @@ class TestParser:
         expected = [to_dependencies(tree) for tree in read_trees(tmp_path / "trees.txt")]
         assert [(tree.heads, tree.tags) for tree in found] == [(tree.heads, tree.tags) for tree in expected]
         assert complaint("parse", model, "--format", "conllu", stdin="he runs\n") == (
-            f"--format conllu needs labels, by which heads are found: {model} induces none"
+            f"CoNLL-U needs labels, by which heads are found: {model} induces none"
         )
 
     def test_words_that_are_apart_stay_as_they_are(self, parser: Path) -> None:

@@ -126,7 +126,7 @@ def test_wsj_with_sections_missing_or_twice(treebank, tmp_path):
         ("a.parse", TREE, [CLEAN]),
         ("a.mrg", "\n( (S\n (NP-SBJ (NN a)))\n)(NP (NN b))", ["(S (NP (NN a)))", "(NP (NN b))"]),
         ("a.out", "(S\n  (NN a))\n", ["(S (NN a))"]),
-        ("a.jsonl", '{"words": ["a"], "tags": ["NN"], "spans": [[0, 1, "NP"]]}\n', ["(NP (NN a))"]),
+        ("a.JSONL", '{"words": ["a"], "tags": ["NN"], "spans": [[0, 1, "NP"]]}\n', ["(NP (NN a))"]),
     ],
 )
 @pytest.mark.parametrize("gzipped", [False, True])

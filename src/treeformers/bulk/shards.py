@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import IO, Literal, cast
 
 from treeformers.engine import Engine
-from treeformers.trees.formats import atomic_write, write_trees
+from treeformers.trees.formats import atomic_write, is_gzip, write_trees
 from treeformers.trees.tree import Tree
 
 __all__ = ["CHUNK", "UNPARSED", "Format", "Reader", "Shard", "Task", "cut", "parse_lines"]
@@ -179,4 +179,4 @@ def cut(name: str, path: Path, shard_lines: int, suffix: str) -> Iterator[Shard]
 
 
 def _open(path: Path) -> IO[bytes]:
-    return cast(IO[bytes], gzip.open(path)) if path.suffix == ".gz" else path.open("rb")
+    return cast(IO[bytes], gzip.open(path)) if is_gzip(path) else path.open("rb")

@@ -9,16 +9,18 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 from typer.core import TyperGroup
 
 from treeformers.recipes import Scale
-from treeformers.trees.formats import read_lines
+from treeformers.trees.formats import read_lines, suffix_of
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+F = TypeVar("F", bound=str)
 
 Overrides = Annotated[
     list[str] | None,
@@ -107,6 +109,13 @@ def read_sentences(file: str, strict: bool = True) -> Iterator[tuple[str, str]]:
         yield where, line
     if empty:
         raise ValueError(f"{'<stdin>' if file == '-' else file}: no sentences in it")
+
+
+def format_of(asked: F | None, out: Path | None, by_suffix: Mapping[str, F], default: F) -> F:
+    """What to write: what was asked for, or else what the name of the file says, or the default."""
+    if asked is not None:
+        return asked
+    return by_suffix.get(suffix_of(out), default) if out else default
 
 
 def print_scores(scores: Mapping[str, Mapping[str, Any]], signature: str) -> None:

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
 
 import typer
 
-from treeformers.cli.console import read_sentences
+from treeformers.cli.console import format_of, read_sentences
 from treeformers.data.corpora import clean_tree
-from treeformers.trees.formats import atomic_write, read_dependencies
+from treeformers.trees.formats import CONLL, JSON, atomic_write, read_dependencies, suffix_of
 from treeformers.trees.tree import Tree
 
 if TYPE_CHECKING:
@@ -27,7 +27,6 @@ logger = logging.getLogger(__name__)
 
 CHUNK = 4096  # lines held at once
 NAMED = 10  # lines without an answer that are named
-DEPENDENCIES = (".conllu", ".conllx", ".conll")
 OF_ONE = re.compile(r"(text|sentence) \d+ ")  # how an error opens that one of several texts is to blame for
 _TREE = re.compile(r"\(.*\)$|\((?:[A-Z]\S*)? ?\([A-Z]")  # whole, or cut short: no sentence opens so
 
@@ -51,14 +50,20 @@ Trees = Annotated[
     ),
 ]
 Out = Annotated[Path | None, typer.Option(help="Write to this file.")]
-AnswerFormat = Annotated[Literal["tsv", "json"], typer.Option(help="What to write.")]
+Format = Literal["tsv", "json"]
+AnswerFormat = Annotated[
+    Format | None,
+    typer.Option(
+        help="What to write; by default what the name of the file says (.json, .jsonl), or else tsv."
+    ),
+]
 
 
 def classify(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="Folder of a trained classifier.")],
     file: File = "-",
     trees: Trees = None,
-    format: AnswerFormat = "tsv",
+    format: AnswerFormat = None,
     out: Out = None,
 ) -> None:
     """Classify sentences or trees; or documents, a line each, if the model was trained on documents.
@@ -69,10 +74,11 @@ def classify(
     from treeformers.classification import Classifier
 
     classifier = Classifier.from_pretrained(model)
+    as_json = _is_json(format, out)
 
     def answer(texts: Sequence[Text]) -> list[str]:
         found = classifier.classify(texts, trees)
-        if format == "json":
+        if as_json:
             return [_json(label=one.label, probabilities=one.probabilities) for one in found]
         return [f"{one.label}\t{one.probabilities[one.label]:.4f}" for one in found]
 
@@ -89,7 +95,7 @@ def similarity(
         typer.Argument(metavar="[FILE|-]", help="Two sentences or trees a line, a tab between."),
     ] = "-",
     trees: Trees = None,
-    format: AnswerFormat = "tsv",
+    format: AnswerFormat = None,
     out: Out = None,
 ) -> None:
     """Compare the two sentences of each line.
@@ -101,10 +107,11 @@ def similarity(
     from treeformers.classification import Similarity
 
     loaded = Similarity.from_pretrained(model)
+    as_json = _is_json(format, out)
 
     def answer(pairs: Sequence[tuple[Text, Text]]) -> list[str]:
         found = loaded.compare(pairs, trees)
-        if format == "json":
+        if as_json:
             return [_json(label=one.label, score=one.score, probabilities=one.probabilities) for one in found]
         return [
             f"{one.label}\t{one.probabilities[one.label]:.4f}" if one.score is None else f"{one.score:.4f}"
@@ -137,6 +144,10 @@ def translate(
         return [" ".join(line.split()) for line in translator.translate(sources, trees, beam)]
 
     _answer_lines(file, out, read_text, answer)
+
+
+def _is_json(format: Format | None, out: Path | None) -> bool:
+    return format_of(format, out, dict.fromkeys(JSON, "json"), "tsv") == "json"
 
 
 def _holds_trees(file: str, source: str) -> bool:
@@ -235,7 +246,7 @@ def _decoded(line: str) -> str:
 
 def holds_dependencies(file: str) -> bool:
     """Whether a file holds dependency trees, by its name."""
-    return file.removesuffix(".gz").endswith(DEPENDENCIES)
+    return suffix_of(file) in CONLL
 
 
 def read_text(line: str) -> Tree | str:

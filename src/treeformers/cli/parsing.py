@@ -17,27 +17,40 @@ from typing import Annotated, Any, Literal, NoReturn, TextIO
 import typer
 
 from treeformers.bulk import CHUNK, NAMED, Progress, parse_files, parse_lines
-from treeformers.cli.console import JsonFile, print_scores, read_sentences, stdout
+from treeformers.cli.console import JsonFile, format_of, print_scores, read_sentences, stdout
 from treeformers.engine import Engine, load_engine, load_model, read_tree_recipe
 from treeformers.model_folder import checksum
 from treeformers.recipes import InduceRecipe, ParseRecipe
 from treeformers.trees.dependency import DependencyTree
-from treeformers.trees.formats import atomic_write, write_dependencies, write_trees
+from treeformers.trees.formats import CONLL, JSON, atomic_write, write_dependencies, write_trees
 from treeformers.trees.heads import to_dependencies
 from treeformers.trees.tree import Tree, unescape_word
 
 logger = logging.getLogger(__name__)
 
+SHARD_LINES = 10_000
 FLAT = 50  # per cent of the trees, above which structure is missing
 SAID_EVERY = 10.0  # seconds between two lines about progress
 
 Format = Literal["brackets", "json", "conllu", "pretty", "svg", "latex"]
+_BY_SUFFIX: dict[str, Format] = {
+    **dict.fromkeys(JSON, "json"),
+    **dict.fromkeys(CONLL, "conllu"),
+    ".svg": "svg",
+    ".tex": "latex",
+}
 
 
 def parse(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="Folder of a trained model.")],
     file: Annotated[str, typer.Argument(metavar="[FILE|-]", help="Sentences.")] = "-",
-    format: Annotated[Format, typer.Option(help="What to write.")] = "brackets",
+    format: Annotated[
+        Format | None,
+        typer.Option(
+            help="What to write; by default what the name of the file says (.json, .jsonl, .conllu, .svg, "
+            ".tex), or else brackets."
+        ),
+    ] = None,
     batch_size: Annotated[int, typer.Option(min=1, help="Sentences computed at once.")] = 64,
     layer: Annotated[
         int | None,
@@ -64,7 +77,9 @@ def parse(
     ray: Annotated[
         bool, typer.Option("--ray", help="Into a folder: workers of a Ray cluster (extra ray).")
     ] = False,
-    shard_lines: Annotated[int, typer.Option(min=1, help="Into a folder: lines of a shard.")] = 10_000,
+    shard_lines: Annotated[
+        int | None, typer.Option(min=1, help=f"Into a folder: lines of a shard; {SHARD_LINES:,} by default.")
+    ] = None,
 ) -> None:
     """Parse sentences, one a line.
 
@@ -79,13 +94,15 @@ def parse(
     load = partial(load_engine, model, layer=layer, beam=beam, tokenized=tokenized)
     if out and _is_folder(out, file):
         settings = {"batch_size": batch_size, "resume": resume, "workers": workers, "ray": ray}
-        _parse_shards(model, load, file, out, format, shard_lines=shard_lines, **settings)
+        settings["shard_lines"] = shard_lines or SHARD_LINES
+        _parse_shards(model, load, file, out, format or "brackets", **settings)
         return
-    if resume or ray or workers > 1:
-        raise ValueError("--resume, --workers and --ray are for --out DIR, a folder")
+    if resume or ray or workers > 1 or shard_lines:
+        raise ValueError("--resume, --workers, --ray and --shard-lines are for --out DIR, a folder")
+    format = format_of(format, out, _BY_SUFFIX, "brackets")
     engine = load()
     if engine.induces and format == "conllu":
-        raise ValueError(f"--format conllu needs labels, by which heads are found: {model} induces none")
+        raise ValueError(f"CoNLL-U needs labels, by which heads are found: {model} induces none")
     problems: list[str] = []
     structure = None
     gc.freeze()  # the garbage collector need not look through torch again for every few thousand trees

@@ -27,7 +27,7 @@ from treeformers.data.examples import Labelled
 from treeformers.data.pairs import PAIRS, load_pairs
 from treeformers.data.tables import read_table
 from treeformers.data.tasks import READERS, load_task, read_parallel
-from treeformers.trees.formats import read_dependencies, read_trees
+from treeformers.trees.formats import CONLL, JSON, is_gzip, read_dependencies, read_trees, suffix_of
 from treeformers.trees.tree import Tree, strip_functions
 
 __all__ = ["CORPORA", "Corpus", "clean_tree", "fetch", "load", "verify"]
@@ -38,12 +38,8 @@ StrPath: TypeAlias = str | os.PathLike[str]
 
 _SPLITS = ("train", "validation", "test")
 _SUFFIXES: Mapping[str, Kind] = {
-    ".conllu": "dependencies",
-    ".conllx": "dependencies",
-    ".conll": "dependencies",
-    ".dp": "dependencies",
-    ".json": "constituency",
-    ".jsonl": "constituency",
+    **dict.fromkeys((*CONLL, ".dp"), "dependencies"),
+    **dict.fromkeys(JSON, "constituency"),
     ".mrg": "constituency",
     ".ptb": "constituency",
     ".tree": "constituency",
@@ -235,7 +231,7 @@ def _load_path(path: Path, clean: bool) -> dict[str, list[Any]]:
 def _read_part(files: list[Path], clean: bool) -> list[Any]:
     if len(files) == 1:
         return _read_any(files[0], clean)
-    if not all(_LANGUAGE.fullmatch(_suffix(file)) for file in files):
+    if not all(_LANGUAGE.fullmatch(suffix_of(file)) for file in files):
         raise ValueError(f"{files[0].parent}: two files for a part: {files[0].name} and {files[1].name}")
     return list(read_parallel(*files))
 
@@ -297,7 +293,7 @@ def _load_sample(archive: Path, kind: Kind, clean: bool) -> dict[str, list[Any]]
 
 
 def _read_any(path: Path, clean: bool) -> list[Any]:
-    if _suffix(path) == ".tsv":
+    if suffix_of(path) == ".tsv":
         return read_table(path, clean_tree if clean else None)
     return _read(path, _kind(path), clean)
 
@@ -330,16 +326,12 @@ def _trees(trees: Iterable[Any], where: str, clean: bool) -> list[Any]:
 
 
 def _kind(path: Path) -> Kind:
-    kind = _SUFFIXES.get(_suffix(path))
+    kind = _SUFFIXES.get(suffix_of(path))
     if kind is not None:
         return kind
     lines = (line.strip() for line in islice(_lines(path), 1000))
     first = next((line for line in lines if line and not line.startswith("#")), "")
     return "constituency" if _OPENS_TREE.match(first) else "text"
-
-
-def _suffix(path: Path) -> str:
-    return Path(path.name.lower().removesuffix(".gz")).suffix
 
 
 def _lines(path: Path) -> Iterator[str]:
@@ -354,7 +346,7 @@ def _lines(path: Path) -> Iterator[str]:
 @contextmanager
 def _binary(path: Path) -> Iterator[IO[bytes]]:
     try:
-        with gzip.open(path) if path.suffix == ".gz" else open(path, "rb") as file:
+        with gzip.open(path) if is_gzip(path) else open(path, "rb") as file:
             yield cast(IO[bytes], file)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise ValueError(f"{path}: damaged gzip file: {error}") from None

@@ -12,7 +12,7 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from treeformers.trees.formats import read_lines
+from treeformers.trees.formats import read_lines, suffix_of
 
 __all__ = ["PAIRS", "MinimalPair", "load_pairs"]
 
@@ -95,7 +95,7 @@ def _lines(folder: Path) -> Iterator[tuple[str, str, dict[str, Any]]]:
             raise ValueError(f"{path}: damaged zip file: {error}") from None
     plain = [path for pattern in ("", "data/") for path in folder.glob(f"{pattern}*.jsonl*")]
     for path in sorted(plain):
-        if path.name.removesuffix(".gz").endswith(".jsonl"):
+        if suffix_of(path) == ".jsonl":
             try:
                 for where, line in read_lines(path):
                     yield where, path.name.partition(".")[0], _object(where, line)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from treeformers.induction import trivial_tree
 from treeformers.probing.constructions import Question
-from treeformers.trees.formats import read_lines, read_trees
+from treeformers.trees.formats import JSON, read_lines, read_trees, suffix_of
 from treeformers.trees.punctuation import is_word
 from treeformers.trees.tree import Tree, parse_brackets
 
@@ -62,7 +62,7 @@ class TreeFile:
             ValueError: malformed text, with file:line, or no trees.
         """
         name = os.fspath(path)
-        if name.removesuffix(".gz").endswith((".json", ".jsonl")):
+        if suffix_of(name) in JSON:
             filled = [where for where, line in read_lines(path) if line.strip()]
             pairs = list(zip(read_trees(path), filled, strict=True))
         else:

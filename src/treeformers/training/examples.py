@@ -31,6 +31,7 @@ from treeformers.recipes import ClassifyRecipe, Examples, SimilarityRecipe
 from treeformers.training.building import building, check_keys
 from treeformers.tree_sources import find_any_trees
 from treeformers.trees.dependency import DependencyTree
+from treeformers.trees.formats import suffix_of
 from treeformers.trees.tree import Tree
 
 logger = logging.getLogger(__name__)
@@ -245,7 +246,7 @@ def _check_data(kind: str, given: Mapping[str, Any], data: Examples) -> None:
 
 
 def _is_text(vectors: str) -> bool:
-    return vectors.removesuffix(".gz").endswith((".txt", ".vec"))
+    return suffix_of(vectors) in (".txt", ".vec")
 
 
 def _with_trees_of_file(

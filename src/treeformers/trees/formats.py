@@ -26,11 +26,15 @@ from treeformers.trees.dependency import DependencyTree, find_head_fault
 from treeformers.trees.tree import Tree, parse_brackets
 
 __all__ = [
+    "CONLL",
+    "JSON",
     "atomic_write",
+    "is_gzip",
     "read_dependencies",
     "read_lines",
     "read_parses",
     "read_trees",
+    "suffix_of",
     "write_dependencies",
     "write_trees",
 ]
@@ -38,6 +42,11 @@ __all__ = [
 Source: TypeAlias = str | os.PathLike[str] | IO[str]
 Target: TypeAlias = str | os.PathLike[str] | TextIO
 TreeFormat: TypeAlias = Literal["brackets", "json"]
+
+CONLL = frozenset({".conll", ".conllu", ".conllx"})
+"""Suffixes of files of dependency trees."""
+JSON = frozenset({".json", ".jsonl"})
+"""Suffixes of files of JSON lines."""
 
 _PIECE = 1 << 16
 _UNDECODABLE = re.compile("[\udc80-\udcff]")
@@ -275,7 +284,7 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[TextIO]:
     try:
         with open(written, "wb" if direct else "xb") as raw:
             # No time and no name in the header: the same trees give the same bytes.
-            zipped = gzip.GzipFile("", "wb", fileobj=raw, mtime=0) if _is_gzip(path) else None
+            zipped = gzip.GzipFile("", "wb", fileobj=raw, mtime=0) if is_gzip(path) else None
             with zipped or nullcontext(raw) as data:
                 text = io.TextIOWrapper(cast(IO[bytes], data), encoding="utf-8", newline="\n")
                 yield text
@@ -314,12 +323,18 @@ def _reading(source: Source) -> AbstractContextManager[IO[str]]:
         return nullcontext(sys.stdin)
     if not isinstance(source, str | os.PathLike):
         return nullcontext(source)
-    opener: Callable[..., IO[str]] = gzip.open if _is_gzip(source) else open
+    opener: Callable[..., IO[str]] = gzip.open if is_gzip(source) else open
     return opener(source, "rt", encoding="utf-8", errors="surrogateescape", newline="\n")
 
 
-def _is_gzip(path: str | os.PathLike[str]) -> bool:
-    return os.fspath(path).endswith(".gz")
+def suffix_of(path: str | os.PathLike[str]) -> str:
+    """What a file holds by its name: the suffix in lower case, that of a gzipped file before .gz."""
+    return Path(os.fspath(path).lower().removesuffix(".gz")).suffix
+
+
+def is_gzip(path: str | os.PathLike[str]) -> bool:
+    """Whether a file is gzipped, by its name."""
+    return os.fspath(path).lower().endswith(".gz")
 
 
 def _name(file: Source | Target) -> str:
@@ -328,8 +343,7 @@ def _name(file: Source | Target) -> str:
 
 def _tree_format(file: Source | Target, format: str | None) -> str:
     if format is None:
-        name = _name(file).removesuffix(".gz")
-        return "json" if name.endswith((".json", ".jsonl")) else "brackets"
+        return "json" if suffix_of(_name(file)) in JSON else "brackets"
     if format not in ("brackets", "json"):
         raise ValueError(f"{_name(file)}: unknown tree format {format!r}: expected 'brackets' or 'json'")
     return format
