@@ -41,8 +41,10 @@ class TestScore:
 
     def test_labelled(self, pair: tuple[Path, Path], tmp_path: Path) -> None:
         assert self.figures(*pair)["f1"] == "50.00"
-        assert self.figures(*pair, "--cutoff", 4)["sentences"] == "0"
-        output("score", *pair, "--cutoff", 4, "--json", tmp_path / "score.json")
+        says = f"--cutoff: {pair[0]} has no sentences of at most 4 words to score"
+        assert complaint("score", *pair, "--cutoff", 4) == says
+        pair[1].write_text("(A (B (X the) (X dog)) (C (X runs) (X fast)) (. .))\n")
+        output("score", *pair, "--json", tmp_path / "score.json")
         assert json.loads((tmp_path / "score.json").read_text(), parse_constant=pytest.fail)["f1"] is None
 
     def test_unlabelled(self, pair: tuple[Path, Path], tmp_path: Path) -> None:
@@ -51,7 +53,7 @@ class TestScore:
         assert json.loads((tmp_path / "score.json").read_text())["corpus_f1"] == 100
 
     def test_dependency_trees(self, tmp_path: Path) -> None:
-        gold, predicted = tmp_path / "gold.conllu", tmp_path / "predicted.conllu"
+        gold, predicted = tmp_path / "gold.CONLLU", tmp_path / "predicted.conllu"
         gold.write_text(conllu(("he", 2, "nsubj"), ("runs", 0, "root"), ("fast", 2, "advmod")))
         predicted.write_text(conllu(("he", 2, "obj"), ("runs", 0, "root"), ("fast", 1, "advmod")))
         figures = self.figures(gold, predicted, "--json", tmp_path / "score.json")
@@ -59,7 +61,7 @@ class TestScore:
         assert json.loads((tmp_path / "score.json").read_text())["words"] == 3
         predicted.write_text(conllu(("he", 2, "_"), ("runs", 0, "_"), ("fast", 1, "_")))
         assert "labeled attachment" not in self.figures(gold, predicted)
-        assert self.figures(gold, predicted, "--cutoff", 2)["sentences"] == "0"
+        assert "no sentences of at most 2 words" in complaint("score", gold, predicted, "--cutoff", 2)
         assert "--unlabeled is for constituents" in complaint("score", gold, predicted, "--unlabeled")
         predicted.write_text("(S (NP he))\n")
         assert "predicted.conllu:1: expected 8 to 10 columns" in complaint("score", gold, predicted)
@@ -80,11 +82,14 @@ class TestScore:
         for text, says in (
             ("", "bad.txt: no trees in it"),
             ("(S (NP x)\n", "bad.txt:1: "),
-            (self.GOLD * 2, "got 2 for 1"),
+            (self.GOLD * 2, f"{bad}: 2 trees, expected one for each of the 1 of {pair[0]}"),
             (self.GOLD.replace("dog", "cat"), "sentence 1: the predicted tree has other words"),
         ):
             bad.write_text(text)
             assert says in complaint("score", pair[0], bad, "--unlabeled")
+        assert complaint("score", "-", "-", stdin=self.GOLD) == (
+            "GOLD and PREDICTED are both -: standard input cannot be read twice"
+        )
 
 
 class TestDraw:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeVar, cast
@@ -49,14 +49,19 @@ def score(
 
     from treeformers.metrics import attachment, parseval, unlabeled_f1
 
+    if gold == predicted == "-":
+        raise ValueError("GOLD and PREDICTED are both -: standard input cannot be read twice")
     result: AttachmentScore | ParsevalScore | UnlabeledScore
     if holds_dependencies(gold):
         if unlabeled:
             raise ValueError(f"--unlabeled is for constituents, {gold} holds dependency trees")
-        result = attachment(_dependencies(gold), _dependencies(predicted), max_length=cutoff)
+        right, found = list(_dependencies(gold)), list(_dependencies(predicted))
+        _check_counts(gold, right, predicted, found)
+        result = attachment(right, found, max_length=cutoff)
     else:
         trees = list(_trees(gold))
         parses = list(_some(read_parses(predicted, len(trees)), predicted))
+        _check_counts(gold, trees, predicted, parses)
         if unlabeled:
             if None in parses:
                 number = 1 + parses.index(None)
@@ -64,6 +69,8 @@ def score(
             result = unlabeled_f1(trees, cast(list[Tree], parses), max_length=cutoff)
         else:
             result = parseval(trees, parses, cutoff=cutoff)
+    if not result.sentences:
+        raise ValueError(f"--cutoff: {_name(gold)} has no sentences of at most {cutoff} words to score")
     figures = asdict(result)
     signature = figures.pop("signature")
     table = Table("figure", show_header=False)
@@ -81,6 +88,14 @@ def score(
         from treeformers.reproduction import write_json
 
         write_json(json, {**figures, "signature": signature})
+
+
+def _check_counts(gold: str, right: Sequence[object], predicted: str, found: Sequence[object]) -> None:
+    if len(right) != len(found):
+        raise ValueError(
+            f"{_name(predicted)}: {len(found)} trees, expected one for each of the {len(right)} of "
+            f"{_name(gold)}"
+        )
 
 
 def draw(
@@ -171,7 +186,11 @@ def _some(trees: Iterable[Found], file: str) -> Iterator[Found]:
         empty = empty and tree is None
         yield tree
     if empty:
-        raise ValueError(f"{'<stdin>' if file == '-' else file}: no trees in it")
+        raise ValueError(f"{_name(file)}: no trees in it")
+
+
+def _name(file: str) -> str:
+    return "<stdin>" if file == "-" else file
 
 
 def _write(path: Path, pieces: Iterable[str]) -> None:
