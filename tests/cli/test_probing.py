@@ -54,7 +54,7 @@ def test_trees_of_another_program(tmp_path: Path) -> None:
     ours, theirs = json.loads((tmp_path / "probes.json").read_text())["systems"].values()
     assert ours == theirs
     write_trees((trivial_tree(line.split()) for line in reversed(lines)), trees)
-    assert complaint(trees, "--sentences", 24).startswith(f"{trees}: {trees}:1: a tree over 'the ")
+    assert complaint(trees, "--sentences", 24).startswith(f"{trees}:1: a tree over 'the ")
 
 
 def test_trees_over_a_treebank(tmp_path: Path) -> None:

@@ -184,7 +184,8 @@ def probe(
                     accuracies += judge_agreement(models[name], examples, test, batch_size)
             answer = ask(system, questions, seed) if questions else None
         except ValueError as error:
-            raise ValueError(f"{name}: {error}") from None
+            problem = str(error)  # of a file of trees it opens with the place
+            raise ValueError(problem if problem.startswith(f"{name}:") else f"{name}: {problem}") from None
         if answer is None:
             reports[name] = SystemReport(accuracies=tuple(accuracies))
             continue
