@@ -69,5 +69,7 @@ def test_counts(gold: list[DependencyTree]) -> None:
 def test_bad_input() -> None:
     with pytest.raises(ValueError, match="expected one predicted tree a gold tree, got 0 for 1"):
         attachment([GOLD], [])
+    with pytest.raises(ValueError, match="predicted tree 1 is None, expected a DependencyTree"):
+        attachment([GOLD], [None])  # type: ignore[list-item]
     with pytest.raises(ValueError, match="sentence 2: the predicted tree has other words"):
         attachment([GOLD, GOLD], [GOLD, DependencyTree(["he"], [0])])

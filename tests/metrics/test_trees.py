@@ -300,6 +300,18 @@ def test_parseval_properties(both: tuple[list[Tree], list[Tree]], shuffler: rand
     assert sorted(map(repr, shuffled.by_sentence)) == sorted(map(repr, score.by_sentence))
 
 
+@pytest.mark.parametrize("score", [parseval, unlabeled_f1])
+def test_what_is_no_tree(score: Any) -> None:
+    tree = Tree.from_brackets("(S (X a) (X b))")
+    for gold, predicted, says in (
+        ([None], [None], "gold tree 1 is None, expected a Tree"),
+        ([tree], ["(S (X a) (X b))"], r"predicted tree 1 is '\(S .X a. .X b..', expected a Tree"),
+        (tree, [tree], "gold is one Tree, expected a list of them"),
+    ):
+        with pytest.raises(ValueError, match=f"^{says}$"):
+            score(gold, predicted)
+
+
 def test_scores_print_with_their_signature() -> None:
     gold, predicted = worked_trees()
     score = unlabeled_f1(gold, predicted)

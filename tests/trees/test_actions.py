@@ -304,17 +304,18 @@ def test_random_legal_walks_lead_to_a_tree(n_words):
     ("actions", "n_words", "message"),
     [
         ("", 2, "step 0: the actions end here, expected sh (6 actions for 2 words)"),
-        ("sh", 2, "step 1: the actions end here, expected label or nolabel (6 actions for 2 words)"),
+        ("sh", 2, "step 1: the actions end here, expected label-X or nolabel (6 actions for 2 words)"),
         ("sh nolabel sh nolabel", 2, "step 4: the actions end here, expected comb (6 actions for 2 words)"),
         ("sh label-X sh nolabel", 1, "step 2: illegal action 'sh', expected nothing more"),
         ("sh nolabel sh nolabel sh", 2, "step 4: illegal action 'sh', expected comb"),
         ("sh nolabel comb", 2, "step 2: illegal action 'comb', expected sh"),
         ("sh nolabel sh nolabel XX", 3, "step 4: illegal action 'XX', expected comb or sh"),
-        ("sh sh", 2, "step 1: illegal action 'sh', expected label or nolabel"),
-        ("sh label", 2, "step 1: illegal action 'label', expected label or nolabel"),
+        ("sh sh", 2, "step 1: illegal action 'sh', expected label-X or nolabel"),
+        ("sh label", 1, "step 1: illegal action 'label', expected label-X"),
+        ("sh label", 2, "step 1: illegal action 'label', expected label-X or nolabel"),
         ("label-X", 1, "step 0: illegal action 'label-X', expected sh"),
         ("nolabel", 1, "step 0: illegal action 'nolabel', expected sh"),
-        ("sh nolabel sh nolabel comb nolabel", 2, "step 5: illegal action 'nolabel', expected label"),
+        ("sh nolabel sh nolabel comb nolabel", 2, "step 5: illegal action 'nolabel', expected label-X"),
         (
             "sh nolabel sh nolabel comb label-X </s>",
             2,
@@ -339,6 +340,13 @@ def test_words_and_tags_that_do_not_fit(build):
         build([], [])
     with pytest.raises(ValueError, match="got 2 tags for 1 words"):
         build(["sh", "nolabel"], ["oh"], ["UH", "UH"])
+
+
+def test_what_is_no_string_is_illegal():
+    with pytest.raises(ValueError, match=r"^step 1: illegal action 3, expected label-X$"):
+        from_bottom_up(["sh", 3], ["oh"])
+    with pytest.raises(ValueError, match=r"^step 0: illegal token None, expected \($"):
+        legal_top_down([None], 1)
 
 
 @pytest.mark.parametrize(

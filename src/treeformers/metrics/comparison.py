@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from treeformers import __version__
 
@@ -11,18 +11,40 @@ __all__ = ["paired", "percent", "signature"]
 
 Gold = TypeVar("Gold")
 Guess = TypeVar("Guess")
+T = TypeVar("T")
 
 
-def paired(gold: Iterable[Gold], predicted: Iterable[Guess]) -> list[tuple[Gold, Guess]]:
+def paired(
+    gold: Iterable[Gold],
+    predicted: Iterable[Guess],
+    kind: type[Gold],
+    missing: bool = False,
+) -> list[tuple[Gold, Guess]]:
     """Gold trees beside predicted ones.
 
+    Args:
+        gold: gold trees.
+        predicted: predicted ones.
+        kind: their class.
+        missing: whether None may stand for a predicted tree.
+
     Raises:
-        ValueError: different numbers of them.
+        ValueError: different numbers of them, or something that is no such tree.
     """
-    golds, predictions = list(gold), list(predicted)
+    golds, predictions = _trees("gold", gold, kind), _trees("predicted", predicted, kind, missing)
     if len(golds) != len(predictions):
         raise ValueError(f"expected one predicted tree a gold tree, got {len(predictions)} for {len(golds)}")
     return list(zip(golds, predictions, strict=True))
+
+
+def _trees(name: str, trees: Iterable[T], kind: type[Any], missing: bool = False) -> list[T]:
+    if not isinstance(trees, Iterable):
+        raise ValueError(f"{name} is one {type(trees).__name__}, expected a list of them")
+    found = list(trees)
+    for number, tree in enumerate(found, start=1):
+        if not (isinstance(tree, kind) or (missing and tree is None)):
+            raise ValueError(f"{name} tree {number} is {repr(tree)[:80]}, expected a {kind.__name__}")
+    return found
 
 
 def percent(part: float, whole: float, empty: float = 0.0) -> float:

@@ -48,11 +48,11 @@ def attachment(
         max_length: score only sentences of at most so many words.
 
     Raises:
-        ValueError: different numbers of trees, or trees over other words.
+        ValueError: different numbers of trees, something that is no such tree, or trees over other words.
     """
     words = sentences = heads = relations = exact = 0
     has_relations = False
-    for number, (right, found) in enumerate(paired(gold, predicted), start=1):
+    for number, (right, found) in enumerate(paired(gold, predicted, DependencyTree), start=1):
         if right.words != found.words:
             raise ValueError(f"sentence {number}: the predicted tree has other words than the gold tree")
         if max_length is not None and len(right) > max_length:

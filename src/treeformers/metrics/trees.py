@@ -152,8 +152,8 @@ def unlabeled_f1(
             as ON-LSTM does. Off as in Compound PCFG.
 
     Raises:
-        ValueError: different numbers of trees, trees over other words (the message names the
-            sentence, counted from 1), nothing to score, or an unknown protocol.
+        ValueError: different numbers of trees, something that is no tree, trees over other words (the
+            message names the sentence, counted from 1), nothing to score, or an unknown protocol.
     """
     if protocol not in PROTOCOLS:
         raise ValueError(f"unknown protocol {protocol!r}: expected one of {', '.join(PROTOCOLS)}")
@@ -164,7 +164,7 @@ def unlabeled_f1(
     hit = extra = missed = 0
     found: Counter[str] = Counter()
     wanted: Counter[str] = Counter()
-    for number, (gold_tree, predicted_tree) in enumerate(paired(gold, predicted), start=1):
+    for number, (gold_tree, predicted_tree) in enumerate(paired(gold, predicted, Tree), start=1):
         keep, predicted_keep = _alignment(gold_tree, predicted_tree, number)
         n_words = sum(keep)
         if n_words < shortest or (max_length is not None and n_words > max_length):
@@ -260,13 +260,13 @@ def parseval(
             F1 of 0 instead of nan.
 
     Raises:
-        ValueError: different numbers of trees, or another value of `missing`.
+        ValueError: different numbers of trees, something that is no tree, or another value of `missing`.
     """
     if missing not in ("out", "zero"):
         raise ValueError(f"unknown value {missing!r} of missing: expected 'out' or 'zero'")
     scores = [
         score
-        for gold_tree, predicted_tree in paired(gold, predicted)
+        for gold_tree, predicted_tree in paired(gold, predicted, Tree, missing=True)
         if (score := _evalb_sentence(gold_tree, predicted_tree, missing == "zero")).length
         <= (math.inf if cutoff is None else cutoff)
     ]

@@ -282,7 +282,7 @@ def legal_top_down(tokens_so_far: Sequence[str], n_words: int, max_open: int = 8
     used = opened = 0  # words so far; openers in a row
     legal = frozenset({"("})
     for step, token in enumerate(tokens_so_far):
-        kind = token if token == "XX" else token[:1]
+        kind = token[:1] if isinstance(token, str) and token != "XX" else token
         if kind not in legal or (kind == ")" and token[1:] != labels[-1]):
             names = [f"){labels[-1]}" if kind == ")" else kind for kind in legal]
             raise ValueError(f"step {step}: illegal token {token!r}, expected {_names(names)}")
@@ -332,11 +332,12 @@ def _boundaries(actions: Sequence[str], n_words: int) -> Iterator[list[int]]:
     bounds = [0, 0, 0]
     yield bounds
     for step, action in enumerate(actions):
-        kind = "label" if action.startswith(_LABEL) else action
+        is_label = isinstance(action, str) and action.startswith(_LABEL)
+        kind = "label" if is_label else action
         legal = _legal_kinds(step, bounds, n_words)
         # The tree that is a single leaf has no label; a parser gives every sentence one.
         is_leaf = action == "nolabel" and step == n_words == 1
-        if (kind not in legal or action == "label") and not is_leaf:
+        if (kind not in legal or action == "label") and not is_leaf:  # without "-" it names no label
             raise ValueError(f"step {step}: illegal action {action!r}, expected {_names(legal)}")
         if kind == "sh":
             bounds.append(bounds[-1] + 1)
@@ -380,7 +381,8 @@ def _check_number(n_words: int) -> None:
 
 
 def _names(kinds: Sequence[str] | frozenset[str]) -> str:
-    return " or ".join(sorted(kinds)) or "nothing more"
+    names = (f"{_LABEL}X" if kind == "label" else kind for kind in kinds)
+    return " or ".join(sorted(names)) or "nothing more"
 
 
 @lru_cache(maxsize=1 << 14)
