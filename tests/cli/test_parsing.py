@@ -248,3 +248,17 @@ class TestEvaluate:
         says = complaint("evaluate", model, "--data", tmp_path / "text.txt")
         assert says.endswith("text.txt: no constituency trees in test")
         assert "no.brackets" in complaint("evaluate", model, "--data", tmp_path / "no.brackets")
+
+    def test_parts(self, model: Path, tmp_path: Path) -> None:
+        folder, scores = tmp_path / "treebank", tmp_path / "scores.json"
+        folder.mkdir()
+        left, right = "(S (X (D the) (N dog)) (V runs))\n", "(S (D the) (X (N dog) (V runs)))\n"
+        for part, trees in (("train", left), ("dev", right)):
+            (folder / f"{part}.mrg").write_text(trees)
+        for parts, expected in ((["train"], 100), (["validation"], 0), (["train", "validation"], 50)):
+            asked = [argument for part in parts for argument in ("--split", part)]
+            output("evaluate", model, "--data", folder, *asked, "--json", scores)
+            found = json.loads(scores.read_text())
+            assert (found["splits"], found["scores"]["left"]["sentence_f1"]) == (parts, expected)
+        says = f"--split: {folder} has no part 'test': expected train, validation"
+        assert complaint("evaluate", model, "--data", folder) == says

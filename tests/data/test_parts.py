@@ -20,6 +20,12 @@ class TestCorpora:
         assert trained == [number for number in range(25) if number not in (0, 10, 20)]
         assert choose_part(numbers, "test", "numbers") == list(range(25))
 
+    def test_one_example_validates_and_leaves_none_to_train(self) -> None:
+        for split in ("test", "validation"):
+            assert choose_part({"train": "a"}, split, "letters") == ["a"]
+        with pytest.raises(ValueError, match=r"^letters: 1 example, expected at least 2: every tenth"):
+            choose_part({"train": "a"}, "train", "letters")
+
     @pytest.mark.parametrize("split", ["dev", "tset", ""])
     def test_of_one_part_there_are_three_names(self, split: str) -> None:
         with pytest.raises(ValueError, match=f"'{split}': expected train, validation, test$"):

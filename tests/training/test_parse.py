@@ -206,7 +206,9 @@ class TestTreebanks:
 
     def test_not_a_treebank(self, tmp_path: Path) -> None:
         name = str(write(tmp_path / "one.mrg", [chain(0)]))
-        with pytest.raises(ValueError, match=r"one\.mrg: no constituency trees in its train part"):
+        with pytest.raises(
+            ValueError, match=r"one\.mrg: 1 example, expected at least 2: every tenth validates"
+        ):
             read_treebank(name, "train", Treebanks())
         (tmp_path / "text.txt").write_text("no tree\nat all\n" * 10)
         with pytest.raises(ValueError, match=r"text\.txt: no constituency trees in its train part"):

@@ -246,7 +246,7 @@ def _evaluate_inducer(
         source = replace(source, gold=data, gold_splits=("test",), gold_sentences=0)
     if split:
         source = replace(source, gold_splits=tuple(split))
-    gold = read_gold(source)
+    gold = read_gold(source, "--split" if data or split else "data.gold_splits")
     trees = inducer.parse(tree.words for tree in gold)
     scores = {"induced": score_trees(gold, trees), **score_baselines(gold)}
     print_scores(scores, scores["induced"]["signature"])

@@ -31,13 +31,17 @@ def choose_part(parts: Mapping[str, Sequence[T]], split: str, corpus: str) -> li
         corpus: its name.
 
     Raises:
-        ValueError: none of this name.
+        ValueError: none of this name, or a single example of which none is left to train with.
     """
     if len(parts) == 1:
         check_part(split, corpus)
         (found,) = parts.values()
         if split == "test":
             return list(found)
+        if len(found) == 1 and split == "train":
+            raise ValueError(
+                f"{corpus}: 1 example, expected at least 2: every tenth validates and does not train"
+            )
         return [one for n, one in enumerate(found) if (n % HELD_OUT == 0) == (split == "validation")]
     if split not in parts:
         raise ValueError(f"{corpus} has no part {split!r}: expected {', '.join(parts)}")

@@ -31,9 +31,9 @@ class Data:
     Attributes:
         text: raw text to train on: "grammar" (sampled from the embedded grammar), the name of a
             corpus, or a file. Of a treebank only the words are used.
-        splits: the parts of it that train.
+        splits: the parts of it that train; of the default those that there are.
         gold: treebank to score against: a name, a file, or "grammar". Empty: nothing is scored.
-        gold_splits: the parts of it that are scored.
+        gold_splits: the parts of it that are scored; of the default those that there are.
         root: folder of the corpora; the environment variable TREEFORMERS_DATA by default.
         sentences: how many sentences "grammar" samples, and the most that are read of other
             texts; 0 for all.

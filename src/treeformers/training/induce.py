@@ -113,6 +113,8 @@ def _check_readout(recipe: InduceRecipe) -> None:
 def read_text(data: Data) -> list[str]:
     """The sentences to train on, one string each, words apart by spaces.
 
+    As long as `data.splits` is the default, a corpus may be without a validation or test part.
+
     Raises:
         ValueError: an unknown part of the corpus, or no sentences.
     """
@@ -121,7 +123,7 @@ def read_text(data: Data) -> list[str]:
         lines = [" ".join(sample.words) for sample in sampled]
     else:
         lines = []
-        for example in _parts(data.text, data.splits, data.root):
+        for example in _parts(data.text, data.splits, data.root, "data.splits", needed="train"):
             if isinstance(example, Labelled):
                 example = example.text
             if isinstance(example, str):
@@ -140,10 +142,15 @@ def read_text(data: Data) -> list[str]:
     return lines
 
 
-def read_gold(data: Data) -> list[Tree]:
+def read_gold(data: Data, key: str = "data.gold_splits") -> list[Tree]:
     """The trees to score against, without punctuation.
 
-    Currency signs stay, as raw text has them; scores leave them out.
+    Currency signs stay, as raw text has them; scores leave them out. As long as `data.gold_splits` is the
+    default, parts that the treebank does not have are left out.
+
+    Args:
+        data: what to read.
+        key: what named the parts, for errors.
 
     Raises:
         ValueError: no gold named, an unknown part of it, or no trees.
@@ -155,7 +162,7 @@ def read_gold(data: Data) -> list[Tree]:
             check_part(split, data.gold)
         trees = [sample.tree for sample in sample_part("test", data.gold_sentences, GRAMMAR_SIZES)]
     else:
-        trees = list(_parts(data.gold, data.gold_splits, data.root))
+        trees = list(_parts(data.gold, data.gold_splits, data.root, key))
         if not isinstance(next(iter(trees), None), Tree):
             raise ValueError(f"{data.gold}: no constituency trees in {', '.join(data.gold_splits)}")
     spoken = (_spoken(tree) for tree in trees)
@@ -170,13 +177,15 @@ def _spoken(tree: Tree) -> Tree | None:
     return tree.filter_leaves(lambda leaf: is_word(leaf) or leaf.label in ("$", "#"))
 
 
-def _parts(name: str, splits: Sequence[str], root: str) -> Iterator[Any]:
+def _parts(name: str, splits: Sequence[str], root: str, key: str, needed: str = "") -> Iterator[Any]:
     parts = corpora.load(name, root=root or None)
-    if set(parts) == {"train"}:  # a single file
+    if splits == Data.splits:
+        splits = [split for split in splits if split in parts or split == needed]
+    elif set(parts) == {"train"}:  # a single file
         for split in splits:
-            check_part(split, name)
+            check_part(split, f"{key}: {name}")
         splits = ("train",)
     for split in splits:
         if split not in parts:
-            raise ValueError(f"{name} has no part {split!r}: expected {', '.join(parts)}")
+            raise ValueError(f"{key}: {name} has no part {split!r}: expected {', '.join(parts)}")
         yield from parts[split]
