@@ -72,14 +72,15 @@ class TestClassify:
         assert other.startswith(str(encoders / "translate")) and "2 lines" not in other
 
     def test_two_words_in_parentheses_are_a_sentence(self) -> None:
-        assert read_text("(fine day)") == "(fine day)"
+        for text in ("(fine day)", "(Applause)", "(a very fine day)", "(Applause continues)"):
+            assert read_text(text) == text
         for label in ("NN", "3"):
             assert read_text(f"({label} day)") == Tree(label, word="day")
 
     def test_a_line_that_cannot_be_read_costs_itself_alone(self, encoders: Path, tmp_path: Path) -> None:
         model, path = encoders / "classify", tmp_path / "classes"
         lines = [
-            b"(S (NP he)", b"(S (NP he) (VP runs)))", b"(Laughter)", b"(S a b)", b"\x00", b"r\xe9n",
+            b"(S (NP he)", b"(S (NP he) (VP runs)))", b"(S (laughter))", b"(S a b)", b"\x00", b"r\xe9n",
             b"((-NONE- *))", b"( (S (NP he", b"\x02",
         ]  # fmt: skip
         good = self.TREES[0].encode()

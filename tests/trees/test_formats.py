@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from tree_strategies import all_trees, any_text, dependency_trees, right_branching, trees
 from treeformers.trees.formats import (
     atomic_write,
+    opens_tree,
     read_dependencies,
     read_parses,
     read_trees,
@@ -42,6 +43,28 @@ def written(data: bytes | str, folder: Path, name: str = "bad.file") -> Path:
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("formats")
+
+
+@pytest.mark.parametrize(
+    ("line", "is_tree"),
+    [
+        ("(S (NP (DT the)) (VP (VBZ is)))", True),
+        ("( (S (NP (DT the))", True),
+        ("(3 (2 good) (2 fun))", True),
+        ("(s (d the) (n dog))", True),
+        ("(NN day)", True),
+        ("(3 day)", True),
+        ("(Applause)", False),
+        ("(fine day)", False),
+        ("(Applause continues)", False),
+        ("(see (Smith 1999) for more", False),
+        ("(owl) hoots (loudly)", False),
+        ("the (NN day)", False),
+        ("", False),
+    ],
+)
+def test_trees_are_told_from_sentences_in_parentheses(line, is_tree):
+    assert opens_tree(line) is is_tree
 
 
 @quick

@@ -16,7 +16,7 @@ import typer
 
 from treeformers.cli.console import format_of, read_sentences
 from treeformers.data.corpora import clean_tree
-from treeformers.trees.formats import CONLL, JSON, atomic_write, read_dependencies, suffix_of
+from treeformers.trees.formats import CONLL, JSON, atomic_write, opens_tree, read_dependencies, suffix_of
 from treeformers.trees.tree import Tree
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ logger = logging.getLogger(__name__)
 CHUNK = 4096  # lines held at once
 NAMED = 10  # lines without an answer that are named
 OF_ONE = re.compile(r"(text|sentence) \d+ ")  # how an error opens that one of several texts is to blame for
-_TREE = re.compile(r"\(.*\)$|\((?:[A-Z]\S*)? ?\([A-Z]")  # whole, or cut short: no sentence opens so
+_BARE = re.compile(r"\([^\sa-z()]+\s[^()]*\)")  # a label over words without tags: a mistake, no sentence
 
 T = TypeVar("T")
 
@@ -251,7 +251,7 @@ def holds_dependencies(file: str) -> bool:
 
 def read_text(line: str) -> Tree | str:
     """A tree, cleaned as those that are trained on, or the line itself."""
-    if not _TREE.match(line):
+    if not (opens_tree(line) or _BARE.fullmatch(line)):
         return line
     try:
         tree = clean_tree(Tree.from_brackets(line))
@@ -259,8 +259,7 @@ def read_text(line: str) -> Tree | str:
         raise ValueError(str(error).removeprefix("<string>:1: ")) from None
     if tree is None:
         raise ValueError("the tree holds only traces")
-    # Two words in parentheses look like a tag over a word, but no tag is in lower case.
-    return line if tree.word is not None and tree.label.islower() else tree
+    return tree
 
 
 def _read_pair(line: str) -> tuple[Text, Text]:

@@ -27,7 +27,15 @@ from treeformers.data.examples import Labelled
 from treeformers.data.pairs import PAIRS, load_pairs
 from treeformers.data.tables import read_table
 from treeformers.data.tasks import READERS, load_task, read_parallel
-from treeformers.trees.formats import CONLL, JSON, is_gzip, read_dependencies, read_trees, suffix_of
+from treeformers.trees.formats import (
+    CONLL,
+    JSON,
+    is_gzip,
+    opens_tree,
+    read_dependencies,
+    read_trees,
+    suffix_of,
+)
 from treeformers.trees.tree import Tree, strip_functions
 
 __all__ = ["CORPORA", "Corpus", "clean_tree", "fetch", "load", "verify"]
@@ -47,7 +55,7 @@ _SUFFIXES: Mapping[str, Kind] = {
     ".brackets": "constituency",
 }
 _LANGUAGE = re.compile(r"\.[a-z]{2}(?:[-_][a-z]+)?")
-_OPENS_TREE = re.compile(r"\(\s*[^\s()]*\s*(\(|$|[^\s()]+\s*\)\s*$)")
+_OPENS_NODE = re.compile(r"\(\s*[^\s()]*")
 
 
 def load(
@@ -331,7 +339,7 @@ def _kind(path: Path) -> Kind:
         return kind
     lines = (line.strip() for line in islice(_lines(path), 1000))
     first = next((line for line in lines if line and not line.startswith("#")), "")
-    return "constituency" if _OPENS_TREE.match(first) else "text"
+    return "constituency" if opens_tree(first) or _OPENS_NODE.fullmatch(first) else "text"
 
 
 def _lines(path: Path) -> Iterator[str]:

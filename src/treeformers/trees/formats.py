@@ -30,6 +30,7 @@ __all__ = [
     "JSON",
     "atomic_write",
     "is_gzip",
+    "opens_tree",
     "read_dependencies",
     "read_lines",
     "read_parses",
@@ -52,6 +53,8 @@ _PIECE = 1 << 16
 _UNDECODABLE = re.compile("[\udc80-\udcff]")
 _NUMBER = re.compile(r"\d{1,9}")
 _SKIPPED_ID = re.compile(r"\d+[-.]\d+")
+_LEAF = re.compile(r"\(\s*([^\s()]+)\s+[^\s()]+\s*\)")
+_NESTED = re.compile(r"\(\s*([^\s()]*)\s*\(")
 _WITHOUT_WORDS = re.compile(r"\s*(\([\s(]*[^\s()]*[\s)]*)?")
 
 
@@ -325,6 +328,23 @@ def _reading(source: Source) -> AbstractContextManager[IO[str]]:
         return nullcontext(source)
     opener: Callable[..., IO[str]] = gzip.open if is_gzip(source) else open
     return opener(source, "rt", encoding="utf-8", errors="surrogateescape", newline="\n")
+
+
+def opens_tree(line: str) -> bool:
+    """Whether a line, without blanks around it, is a tree or its beginning, not a sentence in parentheses.
+
+    A tree has brackets in brackets, "(S (NP ...) ...)", or is a tag over a word, "(NN day)". Where the rest
+    does not tell, what has small letters and letters alone is no label: "(Applause)", "(fine day)" and
+    "(see (Smith 1999) for more" are text.
+    """
+    if leaf := _LEAF.fullmatch(line):
+        return not _is_word(leaf[1])
+    nested = _NESTED.match(line)
+    return nested is not None and (line.endswith(")") or not _is_word(nested[1]))
+
+
+def _is_word(label: str) -> bool:
+    return label.isalpha() and not label.isupper()
 
 
 def suffix_of(path: str | os.PathLike[str]) -> str:
