@@ -40,6 +40,19 @@ class TestRun:
         run.begin()
         assert json.loads((tmp_path / "run.json").read_text())["recipe"]["train"]["average"] == 0
 
+    def test_what_is_replaced_is_named(self, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+        Run(tmp_path, recipe()).begin()
+        assert not caplog.messages
+        (tmp_path / "checkpoints").mkdir()
+        (tmp_path / "config.json").touch()
+        Run(tmp_path, recipe(), resume=True).begin()
+        assert not caplog.messages
+        Run(tmp_path, recipe()).begin()
+        assert caplog.messages == [
+            f"{tmp_path}: the unfinished run there is dropped, not resumed",
+            f"{tmp_path}: the model there will be replaced by the one trained now",
+        ]
+
     def test_what_a_killed_process_left_goes(self, tmp_path: Path) -> None:
         self.store(tmp_path)
         state = tmp_path / "checkpoints" / "checkpoint-3"

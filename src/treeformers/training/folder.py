@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import shutil
 import tempfile
@@ -19,6 +20,8 @@ from treeformers.training.batches import Collator, Features
 from treeformers.training.checkpoints import drop
 from treeformers.training.fit import Fit, fit
 from treeformers.trees.formats import atomic_write
+
+logger = logging.getLogger(__name__)
 
 _SAVING = ".saving-"
 _LEFT_OVER = (f"{_SAVING}*", ".checkpoints.dropped", ".*.json.*.tmp")
@@ -41,7 +44,8 @@ class Run:
         folder: of the model.
         recipe: what to train on and how.
         seed: the model's seed; the first of `recipe.train.seeds` by default.
-        resume: go on with an unfinished run there; otherwise its checkpoints go.
+        resume: go on with an unfinished run there; otherwise its checkpoints go, and a model that is there is
+            replaced in the end; the log says so.
         progress: show a progress bar.
 
     Raises:
@@ -66,6 +70,8 @@ class Run:
                 f"{record}: another recipe or seed was trained here; resume with that one or use a new folder"
             )
         if not resume and self.first:
+            if self.checkpoints.is_dir():
+                logger.warning("%s: the unfinished run there is dropped, not resumed", self.folder)
             drop(self.checkpoints)
 
     def fit(
@@ -119,6 +125,8 @@ class Run:
                     shutil.rmtree(left, ignore_errors=True)
                 else:
                     left.unlink(missing_ok=True)
+            if not self.resume and (self.folder / "config.json").is_file():
+                logger.warning("%s: the model there will be replaced by the one trained now", self.folder)
             _write_json(self.folder / "run.json", {"recipe": self.recipe.to_dict(), "seed": self.seed})
 
     def finish(self, model: PreTrainedModel, tokenizer: Saveable, fit: Fit) -> None:
