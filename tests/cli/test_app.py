@@ -52,7 +52,7 @@ def test_help_is_cheap() -> None:
         ("parse", "Missing argument 'MODEL'; see treeformers parse --help"),
         ("data list > /dev/full", "standard output: No space left on device"),
         ("data list >&-", "standard output: Bad file descriptor"),
-        ("score - - <&-", "<stdin>: Bad file descriptor"),
+        ("score - trees.txt <&-", "<stdin>: Bad file descriptor"),
     ],
 )
 def test_module_runs_as_a_script(arguments: str, says: str) -> None:
