@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from statistics import fmean, pstdev
+from statistics import fmean, stdev
 from typing import Any
 
 from treeformers.results import rendered
@@ -32,7 +32,7 @@ def result(
         "environment": {"device": "a CPU", "threads": 1, "cores": 2, "torch": "2.13"},
         "seeds": list(seeds),
         "summary": {
-            name: {"mean": fmean(found), "max": max(found), "sd": pstdev(found)}
+            name: {"mean": fmean(found), "max": max(found)} | ({"sd": stdev(found)} if found[1:] else {})
             for name, found in values.items()
         },
     }

@@ -137,4 +137,5 @@ def test_bootstrap_draws_rows_of_each_data_set_by_itself() -> None:
 
 def test_a_summary_holds_what_all_seeds_have() -> None:
     seeds = [{"a": 1.0, "b": 2.0, "c": "x", "d": None}, {"a": 3.0, "c": "y", "d": 1.0}]
-    assert summarise(seeds) == {"a": {"mean": 2.0, "max": 3.0, "sd": 1.0}}
+    assert summarise(seeds) == {"a": {"mean": 2.0, "max": 3.0, "sd": pytest.approx(2**0.5)}}
+    assert summarise(seeds[:1])["a"] == {"mean": 1.0, "max": 1.0}

@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from itertools import product
-from statistics import fmean, pstdev
+from statistics import fmean, stdev
 from typing import Any
 
 import numpy as np
@@ -147,11 +147,16 @@ def bootstrap_interval(
 
 
 def summarise(seeds: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, float]]:
-    """Mean, maximum and standard deviation over the seeds of every figure that is a number."""
+    """Mean and maximum over the seeds of every figure that is a number, and its standard deviation.
+
+    The deviation is that of a sample (n - 1), as in the t-tests beside it; a single seed has none.
+    """
     summary = {}
     for name in seeds[0]:
         found = [value for seed in seeds if isinstance(value := seed.get(name), float)]
         values = [value for value in found if math.isfinite(value)]
         if len(values) == len(seeds):
-            summary[name] = {"mean": fmean(values), "max": max(values), "sd": pstdev(values)}
+            summary[name] = {"mean": fmean(values), "max": max(values)}
+            if len(values) > 1:
+                summary[name]["sd"] = stdev(values)
     return summary

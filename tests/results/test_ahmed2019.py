@@ -55,9 +55,9 @@ def test_a_table_for_each_task(folder: Path) -> None:
         *("MSE, paper", "MSE, validation", "MSE, test"),
     ]
     assert tables["SICK-R"][1:] == [
-        ["DTT", "2 seeds", "", "0.8500", "0.8413 ± 0.0001", "0.2774", "", "0.2750 ± 0.0250", "3.21M", "800"],
+        ["DTT", "2 seeds", "", "0.8500", "0.8413 ± 0.0001", "0.2774", "", "0.2750 ± 0.0354", "3.21M", "800"],
     ]
-    assert tables["SICK-E"][1:] == [["DTT", "2 seeds", "82.28", "", "80.5 ± 0.5", "3.21M", ""]]
+    assert tables["SICK-E"][1:] == [["DTT", "2 seeds", "82.28", "", "80.5 ± 0.7", "3.21M", ""]]
     assert tables["SST-2"][1:] == [["CTT", "1 seed", "86.66", "", "88.0", "3.21M", ""]]
     assert tables["MSRP"][1:] == [["CTT", "1 seed", "71.73", "72.0", "70.0", "3.21M", ""]]
 
@@ -96,6 +96,6 @@ def test_a_row_that_goes_on_is_one_with_the_first(tmp_path: Path) -> None:
         seed["seed"] = number
     _, *body = tables_of(write_results(tmp_path / "ahmed2019", files), "table1")["SST-2"]
     assert [cells[:5] for cells in body] == [
-        ["CTT", "4 seeds", "86.66", "", "88.5 ± 1.1"],
-        ["Tree-LSTM", "2 seeds", "", "", "89.0 ± 1.0"],
+        ["CTT", "4 seeds", "86.66", "", "88.5 ± 1.3"],
+        ["Tree-LSTM", "2 seeds", "", "", "89.0 ± 1.4"],
     ]

@@ -88,5 +88,5 @@ def test_ways_out(tmp_path: Path) -> None:
     ]
     row = result("hard links", ["ways"], seeds)
     assert rows(part(write_results(tmp_path / "ginn2024", {"ways-hard": row}), "ways"))[1:] == [
-        ["hard links", "47.0 ± 1.0", "42.0", "30.0", "", "2 seeds"]
+        ["hard links", "47.0 ± 1.4", "42.0", "30.0", "", "2 seeds"]
     ]

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from statistics import fmean, pstdev
+from statistics import fmean, stdev
 from typing import Any
 
 import pytest
@@ -16,7 +16,7 @@ def result(figures: Mapping[str, Sequence[float | None]]) -> dict[str, Any]:
     return {
         "seeds": seeds,
         "summary": {
-            name: {"mean": fmean(values), "max": max(values), "sd": pstdev(values)}
+            name: {"mean": fmean(values), "max": max(values)} | ({"sd": stdev(values)} if values[1:] else {})
             for name, values in whole.items()
             if len(values) == len(seeds)
         },
@@ -25,8 +25,8 @@ def result(figures: Mapping[str, Sequence[float | None]]) -> dict[str, Any]:
 
 def test_a_mean_with_its_deviation() -> None:
     several = result({"accuracy": [46.0, 47.0, 49.5], "mse": [0.25, 0.26, 0.24], "f1": [1.0, None, 2.0]})
-    assert with_sd(several, "accuracy") == "47.5 ± 1.5"
-    assert with_sd(several, "mse", 4) == "0.2500 ± 0.0082"
+    assert with_sd(several, "accuracy") == "47.5 ± 1.8"
+    assert with_sd(several, "mse", 4) == "0.2500 ± 0.0100"
     assert rounded(several, "accuracy") == "47.5" and rounded(several, "accuracy", 0) == "48"
     assert with_sd(several, "f1") is rounded(several, "f1") is with_sd(several, "recall") is None
     assert with_sd(result({"accuracy": [46.04]}), "accuracy") == "46.0"
