@@ -131,7 +131,8 @@ def unlabeled_f1(
     Punctuation, currency signs and traces are removed by the gold tags (see
     `treeformers.trees.punctuation.is_word`); constituents of one word and the whole sentence do
     not count; a sentence where neither tree has any other constituent has F1 100. Sentences
-    without words are left out.
+    without words are left out. Copies of a constituent, as where only punctuation stood beside it, count
+    in gold trees alone, where a protocol says so: its own predictions are trees over the words left.
 
     Args:
         gold: gold trees, any tags and labels.
@@ -145,9 +146,10 @@ def unlabeled_f1(
             "on-lstm": PRPN, ON-LSTM and the Tree Transformer (Wang et al. 2019); constituents are
             sets, sentences of one word count with F1 100.
             "kim": Compound PCFG (Kim et al. 2019); sentences of one word are left out, and where
-            the root has a single child over the whole sentence, that copy of the root counts.
+            the root of a gold tree has a single child over the whole sentence, that copy of the root
+            counts, and no prediction has it.
             "tn": TN-PCFG (Yang et al. 2021); sentences of one word are left out, and in the corpus
-            F1 each node of a unary chain counts by itself.
+            F1 each node of a unary chain of a gold tree counts by itself where it is missed.
         recall_root: count the whole sentence as a constituent of its label in `recall_by_label`,
             as ON-LSTM does. Off as in Compound PCFG.
 
@@ -171,20 +173,21 @@ def unlabeled_f1(
             continue
         gold_spans = _constituents(gold_tree, keep)
         golds = _counted(gold_spans, n_words, protocol)
-        guesses = _counted(_constituents(predicted_tree, predicted_keep), n_words, protocol)
-        gold_set, guess_set = set(golds), set(guesses)
+        gold_set = set(golds)
+        guesses = _constituents(predicted_tree, predicted_keep)
+        guess_set = {(start, end) for start, end, _ in guesses if end - start < n_words}
         if gold_set or guess_set:
             f1s.append(200 * len(gold_set & guess_set) / (len(gold_set) + len(guess_set)))
         else:
             f1s.append(100.0)
         if protocol != "tn":
-            golds, guesses = list(gold_set), list(guess_set)
-        hit += sum(span in gold_set for span in guesses)
-        extra += sum(span not in gold_set for span in guesses)
+            golds = list(gold_set)
+        hit += len(guess_set & gold_set)
+        extra += len(guess_set - gold_set)
         missed += sum(span not in guess_set for span in golds)
 
         whole = (0, n_words)
-        n_spans.append(len(guess_set - {whole}))
+        n_spans.append(len(guess_set))
         if n_words > 2:
             flat.append(n_spans[-1] == 0)
         for start, end, label in {span._replace(label=_category(span.label)) for span in gold_spans}:
@@ -325,7 +328,7 @@ def _constituents(tree: Tree, keep: Sequence[bool]) -> list[Span]:
 
 
 def _counted(spans: list[Span], n_words: int, protocol: Protocol) -> list[tuple[int, int]]:
-    """The spans that count, by protocol: not the whole sentence, or not its first copy."""
+    """The gold spans that count, by protocol: not the whole sentence, or not its first copy."""
     if protocol == "kim":
         return [(start, end) for start, end, _ in spans[1:]]
     return [(start, end) for start, end, _ in spans if end - start < n_words]
