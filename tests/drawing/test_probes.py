@@ -65,6 +65,25 @@ def test_systems_stand_side_by_side(content: dict[str, Any]) -> None:
     assert all(len(row) == len(table.columns) for table in tables for row in table.rows)
 
 
+def test_counts_that_differ_are_those_of_each_system(content: dict[str, Any]) -> None:
+    again = json.loads(json.dumps(content))
+    right, mine, gold = again["systems"].values()
+    for row in right["findings"]:
+        row["trials"] += 1_000 * (row["case"] == "object")
+    mine["findings"] = [row for row in mine["findings"] if row["case"] != "object"]
+    few, *_ = gold["accuracies"]
+    right["accuracies"] = [{**few, "trials": 1_030, "skipped": 0}]
+    mine["accuracies"] = [{**few, "case": "more"}]
+    tables = probe_tables(again, detail=False)
+    times = {row[0]: row[2] for row in tables[0].rows}
+    assert (times["object"], times["all"]) == ("1,010 / – / 10", "30")
+    assert [row[:3] for row in tables[-1].rows] == [
+        ("all", "1,030 / – / 30", "0 / – / 2"),
+        ("more", "30", "2"),
+        ("none", "0", "2"),
+    ]
+
+
 def test_details_of_each_system(content: dict[str, Any]) -> None:
     tables = [table for table in probe_tables(content) if table.title.startswith("Determiners")]
     assert [table.columns[0] for table in tables] == ["", "right", "mine & <yours>", "gold"]

@@ -22,9 +22,10 @@ QUESTIONS = {
     "constituents": "Which constituents of the treebank come back?",
     "subwords": "Are the tokens of a word a constituent?",
 }
+IN_TURN = "Counts that differ are those of the systems in turn."
 BESIDE = (
     "Per cent of the words asked for that are a constituent; in brackets that of random trees of the same "
-    "arity. ▲ and ▼: above and below it, p < 0.001."
+    f"arity. ▲ and ▼: above and below it, p < 0.001. {IN_TURN}"
 )
 DETAIL = (
     "Crossed: a constituent of the tree holds only some of the words asked for and others beside. Interval: "
@@ -39,7 +40,10 @@ LINKS = (
     "Links between neighbouring words. Initial: where they begin before training. Near it: per cent of the "
     "links within 0.01."
 )
-ACCURACY = "Per cent right, with its 95 % interval; guessing gives 50. Skipped: pairs that do not compare."
+ACCURACY = (
+    "Per cent right, with its 95 % interval; guessing gives 50. Skipped: pairs that do not compare. "
+    f"{IN_TURN}"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +127,7 @@ def _beside(title: str, probe: str, systems: Mapping[str, Mapping[str, Any]]) ->
         tuple(
             (
                 *key,
-                f"{next(iter(of.values()))['trials']:,}",
+                _counts("trials", [of.get(name) for name in systems]),
                 *(_share(of[name]) if name in of else "–" for name in systems),
             )
             for key, of in rows.items()
@@ -190,22 +194,31 @@ def _accuracies(systems: Mapping[str, Mapping[str, Any]], detail: bool) -> Itera
     asked = {name: of["accuracies"] for name, of in systems.items() if of["accuracies"]}
     for test in dict.fromkeys(row["test"] for rows in asked.values() for row in rows):
         of = {name: {row["case"]: row for row in rows if row["test"] == test} for name, rows in asked.items()}
-        first = next(iter(of.values()))
+        cases = dict.fromkeys(case for rows in of.values() for case in rows)
         yield ProbeTable(
             f"{test}. Is the right one more probable?",
             ("", "times", "skipped", *(column for name in of for column in (name, "interval", "p"))),
             tuple(
                 (
                     case,
-                    f"{row['trials']:,}",
-                    f"{row['skipped']:,}",
+                    *(
+                        _counts(key, [rows.get(case) for rows in of.values()])
+                        for key in ("trials", "skipped")
+                    ),
                     *(cell for rows in of.values() for cell in _accuracy(rows.get(case))),
                 )
-                for case, row in first.items()
+                for case in cases
                 if detail or ": " not in case
             ),
             ACCURACY,
         )
+
+
+def _counts(key: str, rows: Sequence[Mapping[str, Any] | None]) -> str:
+    """One number, or where the systems that were asked differ, that of each."""
+    if len(counts := {row[key] for row in rows if row}) == 1:
+        return f"{counts.pop():,}"
+    return " / ".join(f"{row[key]:,}" if row else "–" for row in rows)
 
 
 def _accuracy(row: Mapping[str, Any] | None) -> tuple[str, str, str]:
