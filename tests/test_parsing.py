@@ -17,6 +17,7 @@ from torch import Tensor
 from tiny_models import WITH_BRACKETS as TREES
 from tiny_models import decided_parser
 from treeformers import parsing
+from treeformers.beam import search
 from treeformers.data.penn import tokenize
 from treeformers.data.sentences import SentenceReader
 from treeformers.models.parser import Memory, TreeParser
@@ -24,7 +25,7 @@ from treeformers.parsing import Parser
 from treeformers.recipes import Beam, ParseRecipe
 from treeformers.training import save_model
 from treeformers.training.parse import build_parser
-from treeformers.trees.actions import is_well_formed, top_down
+from treeformers.trees.actions import from_bottom_up, is_well_formed, top_down
 from treeformers.trees.tree import Tree
 
 torch.set_num_threads(1)
@@ -276,6 +277,25 @@ class TestSearch:
         labels = len(bound.actions) - 3
         assert [len(row) for row in best] == [5, min(5, labels), 5, 5, 5]
         assert [row[:2] for row in bound.parse_best(SENTENCES, 2, beam=5)] == [row[:2] for row in best]
+
+    def test_derivations_of_one_tree_are_one(self) -> None:
+        made, reader = build()
+        nothing = made.config.actions.index("nolabel")
+        made.decoder.output.bias.data[nothing] += 9  # flat trees, whose parts may be combined in two orders
+        several = Parser([made], [reader])
+        words, count, beam = ["a", "dog", "."], 7, 24
+        (best,) = several.parse_best([words], count, beam=beam)
+        memory = made.read(**reader.batch([words]))
+        derivations = [
+            (from_bottom_up([several.actions[action] for action in actions], words), score)
+            for actions, score in search([made], [memory], beam).of(0)
+        ]
+        distinct = dict(reversed(derivations))  # with the best score of each
+        assert len({tree for tree, _ in derivations[:count]}) < count < len(distinct) < beam
+        assert [tuple(analysis) for analysis in best] == sorted(
+            distinct.items(), key=lambda found: -found[1]
+        )[:count]
+        assert len(several.parse_best([words], beam)[0]) == len(distinct)
 
     def test_their_number_widens_the_beam(self, bound: Parser) -> None:
         assert len(bound.parse_best([["a", "b"]], 12, beam=1)[0]) == 12

@@ -38,7 +38,13 @@ class Reader(Protocol):
 
 
 class Analysis(NamedTuple):
-    """One tree of a sentence and its log-probability in nats; of several models their mean."""
+    """One tree of a sentence.
+
+    Attributes:
+        tree: the tree.
+        score: the log-probability in nats of the best derivation found; of several models their mean.
+            Bottom-up, a node of three parts or more has several derivations, top-down a tree has one.
+    """
 
     tree: Tree
     score: float
@@ -130,9 +136,10 @@ class Parser:
         beam: int | None = None,
         tags: Iterable[Sequence[str]] | None = None,
     ) -> list[list[Analysis]]:
-        """The best trees of every sentence, at most `count` and fewer where there are fewer, best first.
+        """The best trees of every sentence, no two alike, best first.
 
-        The beam is at least as wide as `count`. Errors as in `parse`, and for a count below 1.
+        At most `count`, and fewer where the beam finds fewer: it is at least as wide as `count`, but holds
+        derivations, and a tree may have several. Errors as in `parse`, and for a count below 1.
         """
         if count < 1:
             raise ValueError(f"{count} trees were asked for, expected at least 1")
@@ -168,16 +175,21 @@ class Parser:
         split = _split(sentences)
         given = _split_tags(split, tags)
         found: list[list[Analysis]] = [[] for _ in split]
+        # Bottom-up the whole beam is read: it may hold several derivations of a tree.
+        whole = count > 1 and self.models[0].config.linearization == "bottom-up"
         for numbers, hypotheses, predicted in self._batches(
-            split, given, batch_size, beam, count, constrained
+            split, given, batch_size, beam, None if whole else count, constrained
         ):
             for place, number in enumerate(numbers):
                 words = split[number]
                 row = given[number] if given is not None else predicted[place] if predicted else None
-                found[number] = [
-                    Analysis(self._build(actions, words, row), score)
-                    for actions, score in hypotheses.of(place)
-                ]
+                found[number] = _distinct(
+                    (
+                        Analysis(self._build(actions, words, row), score)
+                        for actions, score in hypotheses.of(place)
+                    ),
+                    count,
+                )
         return found
 
     def _batches(
@@ -186,7 +198,7 @@ class Parser:
         tags: list[list[str]] | None,
         batch_size: int,
         beam: int | None,
-        count: int,
+        count: int | None,
         constrained: bool,
     ) -> Iterator[tuple[list[int], Hypotheses, list[list[str]] | None]]:
         """Numbers of the sentences, the best hypotheses, and the tags predicted, if a model does."""
@@ -209,7 +221,7 @@ class Parser:
         words: Sequence[Sequence[str]],
         tags: Sequence[Sequence[str]] | None,
         beam: int,
-        count: int,
+        count: int | None,
         constrained: bool,
     ) -> tuple[Hypotheses, list[list[str]] | None]:
         memories = [
@@ -233,6 +245,16 @@ class Parser:
         if self.models[0].config.linearization == "bottom-up":
             return from_bottom_up(tokens, words, tags)
         return from_top_down([token for token in tokens if token != END], words, tags)
+
+
+def _distinct(analyses: Iterable[Analysis], count: int) -> list[Analysis]:
+    """The first `count` trees, each as it comes first."""
+    best: dict[Tree, Analysis] = {}
+    for analysis in analyses:
+        best.setdefault(analysis.tree, analysis)
+        if len(best) == count:
+            break
+    return list(best.values())
 
 
 def load_reader(folder: Path) -> Reader:
