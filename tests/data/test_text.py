@@ -127,6 +127,17 @@ def test_size_frequency_and_case():
     assert set(train_tokenizer(lines, vocab_size=6).get_vocab()) == {*SPECIAL_TOKENS, "b"}
 
 
+@pytest.mark.parametrize("kind", ["word", "wordpiece"])
+@pytest.mark.parametrize("lowercase", [False, True])
+def test_brackets_of_treebanks_are_those_of_text(kind, lowercase):
+    tokenizer = train_tokenizer(
+        ["ducks -LRB- two -RRB- walk"] * 2 + ["[ two ]"] * 2, kind, lowercase=lowercase
+    )
+    for treebank, text in (("-LRB- -RRB-", "( )"), ("-lsb- -rsb-", "[ ]")):
+        ids = tokenizer(treebank)["input_ids"]
+        assert ids == tokenizer(text)["input_ids"] and tokenizer.unk_token_id not in ids
+
+
 def test_the_same_text_gives_the_same_tokenizer_in_every_process(tmp_path):
     lines = [*LINES, *(chr(letter) for letter in range(97, 123))]
     (tmp_path / "lines").write_text("\n".join(lines))

@@ -39,6 +39,16 @@ UNKNOWN_WORD = "<unk>"
 _CONTINUATION = "##"
 _NUMBER = re.compile(r"N|%|[\d.,:/\\-]*\d[\d.,:/\\-]*")
 _CHUNK = 1000
+# Patterns of words that stand for another one: brackets as treebanks write them, in lower case or not.
+_SAME = {
+    UNKNOWN_WORD: "[UNK]",
+    "-(?i:lrb)-": "(",
+    "-(?i:rrb)-": ")",
+    "-(?i:lsb)-": "[",
+    "-(?i:rsb)-": "]",
+    "-(?i:lcb)-": "{",
+    "-(?i:rcb)-": "}",
+}
 
 
 def normalize_word(word: str) -> str:
@@ -70,7 +80,8 @@ def train_tokenizer(
 ) -> PreTrainedTokenizerFast:
     """Train a tokenizer for which a word is what stands between white space, punctuation in it or not.
 
-    The same text gives the same tokenizer. "<unk>" in a text is the token [UNK].
+    The same text gives the same tokenizer. "<unk>" in a text is the token [UNK]; "-LRB-" and "(" are the same
+    word, and so are the other brackets as treebanks write them.
 
     Args:
         lines: the text, one sentence a line.
@@ -87,7 +98,8 @@ def train_tokenizer(
     if kind not in ("word", "wordpiece"):
         raise ValueError(f"unknown kind of tokenizer {kind!r}: expected 'word' or 'wordpiece'")
     steps = [normalizers.Lowercase()] if lowercase else []
-    normalizer = normalizers.Sequence([*steps, normalizers.Replace(Regex(r"(?<!\S)<unk>(?!\S)"), "[UNK]")])
+    steps += [normalizers.Replace(Regex(rf"(?<!\S){word}(?!\S)"), form) for word, form in _SAME.items()]
+    normalizer = normalizers.Sequence(steps)
     split = (normalizer.normalize_str(" ".join(line.split())).split() for line in lines)
     texts = [words for line in split if (words := [word for word in line if word != "[UNK]"])]
     if not texts:
