@@ -26,15 +26,21 @@ def test_times() -> None:
     }
     by_paper, long = times(rows).split("\n\n")
     assert by_paper.splitlines()[2:] == [
-        "| `ahmed2019` | 3 | 9 | 2.0 | 0.6 | 3.9 | 2.1 | 6 | 1 |",
-        "| `ginn2024` | 2 | 0 | 0.1 | 0.1 | 0.1 | 0.0 | 0 | 0 |",
-        "| `ma2017` | 1 | 1 | 0.3 | 0.3 | 0.3 | 0.0 | 0 | 1 |",
-        "| all | 6 | 10 | 2.4 | 1.0 | 4.4 | 2.1 | 6 | 2 |",
+        "| `ahmed2019` | 3 | 9 | 1.1 | 0.3 | 2.2 | 3 | 1 |",
+        "| `ginn2024` | 2 | 0 | 0.1 | 0.1 | 0.1 | 0 | 0 |",
+        "| `ma2017` | 1 | 1 | 0.3 | 0.3 | 0.3 | 1 | 1 |",
+        "| all | 6 | 10 | 1.5 | 0.7 | 2.7 | 4 | 2 |",
     ]
     assert long.splitlines()[2:] == [
-        "| `ahmed2019/long` | 4 | 90 | 175 | 120 |",
-        "| `ma2017/unknown` | 1 | 21 | 21 |  |",
+        "| `ahmed2019/long` | 4 | 50 | 85 | 0 |",
+        "| `ma2017/unknown` | 1 | 21 | 21 | 1 |",
     ]
+
+
+def test_threads_share_the_time_of_the_processor() -> None:
+    row = result(30, busy=44)
+    row["seeds"][0]["threads"] = 2
+    assert times({"ma2017/mixed": row}).splitlines()[-1] == "| `ma2017/mixed` | 1 | 22 | 22 | 0 |"
 
 
 def test_without_long_rows_there_is_one_table() -> None:

@@ -97,7 +97,7 @@ def train_tokenizer(
     """
     if kind not in ("word", "wordpiece"):
         raise ValueError(f"unknown kind of tokenizer {kind!r}: expected 'word' or 'wordpiece'")
-    steps = [normalizers.Lowercase()] if lowercase else []
+    steps: list[normalizers.Normalizer] = [normalizers.Lowercase()] if lowercase else []
     steps += [normalizers.Replace(Regex(rf"(?<!\S){word}(?!\S)"), form) for word, form in _SAME.items()]
     normalizer = normalizers.Sequence(steps)
     split = (normalizer.normalize_str(" ".join(line.split())).split() for line in lines)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 
 from treeformers.results.tables import Result, Results, markdown_table
@@ -13,9 +14,11 @@ ROW_MINUTES = 20
 def times(results: Results) -> str:
     """Rows, models and hours of every paper; then the rows that take longer than they should.
 
-    Hours are those of all models, on two cores if these are never idle, as `--processes 2` keeps them, and
-    one model after the other; and those of one model a row, on two cores, which is the mean over its seeds.
-    What a row takes by itself is counted with two of its models at a time.
+    What a model takes on a machine that does nothing else is the time of the processor, by thread, where it
+    was measured, and otherwise that of the clock, which other work on the machine lengthens. Hours are those
+    of all models, on two cores if these are never idle, as `--processes 2` keeps them, and one model after
+    the other; and those of one model a row, on two cores, which is the mean over its seeds. What a row takes
+    by itself is counted with two of its models at a time.
 
     Args:
         results: by PAPER/ROW.
@@ -23,20 +26,25 @@ def times(results: Results) -> str:
     papers: dict[str, list[Result]] = {}
     for name, row in results.items():
         papers.setdefault(name.partition("/")[0], []).append(row)
-    head = ["", "rows", "models", "hours on two cores", "of one model a row", "one by one"]
-    head += ["hours of the processor", "of so many models"]
+    head = (
+        "",
+        "rows",
+        "models",
+        "hours on two cores",
+        "of one model a row",
+        "one by one",
+        "models by the clock",
+    )
     by_paper = [(f"`{paper}`", *_sums(rows)) for paper, rows in sorted(papers.items())]
     by_paper.append(("all", *_sums(list(results.values()))))
     cells = []
     for name, row in sorted(results.items(), key=lambda item: -_two_at_a_time(item[1])):
         if _is_long(row):
-            clock, busy = _clock(row), _busy(row)
-            processor = f"{sum(busy) / 60:.0f}" if len(busy) == len(clock) else None
-            minutes = (f"{seconds / 60:.0f}" for seconds in (_two_at_a_time(row), sum(clock)))
-            cells.append((f"`{name}`", str(len(clock)), *minutes, processor))
+            minutes = (f"{seconds / 60:.0f}" for seconds in (_two_at_a_time(row), sum(_seconds(row))))
+            cells.append((f"`{name}`", str(_models(row)), *minutes, str(_by_the_clock(row))))
     tables = (
-        markdown_table([*head, f"rows over {ROW_MINUTES} minutes"], by_paper),
-        markdown_table(("", "models", "minutes, two at a time", "one by one", "of the processor"), cells),
+        markdown_table((*head, f"rows over {ROW_MINUTES} minutes"), by_paper),
+        markdown_table(("", "models", "minutes, two at a time", "one by one", "models by the clock"), cells),
     )
     return "\n\n".join(filter(None, tables))
 
@@ -45,15 +53,13 @@ PARTS: Mapping[str, Callable[[Results], str]] = {"times": times}
 
 
 def _sums(rows: list[Result]) -> tuple[str, ...]:
-    busy = [seconds for row in rows for seconds in _busy(row)]
     return (
         str(len(rows)),
         str(sum(map(_models, rows))),
         f"{sum(map(_on_two_cores, rows)) / 3600:.1f}",
         f"{sum(_on_two_cores(row) / max(1, _models(row)) for row in rows) / 3600:.1f}",
-        f"{sum(sum(_clock(row)) for row in rows) / 3600:.1f}",
-        f"{sum(busy) / 3600:.1f}",
-        str(len(busy)),
+        f"{sum(sum(_seconds(row)) for row in rows) / 3600:.1f}",
+        str(sum(map(_by_the_clock, rows))),
         str(sum(map(_is_long, rows))),
     )
 
@@ -62,29 +68,37 @@ def _models(row: Result) -> int:
     return len(row.get("seeds", ()))
 
 
-def _clock(row: Result) -> list[float]:
-    """Seconds by the clock, of every model; of the whole where a row trains none."""
-    return [part.get("wall_seconds", 0.0) for part in row.get("seeds") or [row]]
+def _by_the_clock(row: Result) -> int:
+    """Models whose time of the processor is not known."""
+    return sum("processor_seconds" not in seed for seed in row.get("seeds", ()))
+
+
+def _parts(row: Result) -> list[tuple[float, int]]:
+    """Seconds and threads of every model; of the whole where a row trains none."""
+    threads = row.get("environment", {}).get("threads", 1)
+    found = []
+    for part in row.get("seeds") or [row]:
+        used = part.get("threads", threads)
+        clock = part.get("wall_seconds", 0.0)
+        found.append((min(clock, part.get("processor_seconds", math.inf) / used), used))
+    return found
+
+
+def _seconds(row: Result) -> list[float]:
+    return [seconds for seconds, _ in _parts(row)]
 
 
 def _two_at_a_time(row: Result) -> float:
-    """Seconds by the clock where each model is begun by whichever of two processes is free first."""
+    """Seconds where each model is begun by whichever of two processes is free first."""
     ends = [0.0, 0.0]
-    for seconds in _clock(row):
+    for seconds in _seconds(row):
         ends = sorted((ends[0] + seconds, ends[1]))
     return ends[1]
 
 
 def _on_two_cores(row: Result) -> float:
-    """Seconds by the clock where no core is idle: a model that had both counts whole, others half."""
-    threads = row.get("environment", {}).get("threads", 1)
-    parts = row.get("seeds") or [row]
-    return sum(part.get("wall_seconds", 0.0) * part.get("threads", threads) for part in parts) / 2
-
-
-def _busy(row: Result) -> list[float]:
-    """Of the processor, for every model of which it was measured."""
-    return [seed["processor_seconds"] for seed in row.get("seeds", ()) if "processor_seconds" in seed]
+    """Seconds where no core is idle: a model that had both counts whole, others half."""
+    return sum(seconds * threads for seconds, threads in _parts(row)) / 2
 
 
 def _is_long(row: Result) -> bool:
