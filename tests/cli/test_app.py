@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -89,6 +90,30 @@ def test_all_commands_are_tested() -> None:
 )
 def test_bad_usage(arguments: list[str]) -> None:
     assert "--help" in complaint(*arguments)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "parse no-model {read} --out",
+        "classify no-model {read} --out",
+        "similarity no-model {read} --out",
+        "translate no-model {read} --out",
+        "draw {read} --out",
+        "score {read} gold.txt --json",
+        "evaluate no-model --data {read} --json",
+        "probe right {read} --html",
+    ],
+)
+def test_no_input_is_written_to(command: str, tmp_path: Path) -> None:
+    read, link, text = tmp_path / "my.txt", tmp_path / "link.txt", "(S (NN a) (VB b))\n"
+    read.write_text(text)
+    link.symlink_to(read)
+    for out in (read, link, tmp_path / ".." / tmp_path.name / "my.txt"):
+        option = command.split()[-1]
+        expected = f"{option} {out}: would replace {read}, which is read; expected another file"
+        assert complaint(*command.format(read=read).split(), out) == expected
+    assert read.read_text() == text
 
 
 def test_a_choice_that_is_none_names_those_that_are() -> None:

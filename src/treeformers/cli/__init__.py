@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from treeformers.cli.console import Commands
+from treeformers.cli.console import Command, Commands
 from treeformers.cli.corpora import get_corpus, list_corpora, make_agreement, make_grammar
 from treeformers.cli.encoding import classify, similarity, translate
 from treeformers.cli.parsing import evaluate, parse
@@ -42,7 +42,7 @@ for command, example in (
     (serve, "serve runs/news runs/parser"),
     (env, "env"),
 ):
-    app.command(epilog=f"Example: treeformers {example}")(command)
+    app.command(cls=Command, epilog=f"Example: treeformers {example}")(command)
 for group, name, subcommand, example in (
     (data, "list", list_corpora, "list"),
     (data, "get", get_corpus, "get ewt --out corpora"),

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from treeformers.recipes import Scale
 from treeformers.trees.formats import read_lines, suffix_of
@@ -29,6 +29,7 @@ Overrides = Annotated[
 ScaleOption = Annotated[Scale, typer.Option(help="Sizes of the recipe to use.")]
 JsonFile = Annotated[Path | None, typer.Option("--json", help="Write all figures to this file too.")]
 
+_WRITES = {"--out", "--json", "--html", "--write"}
 _COLUMNS = {
     "sentence_f1": "sentence F1",
     "corpus_f1": "corpus F1",
@@ -55,6 +56,31 @@ class Commands(TyperGroup):
         except (typer.TyperException, OSError, ValueError) as error:
             code = _fail(error)
         sys.exit(code if isinstance(code, int) else 0)
+
+
+class Command(TyperCommand):
+    """A command that replaces none of the files that it reads."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run it.
+
+        Raises:
+            ValueError: an option names an input as the file to write to, be it by another path.
+        """
+        reads, writes = [], []
+        for parameter in self.params:
+            given = ctx.params.get(parameter.name)
+            for value in given if isinstance(given, list | tuple) else [given]:
+                if isinstance(value, str | Path) and os.path.isfile(value):
+                    option = next(iter(_WRITES.intersection(parameter.opts)), None)
+                    (writes if option else reads).append((option, value))
+        for option, path in writes:
+            for _, read in reads:
+                if os.path.samefile(path, read):
+                    raise ValueError(
+                        f"{option} {path}: would replace {read}, which is read; expected another file"
+                    )
+        return super().invoke(ctx)
 
 
 @contextmanager
