@@ -209,6 +209,14 @@ def test_punctuation_and_unary_chains_of_predicted_trees_change_no_figure(protoc
     assert others == [score, score]
 
 
+def test_round_brackets_are_the_same_words_escaped_or_not() -> None:
+    gold = Tree.from_brackets("(S (NN duck) (VP (-LRB- -LRB-) (VB swims) (-RRB- -RRB-)))")
+    plain = Tree.from_spans(["duck", "(", "swims", ")"], gold.spans(), gold.tags)
+    assert unlabeled_f1([gold], [plain]).sentence_f1 == 100
+    assert parseval([gold], [plain]) == parseval([plain], [gold]) == parseval([gold], [gold])
+    assert parseval([gold], [plain]).f1 == 100
+
+
 def test_sentences_without_words_are_left_out() -> None:
     dots, duck = Tree.from_brackets("(S (: --) (. .))"), Tree.from_brackets("(S (NN duck) (VBZ swims))")
     assert unlabeled_f1([dots, duck], [dots, duck]).sentences == 1
@@ -220,6 +228,15 @@ def test_other_words_are_an_error_that_names_the_sentence() -> None:
     predicted[2] = Tree.from_brackets("(X (X the) (X (X small) (X duck)))")
     with pytest.raises(ValueError, match=r"^sentence 3: .* 3 for 3 .* first 'small' for 'big'$"):
         unlabeled_f1(gold, predicted)
+    whole = Tree.from_brackets("(S (NN so) (, ,) (DT the) (NN duck) (VB swims) (. .))")
+    for words, first in (
+        ("so , the cat swims .", "6 for 6 .* first 'cat' for 'duck'"),
+        ("so the cat swims", "4 for 6 .* first 'cat' for 'duck'"),
+        ("so , the duck", "4 for 6 .* first nothing for 'swims'"),
+        ("so the duck swims well", "5 for 6 .* first 'well' for nothing"),
+    ):
+        with pytest.raises(ValueError, match=f"{first}$"):
+            unlabeled_f1([whole], [trivial_tree(words.split(), "right")])
     with pytest.raises(ValueError, match="got 6 for 7"):
         unlabeled_f1(gold, predicted[1:])
     with pytest.raises(ValueError, match="unknown protocol 'evalb'"):

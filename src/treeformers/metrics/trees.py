@@ -10,12 +10,12 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, compress
 from typing import Literal, TypeVar
 
 from treeformers.metrics.comparison import paired, percent, signature
 from treeformers.trees.punctuation import is_word, strip_punctuation
-from treeformers.trees.tree import Span, Tree
+from treeformers.trees.tree import Span, Tree, escape_word
 
 __all__ = [
     "ParsevalScore",
@@ -302,19 +302,34 @@ def parseval(
 
 def _alignment(gold: Tree, predicted: Tree, number: int) -> tuple[list[bool], list[bool]]:
     """Which leaves of the gold tree count, and which of the predicted tree."""
-    leaves, words = gold.leaves, predicted.words
+    leaves, words = gold.leaves, _words(predicted.leaves)
     keep = [is_word(leaf) for leaf in leaves]
     untraced = [leaf.label != "-NONE-" for leaf in leaves]
-    for present in ([True] * len(leaves), untraced, keep):
-        if words == tuple(leaf.word for leaf, there in zip(leaves, present, strict=True) if there):
-            return keep, [kept for kept, there in zip(keep, present, strict=True) if there]
-    wanted = [leaf.word for leaf, kept in zip(leaves, keep, strict=True) if kept]
-    differing = [f"{a!r} for {b!r}" for a, b in zip(words, wanted, strict=False) if a != b]
-    first = f", first {differing[0]}" if differing else ""
+    readings = [[True] * len(leaves), untraced, keep]
+    for present in readings:
+        if words == _words(compress(leaves, present)):
+            return keep, list(compress(keep, present))
+    wanted = max(
+        (_words(compress(leaves, present)) for present in readings),
+        key=lambda reading: (_alike(words, reading), len(words) == len(reading)),
+    )
+    first = _alike(words, wanted)
+    given, expected = (repr(row[first]) if first < len(row) else "nothing" for row in (words, wanted))
     raise ValueError(
         f"sentence {number}: the predicted tree has other words than the gold tree: "
-        f"{len(words)} for {len(leaves)} ({len(wanted)} without punctuation){first}"
+        f"{len(words)} for {len(leaves)} ({sum(keep)} without punctuation), first {given} for {expected}"
     )
+
+
+def _words(leaves: Iterable[Tree]) -> list[str]:
+    """Words as brackets write them: a file of JSON lines has "(" where one of brackets has "-LRB-"."""
+    return [escape_word(leaf.word or "") for leaf in leaves]
+
+
+def _alike(words: Sequence[str], others: Sequence[str]) -> int:
+    """How many words are the same before the first that is not."""
+    pairs = enumerate(zip(words, others, strict=False))
+    return next((place for place, (a, b) in pairs if a != b), min(len(words), len(others)))
 
 
 def _renumbered(tree: Tree, keep: Sequence[bool]) -> list[Span]:
@@ -351,7 +366,7 @@ def _evalb_sentence(gold: Tree, predicted: Tree | None, keep_gold: bool) -> Sent
     guesses, guessed_leaves = _evalb_brackets(predicted) if predicted is not None else ([], [])
     if not guessed_leaves:
         return SentenceScore(2, length, gold=failed.gold, words=failed.words)
-    if [leaf.word for leaf in leaves] != [leaf.word for leaf in guessed_leaves]:
+    if _words(leaves) != _words(guessed_leaves):
         return failed
     return SentenceScore(
         status=0,
