@@ -11,7 +11,7 @@ import numpy as np
 
 from treeformers.data.examples import Labelled
 from treeformers.data.pairs import MinimalPair
-from treeformers.data.penn import tokenize
+from treeformers.data.penn import split_words
 from treeformers.statistics import binomial_interval, binomial_test
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ def judge_pairs(
     for pair in pairs:
         for sentence in pair[:2]:
             sentences.setdefault(sentence, len(sentences))
-    cut = [[word.text for word in tokenize(sentence)] for sentence in sentences]
+    cut = [split_words(sentence) for sentence in sentences]
     found = model.pseudo_log_likelihoods(cut, batch_size)
     outcomes: dict[str, list[bool | None]] = {TOTAL: []}
     for phenomenon in sorted({pair.phenomenon for pair in pairs}):

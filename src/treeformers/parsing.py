@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from treeformers.beam import Hypotheses, search
-from treeformers.data.penn import tokenize
+from treeformers.data.penn import split_words
 from treeformers.data.sentences import END, VOCABULARY, PieceReader, SentenceReader
 from treeformers.engine import Sentence, check_positive, words_of
 from treeformers.model_folder import EXPECTED, load_weights, loading, model_homes, read_settings
@@ -292,7 +292,7 @@ def _load(folder: Path) -> tuple[TreeParser, Reader, ParseRecipe]:
 
 
 def _split(sentences: Iterable[Sentence]) -> list[list[str]]:
-    return words_of(sentences, lambda text: [word.text for word in tokenize(text)])
+    return words_of(sentences, split_words)
 
 
 def _split_tags(

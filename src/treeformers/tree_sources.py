@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Literal, TypeAlias, get_args
 
-from treeformers.data.penn import tokenize
+from treeformers.data.penn import split_words
 from treeformers.data.segmentation import split_document, split_sentences
 from treeformers.encoding import AnyTree
 from treeformers.engine import listed, words_in
@@ -147,11 +147,7 @@ def _all_words(texts: Sequence[Text]) -> list[list[str]]:
 
 
 def _words(text: Text, number: int) -> list[str]:
-    return words_in(text, f"text {number}", _split, "a tree, a string or a list of words")
-
-
-def _split(text: str) -> list[str]:
-    return [word.text for word in tokenize(text)]
+    return words_in(text, f"text {number}", split_words, "a tree, a string or a list of words")
 
 
 def _read(path: Path, texts: Sequence[Text]) -> list[Tree]:
@@ -174,7 +170,7 @@ def _letters(text: str) -> str:
 
 def _cut(text: str) -> str:
     """Its letters once it is cut as the treebank cuts it, which writes dashes, dots and periods anew."""
-    return _letters(" ".join(word.text for word in tokenize(text))).replace(".", "")
+    return _letters(" ".join(split_words(text))).replace(".", "")
 
 
 def _cached(source: str, identity: str, texts: Sequence[Text], parse: Callable[[], list[Tree]]) -> list[Tree]:

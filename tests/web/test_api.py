@@ -92,6 +92,20 @@ class TestAnswers:
         ((best, *_),) = models["parser"].parse_best([WORDS], 1)
         assert found["sentences"][0]["trees"]["parser"]["score"] == pytest.approx(best.score, abs=1e-4)
 
+    def test_words_are_those_of_parse(self, client: TestClient, models: dict[str, Any]) -> None:
+        line = "Oslo (and I) don't sleep."
+        cut = ["Oslo", "-LRB-", "and", "I", "-RRB-", "do", "n't", "sleep", "."]
+        for asked, words in (
+            (["inducer", "right"], line.split()),
+            (["parser", "right"], cut),
+            (["inducer", "parser"], cut),
+            (["right"], cut),
+        ):
+            (sentence,) = answer(client, "/api/parse", text=line, engines=asked)["sentences"]
+            assert sentence["words"] == words
+            for name in {"inducer", "parser"}.intersection(asked):
+                assert sentence["trees"][name]["brackets"] == str(models[name].parse([words])[0])
+
     def test_f1_is_that_of_the_metrics(self, client: TestClient) -> None:
         text = "\n".join(map(str, TREES[:2]))
         found = answer(client, "/api/parse", text=text, engines=["right", "left"])

@@ -12,7 +12,7 @@ import re
 import unicodedata
 from typing import NamedTuple
 
-__all__ = ["Word", "tokenize"]
+__all__ = ["Word", "split_words", "tokenize"]
 
 
 class Word(NamedTuple):
@@ -117,6 +117,11 @@ _PERIOD = re.compile(r"\.(?!\.)")
 _ENDS_TEXT = re.compile(rf"\.{_LAST}")
 _GOES_ON = re.compile(rf"\.(?:[{_BLANK}]*+[,;]|['’]s{_END})", re.IGNORECASE)
 _BEFORE_NUMBER = re.compile(rf"\.[{_BLANK}]*+[\d#]")
+
+
+def split_words(text: str) -> list[str]:
+    """The words of `tokenize`, without their places."""
+    return [word.text for word in tokenize(text)]
 
 
 def tokenize(text: str) -> list[Word]:

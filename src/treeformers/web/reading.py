@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from treeformers.data.penn import tokenize
+from treeformers.data.penn import split_words
 from treeformers.trees.tree import Tree, parse_brackets
 from treeformers.web.limits import Limits
 
@@ -23,10 +23,15 @@ class Given(NamedTuple):
     gold: Tree | None
 
 
-def read_text(text: str, limits: Limits) -> list[Given]:
+def read_text(text: str, limits: Limits, split: Callable[[str], Sequence[str]] = split_words) -> list[Given]:
     """Read sentences, one a line, or trees in brackets where the text begins with one.
 
-    Sentences are cut into words as the Penn Treebank cuts them; of trees the traces are left out.
+    Of trees the traces are left out.
+
+    Args:
+        text: what was pasted.
+        limits: what it may hold.
+        split: cuts a sentence into words.
 
     Raises:
         ValueError: nothing to read, malformed brackets, or more than the limits allow; says which line.
@@ -41,7 +46,7 @@ def read_text(text: str, limits: Limits) -> list[Given]:
                 raise ValueError(
                     f"line {number}: {len(line)} characters, expected at most {limits.characters}"
                 )
-            if words := tuple(word.text for word in tokenize(line)):
+            if words := tuple(split(line)):
                 given.append(Given(words, None))
     if not given:
         raise ValueError("nothing to read: expected sentences, one a line, or trees in brackets")

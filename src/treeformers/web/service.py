@@ -9,6 +9,7 @@ from itertools import combinations
 from statistics import fmean
 from typing import Any, NoReturn, TypeVar
 
+from treeformers.data.penn import split_words
 from treeformers.drawing import tree_latex
 from treeformers.metrics import unlabeled_f1
 from treeformers.trees.tree import Tree
@@ -78,7 +79,7 @@ class Service:
         for name in names:
             if name not in self._makers:
                 self._unknown(name, self._makers)
-        given = await _beside(len(text) > SMALL, lambda: read_text(text, self.limits))
+        given = await _beside(len(text) > SMALL, lambda: read_text(text, self.limits, self._split(names)))
         if not names and not any(one.gold for one in given):
             raise ValueError("no engine was named, expected at least one")
         words = [one.words for one in given]
@@ -134,6 +135,13 @@ class Service:
         if isinstance(engine, kind):
             return engine
         self._unknown(name, [other for other, found in self.engines.items() if isinstance(found, kind)])
+
+    def _split(self, names: Iterable[str]) -> Callable[[str], Sequence[str]]:
+        """How a sentence is cut: for inducers at white space, for parsers, and whoever stands beside one, as
+        the Penn Treebank does. All trees are over the same words, or nothing could be compared.
+        """
+        kinds = {self.engines[name].kind for name in names}
+        return str.split if "inducer" in kinds and "parser" not in kinds else split_words
 
     def _unknown(self, name: str, known: Iterable[str]) -> NoReturn:
         known = list(known)
