@@ -1,7 +1,8 @@
-"""The Python blocks on the papers' pages run as they stand."""
+"""The Python blocks on the papers' pages run as they stand; on all pages what they import is there."""
 
 from __future__ import annotations
 
+import ast
 import re
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 from conftest import ROOT
 
 PAGES = sorted(ROOT.glob("docs/papers/*.md"))
+ALL_PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md"))]
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -19,3 +21,11 @@ def test_snippets_run(page: Path) -> None:
     for block in BLOCK.finditer(text):
         line = text.count("\n", 0, block.start()) + 1
         exec(compile("\n" * line + block[1], str(page), "exec"), {})
+
+
+@pytest.mark.parametrize("page", ALL_PAGES, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_imports_are_there(page: Path) -> None:
+    for block in BLOCK.finditer(page.read_text(encoding="utf-8")):
+        for node in ast.walk(ast.parse(block[1])):
+            if isinstance(node, ast.Import | ast.ImportFrom) and "treeformers" in ast.unparse(node):
+                exec(compile(ast.Module([node], []), str(page), "exec"), {})
