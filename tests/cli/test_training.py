@@ -120,6 +120,17 @@ def test_reproduce_renders_the_tables(experiment: Path, tmp_path: Path) -> None:
     assert "no such folder, expected one that holds recipes" in complaint("reproduce", "wang1919", *where)
 
 
+def test_reproduce_needs_no_readme(tmp_path: Path) -> None:
+    folder = tmp_path / "experiments" / "mine"
+    folder.mkdir(parents=True)
+    (folder / "base.toml").write_bytes(RECIPE.read_bytes())
+    (folder / "a.toml").write_text('base = "base.toml"\ntrain.seeds = [1]\n')
+    places = ("--experiments", folder.parent, "--runs", tmp_path / "runs")
+    done = run("reproduce", "mine/a", *SMALL, *places)
+    assert (done.exit_code, done.stdout) == (0, f"{folder / 'results' / 'a.smoke.json'}\n"), done.stderr
+    assert f"{folder / 'README.md'}: no such file, so that no tables are rendered" in done.stderr
+
+
 def test_reproduce_lists_the_rows(experiment: Path, tmp_path: Path) -> None:
     folder = copied(experiment, tmp_path / "wang2019")
     for recipe in {*folder.glob("*.toml")} - {*folder.glob("tree-l10-wsj-*.toml")}:

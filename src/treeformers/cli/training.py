@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -11,6 +12,8 @@ import typer
 from treeformers.cli.console import Overrides, ScaleOption, is_main_process, print_scores, stdout
 from treeformers.recipes import Recipe, Scale
 from treeformers.trees.tree import Tree
+
+logger = logging.getLogger(__name__)
 
 SHOWN = 3  # trees that the demo prints
 
@@ -89,10 +92,10 @@ def reproduce(
 ) -> None:
     """Run a paper's recipes and render its tables beside ours.
 
-    The results are JSON files in the experiment folder, the tables stand in its README.md. A row whose
-    results were made from the same recipe is not run again, and a trained seed is not trained again. Without
-    a paper, all rows are listed, and which of them are done; of all papers, the rows come first whose models
-    other rows read.
+    The results are JSON files in the experiment folder, the tables stand in its README.md if it has one. A
+    row whose results were made from the same recipe is not run again, and a trained seed is not trained
+    again. Without a paper, all rows are listed, and which of them are done; of all papers, the rows come
+    first whose models other rows read.
     """
     from treeformers.reproduction import RowsFailed, reproduce_all
     from treeformers.reproduction import reproduce as run
@@ -133,8 +136,11 @@ def _render(experiment: Path, written: Sequence[Path]) -> None:
     for path in written:
         typer.echo(path)
     readme = experiment / "README.md"
-    results.render(readme)
-    typer.echo(readme)
+    if readme.is_file():
+        results.render(readme)
+        typer.echo(readme)
+    else:
+        logger.info("%s: no such file, so that no tables are rendered", readme)
     book = experiment.parent.parent / "docs" / "results.md"
     if book.is_file():
         typer.echo(results.render_book(book, experiment.parent))
