@@ -11,6 +11,7 @@ import pytest
 from treeformers.model_folder import (
     CHECKSUMS,
     checksum,
+    load_tokenizer,
     load_weights,
     model_files,
     model_homes,
@@ -25,11 +26,15 @@ class Model:
     """What stands for a model of transformers: it lacks what the test says."""
 
     lacks: tuple[str, ...] = ()
+    other: tuple[tuple[str, tuple[int, ...], tuple[int, ...]], ...] = ()
 
     @classmethod
     def from_pretrained(cls, folder: Path, **options: Any) -> tuple[bytes, dict[str, Any]]:
-        assert options == {"use_safetensors": True, "output_loading_info": True}
-        return (folder / "model.safetensors").read_bytes(), {"missing_keys": set(cls.lacks)}
+        assert options == dict.fromkeys(
+            ("use_safetensors", "output_loading_info", "ignore_mismatched_sizes"), True
+        )
+        report = {"missing_keys": set(cls.lacks), "mismatched_keys": set(cls.other)}
+        return (folder / "model.safetensors").read_bytes(), report
 
 
 @pytest.fixture
@@ -37,7 +42,8 @@ def folder(tmp_path: Path) -> Path:
     (tmp_path / "model.safetensors").write_bytes(b"weights")
     (tmp_path / "config.json").write_text('{"model_type": "tree"}')
     (tmp_path / "recipe.json").write_text('{"task": "parse"}')
-    write_checksums(tmp_path, ["model.safetensors", "config.json"])
+    (tmp_path / "tokenizer.json").write_text("{}")
+    write_checksums(tmp_path, ["model.safetensors", "config.json", "tokenizer.json"])
     return tmp_path
 
 
@@ -50,7 +56,7 @@ class TestHomes:
         (several / "seed-3").mkdir()
         assert model_homes(several) == [several / "seed-1", several / "seed-2"]
         assert read_recipe(folder) == read_recipe(several) == ParseRecipe()
-        names = ["config.json", "model.safetensors", "recipe.json"]
+        names = ["config.json", "model.safetensors", "recipe.json", "tokenizer.json"]
         assert list(model_files(folder)) == [(name, folder / name) for name in names]
         assert [name for name, _ in model_files(several)] == [
             f"seed-{seed}/{name}" for seed in (1, 2) for name in names
@@ -108,7 +114,7 @@ class TestWeights:
         with (folder / CHECKSUMS).open("a") as file:
             file.write(line + "\n")
         with pytest.raises(
-            ValueError, match=r"SHA256SUMS:3: .* expected SHA-256, two spaces and file name"
+            ValueError, match=r"SHA256SUMS:4: .* expected SHA-256, two spaces and file name"
         ) as error:
             load_weights(Model, folder)
         assert str(error.value).startswith(f"{folder}: cannot be loaded: ")
@@ -119,9 +125,30 @@ class TestWeights:
             with pytest.raises(ValueError, match=r"SHA256SUMS: damaged: it has no checksum of model\.safet"):
                 load_weights(Model, folder)
 
-    def test_a_missing_file(self, folder: Path) -> None:
-        (folder / "model.safetensors").unlink()
-        with pytest.raises(ValueError, match=r"cannot be loaded: .*No such file"):
+    def test_another_vocabulary_is_refused(self, folder: Path) -> None:
+        (folder / "tokenizer.json").write_text("[]")
+        with pytest.raises(ValueError, match=r"loaded: tokenizer\.json is damaged or was changed"):
+            load_weights(Model, folder)
+
+    @pytest.mark.parametrize("name", ["model.safetensors", "tokenizer.json"])
+    def test_a_missing_file(self, folder: Path, name: str) -> None:
+        (folder / name).unlink()
+        with pytest.raises(FileNotFoundError, match=rf"^{folder / name}: no such file; expected a folder"):
+            load_weights(Model, folder)
+
+    def test_a_tokenizer_without_checksums(self, folder: Path) -> None:
+        path = folder / "tokenizer.json"
+        path.write_text("[]")
+        with pytest.raises(ValueError, match=rf"^{path}: cannot be loaded: "):
+            load_tokenizer(folder)
+        path.unlink()
+        with pytest.raises(FileNotFoundError, match=rf"^{path}: no such file; expected a folder"):
+            load_tokenizer(folder)
+
+    def test_weights_of_other_sizes(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(Model, "other", (("b", (2, 3), (2, 4)), ("a", (3,), (4,))))
+        says = r"loaded: model\.safetensors has a in the shape \(3,\), by config\.json it is \(4,\)$"
+        with pytest.raises(ValueError, match=says):
             load_weights(Model, folder)
 
     def test_weights_that_lack_some(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

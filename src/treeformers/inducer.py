@@ -11,12 +11,12 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from transformers import AutoTokenizer, PreTrainedTokenizerBase
+from transformers import PreTrainedTokenizerBase
 
 from treeformers.data.text import normalize_word
 from treeformers.engine import Sentence, check_positive, words_of
 from treeformers.induction import best_trees, build_tree, split_greedily
-from treeformers.model_folder import load_weights, loading, read_settings
+from treeformers.model_folder import load_tokenizer, load_weights, read_settings
 from treeformers.models.treebert import TreeBertConfig, TreeBertForMaskedLM
 from treeformers.recipes import InduceRecipe, Readout
 from treeformers.trees.tree import Tree
@@ -131,8 +131,7 @@ class Inducer:
         folder = Path(folder)
         recipe, _ = read_settings(folder, InduceRecipe, TreeBertConfig.model_type)
         model = load_weights(TreeBertForMaskedLM, folder, attn_implementation="sdpa")
-        with loading(folder):
-            tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
+        tokenizer = load_tokenizer(folder)
         if model.config.prior == "none":
             logger.info("%s is a plain Transformer: it has perplexity, but no trees", folder)
         target = device or ("cuda" if torch.cuda.is_available() else "cpu")

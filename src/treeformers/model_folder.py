@@ -7,15 +7,19 @@ import json
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from treeformers.recipes import ParseRecipe, Recipe
 from treeformers.trees.formats import atomic_write
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
 
 __all__ = [
     "CHECKSUMS",
     "EXPECTED",
     "checksum",
+    "load_tokenizer",
     "load_weights",
     "loading",
     "model_files",
@@ -32,6 +36,9 @@ CHECKSUMS = "SHA256SUMS"
 EXPECTED = "no such file; expected a folder of `treeformers train`"
 
 _SUFFIXES = frozenset({".json", ".safetensors", ".txt"})
+_SETTINGS = frozenset(
+    {"config.json", "generation_config.json", "history.json", "recipe.json", "tokenizer_config.json"}
+)
 _HISTORY = frozenset({"fit.json", "history.json", "run.json"})
 
 
@@ -126,16 +133,40 @@ def load_weights(model_class: Any, folder: Path, **options: Any) -> Any:
         options: of its `from_pretrained`.
 
     Raises:
-        ValueError: weights that are damaged, are not those which were saved, do not fit, or lack some.
+        FileNotFoundError: a file is gone.
+        ValueError: weights that are damaged, are not those which were saved, do not fit, or lack some; or a
+            vocabulary that is not the one which was saved.
     """
     with loading(folder), _without_reports():
         _verify(folder)
         model, report = model_class.from_pretrained(
-            folder, use_safetensors=True, output_loading_info=True, **options
+            folder, use_safetensors=True, output_loading_info=True, ignore_mismatched_sizes=True, **options
         )
+        if others := sorted(report["mismatched_keys"]):
+            name, found, wanted = others[0]
+            raise ValueError(
+                f"model.safetensors has {name} in the shape {tuple(found)}, "
+                f"by config.json it is {tuple(wanted)}"
+            )
     if missing := sorted(report["missing_keys"]):
         raise ValueError(f"{folder / 'model.safetensors'}: lacks {', '.join(missing)[:300]}")
     return model
+
+
+def load_tokenizer(folder: Path) -> PreTrainedTokenizerBase:
+    """The tokenizer of a folder.
+
+    Raises:
+        FileNotFoundError: there is none.
+        ValueError: a damaged one.
+    """
+    from transformers import AutoTokenizer
+
+    path = folder / "tokenizer.json"
+    if not path.is_file():
+        raise FileNotFoundError(f"{path}: {EXPECTED}")
+    with loading(path):
+        return AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
 
 
 @contextmanager
@@ -143,11 +174,14 @@ def loading(folder: Path) -> Iterator[None]:
     """Whatever fails inside is one line that names the folder.
 
     Raises:
+        FileNotFoundError: a file is not there, as the error says.
         ValueError: something failed; safetensors, tokenizers and huggingface_hub raise kinds of their own.
     """
     try:
         yield
     except Exception as error:
+        if isinstance(error, FileNotFoundError) and not error.errno:  # with words of its own
+            raise
         raise ValueError(f"{folder}: cannot be loaded: {' '.join(str(error).split())[:300]}") from None
 
 
@@ -170,8 +204,8 @@ def _without_reports() -> Iterator[None]:
 def write_checksums(folder: Path, names: Iterable[str]) -> None:
     """Write the SHA-256 of files of a folder.
 
-    `load_weights` checks the weights by it. Settings may be changed by hand; `sha256sum --check SHA256SUMS`
-    checks all.
+    `load_weights` checks the weights and the vocabulary by it. Settings may be changed by hand; `sha256sum
+    --check SHA256SUMS` checks all.
 
     Raises:
         OSError: a file that cannot be read, or a folder that cannot be written.
@@ -190,7 +224,11 @@ def _verify(folder: Path) -> None:
         digest, _, name = line.partition("  ")
         if len(digest) != 64 or not name or "/" in name:
             raise ValueError(f"{path}:{number}: {line[:80]!r}, expected SHA-256, two spaces and file name")
-        if name.endswith(".safetensors") and _digest(folder / name) != digest:
+        if name in _SETTINGS:
+            continue
+        if not (folder / name).is_file():
+            raise FileNotFoundError(f"{folder / name}: {EXPECTED}")
+        if _digest(folder / name) != digest:
             raise ValueError(f"{name} is damaged or was changed: its SHA-256 is not that of {CHECKSUMS}")
         found |= name == "model.safetensors"
     if not found:

@@ -279,7 +279,7 @@ def _load(folder: Path) -> tuple[TreeParser, Reader, ParseRecipe]:
     if config.get("encoder") != "pretrained" and not (folder / VOCABULARY).is_file():
         raise FileNotFoundError(f"{folder / VOCABULARY}: {EXPECTED}")
     model: TreeParser = load_weights(TreeParser, folder)
-    with loading(folder):
+    with loading(folder if (folder / VOCABULARY).is_file() else folder / "tokenizer.json"):
         reader = load_reader(folder)
     if isinstance(reader, SentenceReader):
         sizes = len(reader.words), len(reader.chars), len(reader.tags)
