@@ -67,15 +67,19 @@ class Command(TyperCommand):
         Raises:
             ValueError: an option names an input as the file to write to, be it by another path.
         """
-        reads, writes = [], []
+        reads: list[str | Path] = []
+        writes: list[tuple[str, str | Path]] = []
         for parameter in self.params:
             given = ctx.params.get(parameter.name)
             for value in given if isinstance(given, list | tuple) else [given]:
-                if isinstance(value, str | Path) and os.path.isfile(value):
-                    option = next(iter(_WRITES.intersection(parameter.opts)), None)
-                    (writes if option else reads).append((option, value))
+                if not isinstance(value, str | Path) or not os.path.isfile(value):
+                    continue
+                if option := next(iter(_WRITES.intersection(parameter.opts)), None):
+                    writes.append((option, value))
+                else:
+                    reads.append(value)
         for option, path in writes:
-            for _, read in reads:
+            for read in reads:
                 if os.path.samefile(path, read):
                     raise ValueError(
                         f"{option} {path}: would replace {read}, which is read; expected another file"
