@@ -303,15 +303,26 @@ def test_other_errors(tmp_path: Path) -> None:
         Recipe.load(path, "large")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match=r"override 'epochs 3': expected section\.key=value"):
         Recipe.load(path, overrides=["epochs 3"])
+    with pytest.raises(
+        ValueError, match=r"override 'train\.epochs=1\\nt.*expected section\.key=value in one"
+    ):
+        Recipe.load(path, overrides=["train.epochs=1\ntrain.x=2"])
     with pytest.raises(ValueError, match=r"row\.toml with train\.epoch=3: unknown key 'train\.epoch'"):
         Recipe.load(path, overrides=["train.epoch=3"])
     with pytest.raises(ValueError, match=r"row\.toml with trian\.epochs=3: unknown key 'trian'"):
         Recipe.load(path, overrides=["trian.epochs=3", "train.seeds=[2]"])
     with pytest.raises(ValueError, match=r"bad\.toml: not a TOML file: .*line 1"):
         Recipe.load(write(tmp_path, "a = = 3", "bad.toml"))
+    for text in ("", "\ufeff", "# nothing\n"):
+        with pytest.raises(ValueError, match=r"bad\.toml: no keys in it, expected those of a recipe"):
+            Recipe.load(write(tmp_path, text, "bad.toml"))
     (tmp_path / "binary.toml").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(ValueError, match=r"binary\.toml: not a TOML file"):
         Recipe.load(tmp_path / "binary.toml")
+
+
+def test_a_byte_order_mark_is_no_key(tmp_path: Path) -> None:
+    assert Recipe.load(write(tmp_path, f"\ufeff{TEXT}", "marked.toml")) == Recipe.load(write(tmp_path, TEXT))
 
 
 def test_an_error_names_the_line_that_the_value_comes_from(tmp_path: Path) -> None:
@@ -477,6 +488,13 @@ class TestBase:
         with pytest.raises(ValueError) as error:
             Recipe.load(row)
         assert str(error.value).startswith(f"{row}:3: train.clip is 'x'")
+
+    def test_a_base_of_another_task(self, tmp_path: Path) -> None:
+        base = write(tmp_path, TEXT, "base.toml")
+        row = write(tmp_path, 'base = "base.toml"\ntask = "parse"\n')
+        with pytest.raises(ValueError) as error:
+            Recipe.load(row)
+        assert str(error.value) == f"{row}:2: task is 'parse', that of the base {base} is 'induce'"
 
     def test_a_missing_base_and_a_circle(self, tmp_path: Path) -> None:
         row = write(tmp_path, 'base = "gone.toml"\n')

@@ -71,8 +71,9 @@ class Recipe:
 
         Raises:
             FileNotFoundError: no such file, or no such base.
-            ValueError: not TOML, an unknown key or task, a value of a wrong type or out of its range, or a
-                recipe of another task than that of the subclass; names file and line.
+            ValueError: not TOML, no keys, an unknown key or task, a value of a wrong type or out of its
+                range, or a recipe of another task than that of the subclass or of its base; names file and
+                line.
         """
         path = Path(path)
         table, where = _read(path)
@@ -272,10 +273,12 @@ def _read(path: Path, above: tuple[Path, ...] = ()) -> tuple[dict[str, Any], _Wh
     if not path.is_file():
         raise FileNotFoundError(f"{path}: no such recipe" + (f", the base of {above[-1]}" if above else ""))
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
         table = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ValueError(f"{path}: not a TOML file: {error}") from None
+    if not table:
+        raise ValueError(f"{path}: no keys in it, expected those of a recipe, such as task")
     where = _Where(str(path), _places(path, text))
     if "base" not in table:
         return table, where
@@ -283,6 +286,9 @@ def _read(path: Path, above: tuple[Path, ...] = ()) -> tuple[dict[str, Any], _Wh
     if base in (*above, path):
         raise ValueError(f"{where('base')}: base: {base} is based on this file")
     below, base_where = _read(base, (*above, path))
+    task = below.get("task", "induce")
+    if table.get("task", task) != task:
+        raise ValueError(f"{where('task')}: task is {table['task']!r}, that of the base {base} is {task!r}")
     inherited = {key: value for key, value in below.items() if key not in ("title", "tables", "published")}
     return _merge(inherited, table), _Where(str(path), {**base_where.places, **where.places})
 
@@ -319,8 +325,10 @@ def _merge(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]
 
 def _parse_override(override: str) -> dict[str, Any]:
     name, equals, value = override.partition("=")
-    if not equals or not re.fullmatch(r"\w+(\.\w+)*", name):
-        raise ValueError(f"override {override!r}: expected section.key=value, as in train.epochs=3")
+    if not equals or not re.fullmatch(r"\w+(\.\w+)*", name) or len(override.splitlines()) > 1:
+        raise ValueError(
+            f"override {override!r}: expected section.key=value in one line, as in train.epochs=3"
+        )
     try:
         parsed = tomllib.loads(f"value = {value}")["value"]
     except tomllib.TOMLDecodeError:
