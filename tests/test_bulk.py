@@ -137,14 +137,18 @@ def test_the_size_of_shards_changes_nothing(
     assert joined(folder / "out", "text").split("\n")[:-1] == expected
 
 
-def test_a_folder(tmp_path: Path) -> None:
+def test_a_folder(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     source = tmp_path / "texts"
     for name in ("b.txt", "part/a.txt", "part/.hidden", ".git/c.txt", "empty.txt"):
         path = source / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("" if name == "empty.txt" else TEXT)
+    for link, to in (("more", "part"), ("old.txt", "gone.txt"), (".hidden-link", "gone.txt")):
+        (source / link).symlink_to(source / to)
     done = parse_files(bulk_engines.quick, source, tmp_path / "out", shard_lines=5)
     assert (done.lines, done.shards) == (16, 4)
+    says = f"left out: 2 links to folders or to nothing, the first: {source / 'more'}"
+    assert caplog.messages == [says]
     assert sorted(contents(tmp_path / "out")) == [
         "b.txt-000000.txt",
         "b.txt-000001.txt",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -17,6 +18,8 @@ from treeformers.engine import check_positive
 from treeformers.trees.formats import atomic_write
 
 __all__ = ["MANIFEST", "NAMED", "Progress", "Summary", "parse_files"]
+
+logger = logging.getLogger(__name__)
 
 MANIFEST = "manifest.json"
 NAMED = 10
@@ -79,8 +82,8 @@ def parse_files(
     """Parse a file, or all files of a folder, into a folder of shards.
 
     The shards of FILE are `OUT/FILE-000000.txt` (`.jsonl` as JSON) and so on, those of files in a folder
-    stand in folders like theirs; hidden files are left out. Lines that cannot be parsed leave an empty line,
-    and the reasons stand in a file beside their shard, `.unparsed`.
+    stand in folders like theirs; hidden files and links to folders are left out. Lines that cannot be parsed
+    leave an empty line, and the reasons stand in a file beside their shard, `.unparsed`.
 
     Args:
         load: gives the engine; called once in every process, so it is a function of a module or a
@@ -204,9 +207,12 @@ def _inputs(source: Path, out: Path) -> Iterator[tuple[str, Path]]:
         return
     if out.resolve().is_relative_to(source.resolve()):
         raise ValueError(f"{out}: inside the folder that is parsed; expected a folder elsewhere")
-    found = sorted((path.relative_to(source), path) for path in source.rglob("*") if path.is_file())
-    for name, path in found:
-        if not any(part.startswith(".") for part in name.parts):
+    found = sorted((path.relative_to(source), path) for path in source.rglob("*"))
+    seen = [(name, path) for name, path in found if not any(part.startswith(".") for part in name.parts)]
+    if links := [str(path) for _, path in seen if path.is_symlink() and not path.is_file()]:
+        logger.warning("left out: %d links to folders or to nothing, the first: %s", len(links), links[0])
+    for name, path in seen:
+        if path.is_file():
             yield name.as_posix(), path
 
 
