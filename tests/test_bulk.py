@@ -22,6 +22,7 @@ import bulk_engines
 from conftest import ROOT
 from tiny_models import save_inducer, save_parser
 from treeformers.bulk import MANIFEST, Progress, Summary, parse_files, parse_lines, shards
+from treeformers.bulk.shards import Task
 from treeformers.cli import app
 from treeformers.engine import Engine
 from treeformers.trees.formats import read_trees
@@ -387,6 +388,19 @@ class TestCommand:
         assert joined(out, "text.txt") == self.run(inducer, text, "--layer", 1).stdout
         other = self.run(inducer, text, "--out", out, "--resume", "--shard-lines", 3)
         assert "the run was begun with layer 1, it is None now" in other.stderr
+
+    def test_an_interruption_says_how_to_go_on(
+        self, inducer: Path, text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def interrupted(*_: object) -> None:
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(Task, "run", interrupted)
+        done = self.run(inducer, text, "--out", tmp_path / "out")
+        says = "treeformers: interrupted; the same command with --resume goes on\n"
+        assert (done.exit_code, done.stderr) == (130, says)
+        monkeypatch.undo()
+        assert self.run(inducer, text, "--out", tmp_path / "out", "--resume").exit_code == 0
 
     def test_a_folder_and_lines_that_cannot_be_parsed(self, tmp_path: Path) -> None:
         parser = save_parser(tmp_path / "parser")

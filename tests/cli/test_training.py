@@ -42,6 +42,21 @@ class TestTrain:
         assert says.startswith(f"{tmp_path / 'seed-1' / 'run.json'}: another recipe or seed was trained here")
         assert (tmp_path / "seed-1" / "model.safetensors").stat().st_mtime_ns == written
 
+    def test_resume_says_where_there_is_nothing(self, tmp_path: Path) -> None:
+        command = ("train", RECIPE, *SMALL, "--out", tmp_path, "train.seeds=[1]", "--resume")
+        says = f"treeformers: {tmp_path}: nothing to resume, training starts at the first step\n"
+        assert says in run(*command).stderr
+        assert "nothing to resume" not in run(*command).stderr
+
+    def test_an_interruption_says_how_to_go_on(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        def interrupted(*_: object, **__: object) -> None:
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr("treeformers.reproduction.train_once", interrupted)
+        done = run("train", RECIPE, *SMALL, "--out", tmp_path)
+        says = "treeformers: interrupted; the same command with --resume goes on\n"
+        assert (done.exit_code, done.stderr) == (130, says)
+
     @pytest.mark.parametrize(
         ("text", "says"),
         [

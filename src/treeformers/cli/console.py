@@ -20,6 +20,8 @@ from treeformers.trees.formats import read_lines, suffix_of
 if TYPE_CHECKING:
     from rich.console import Console
 
+logger = logging.getLogger(__name__)
+
 F = TypeVar("F", bound=str)
 
 Overrides = Annotated[
@@ -99,6 +101,17 @@ def _logging_to_stderr() -> Iterator[None]:
         yield
     finally:
         logger.removeHandler(handler)
+
+
+@contextmanager
+def resumable() -> Iterator[None]:
+    """Say of what is interrupted inside how it goes on."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if is_main_process():
+            logger.info("interrupted; the same command with --resume goes on")
+        raise
 
 
 def is_main_process() -> bool:

@@ -17,7 +17,7 @@ from typing import Annotated, Any, Literal, NoReturn, TextIO
 import typer
 
 from treeformers.bulk import CHUNK, NAMED, Progress, parse_files, parse_lines
-from treeformers.cli.console import JsonFile, format_of, print_scores, read_sentences, stdout
+from treeformers.cli.console import JsonFile, format_of, print_scores, read_sentences, resumable, stdout
 from treeformers.engine import Engine, load_engine, load_model, read_tree_recipe
 from treeformers.model_folder import checksum
 from treeformers.recipes import InduceRecipe, ParseRecipe
@@ -213,7 +213,8 @@ def _parse_shards(
             )
 
     decided = {"model": checksum(model), **engine.keywords}
-    done = parse_files(engine, file, out, format=format, settings=decided, progress=say, **settings)
+    with resumable():
+        done = parse_files(engine, file, out, format=format, settings=decided, progress=say, **settings)
     logger.info("%s lines in %s shards", f"{done.lines:,}", f"{done.shards:,}")
     if done.problems:
         _complain(done.problems, done.unparsed, done.lines)

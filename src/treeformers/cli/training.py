@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from treeformers.cli.console import Overrides, ScaleOption, is_main_process, print_scores, stdout
+from treeformers.cli.console import Overrides, ScaleOption, is_main_process, print_scores, resumable, stdout
 from treeformers.recipes import Recipe, Scale
 from treeformers.trees.tree import Tree
 
@@ -61,8 +61,11 @@ def train(
     for seed in seeds:
         folder = out / f"seed-{seed}" if len(seeds) > 1 else out
         if resume:
-            Run(folder, loaded, seed, resume)  # of another recipe nothing is replaced, be it finished
-        fit = train_once(loaded, seed, folder, resume=resume, progress=is_main_process())
+            run = Run(folder, loaded, seed, resume)  # of another recipe nothing is replaced, be it finished
+            if run.first and not (run.checkpoints.is_dir() or (folder / "fit.json").is_file()):
+                logger.warning("%s: nothing to resume, training starts at the first step", folder)
+        with resumable():
+            fit = train_once(loaded, seed, folder, resume=resume, progress=is_main_process())
         if is_main_process():
             best = fit.get("best", fit["loss"])
             typer.echo(f"{folder}\tvalidation {fit.get('metric', 'loss')} {best:.4f}")
