@@ -83,7 +83,7 @@ def test_values_count(
     ],
 )
 def test_results_that_cannot_be_read_are_out_of_date(tmp_path: Path, content: str, changed: str) -> None:
-    path = write(tmp_path, "a", "")
+    path = write(tmp_path, "a", PARSER)
     store(path)
     (tmp_path / "results" / "a.small.json").write_text(content)
     row = read_row(path, "small")
@@ -113,7 +113,7 @@ def test_all_rows_are_listed(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match=r"no experiments there: expected recipes PAPER/ROW\.toml"):
         list_rows(tmp_path, "small")
     for paper, name in (("q", "b"), ("p", "b-two"), ("p", "b")):
-        write(tmp_path / paper, name, "")
+        write(tmp_path / paper, name, PARSER)
     store(tmp_path / "p" / "b.toml")
     rows = [(row.path.parent.name, row.path.stem, row.state) for row in list_rows(tmp_path, "small")]
     assert rows == [("p", "b", "done"), ("p", "b-two", "missing"), ("q", "b", "missing")]

@@ -249,7 +249,7 @@ class TestPairs:
                 ParallelText(corpus=classes),
                 r"classes\.tsv holds sentences with classes, expected sentences with translations$",
             ),
-            (ParallelText(corpus=one), r"one\.tsv: no sentences with translations in its train part$"),
+            (ParallelText(corpus=one), r"one\.tsv: 1 example, expected at least 2"),
             (ParallelText(corpus=name, trees="given"), r"two\.tsv has no trees: expected data\.trees, the"),
         ):
             with pytest.raises(ValueError, match=says):
