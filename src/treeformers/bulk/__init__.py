@@ -6,7 +6,17 @@ beside the shards says what they are of, so that a run only goes on with what it
 are the same bytes whether one process makes them, several, or the machines of a Ray cluster.
 """
 
-from treeformers.bulk.run import MANIFEST, NAMED, Progress, Summary, parse_files
+from treeformers.bulk.run import MANIFEST, NAMED, SHARD_LINES, Progress, Summary, parse_files
 from treeformers.bulk.shards import CHUNK, Shard, parse_lines
 
-__all__ = ["CHUNK", "MANIFEST", "NAMED", "Progress", "Shard", "Summary", "parse_files", "parse_lines"]
+__all__ = [
+    "CHUNK",
+    "MANIFEST",
+    "NAMED",
+    "SHARD_LINES",
+    "Progress",
+    "Shard",
+    "Summary",
+    "parse_files",
+    "parse_lines",
+]

@@ -17,11 +17,13 @@ from treeformers.bulk.workers import Load, by_processes, by_ray, here
 from treeformers.engine import check_positive
 from treeformers.trees.formats import atomic_write
 
-__all__ = ["MANIFEST", "NAMED", "Progress", "Summary", "parse_files"]
+__all__ = ["MANIFEST", "NAMED", "SHARD_LINES", "Progress", "Summary", "parse_files"]
 
 logger = logging.getLogger(__name__)
 
 MANIFEST = "manifest.json"
+SHARD_LINES = 10_000
+"""Lines of a shard, by default."""
 NAMED = 10
 """Lines without a tree that a summary names."""
 _SAVED_EVERY = 10.0  # seconds between two manifests
@@ -73,7 +75,7 @@ def parse_files(
     settings: Mapping[str, Any] | None = None,
     format: Format = "brackets",
     batch_size: int = 64,
-    shard_lines: int = 10_000,
+    shard_lines: int = SHARD_LINES,
     workers: int = 1,
     ray: bool = False,
     resume: bool = False,

@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal, NoReturn, TextIO
 
 import typer
 
-from treeformers.bulk import CHUNK, NAMED, Progress, parse_files, parse_lines
+from treeformers.bulk import CHUNK, NAMED, SHARD_LINES, Progress, parse_files, parse_lines
 from treeformers.cli.console import JsonFile, format_of, print_scores, read_sentences, resumable, stdout
 from treeformers.engine import Engine, load_engine, load_model, read_tree_recipe
 from treeformers.model_folder import checksum
@@ -28,7 +28,6 @@ from treeformers.trees.tree import Tree, unescape_word
 
 logger = logging.getLogger(__name__)
 
-SHARD_LINES = 10_000
 FLAT = 50  # per cent of the trees, above which structure is missing
 SAID_EVERY = 10.0  # seconds between two lines about progress
 

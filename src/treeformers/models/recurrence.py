@@ -14,7 +14,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
-__all__ = ["BidirectionalGRU", "StepwiseLinear", "gru_recurrence", "gru_step", "open_gates"]
+__all__ = ["BidirectionalGRU", "StepwiseLinear", "gru_recurrence", "gru_step", "lowered", "open_gates"]
 
 
 def gru_step(gates: Tensor, state: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
@@ -64,6 +64,13 @@ def gru_recurrence(
     return torch.stack(states, 1)
 
 
+def lowered(weight: Tensor) -> Tensor:
+    """A matrix without its gradient, in the precision of products, which autocast may have lowered."""
+    device = weight.device.type
+    lower = torch.is_autocast_enabled(device)
+    return weight.detach().to(torch.get_autocast_dtype(device) if lower else weight.dtype)
+
+
 class StepwiseLinear:
     """A linear map that is applied step by step, with one product for the gradient of its weight.
 
@@ -76,9 +83,7 @@ class StepwiseLinear:
     """
 
     def __init__(self, weight: Tensor, bias: Tensor, rows: Sequence[int]) -> None:
-        device = weight.device.type
-        lowered = torch.is_autocast_enabled(device)
-        self._weight = weight.detach().to(torch.get_autocast_dtype(device) if lowered else weight.dtype)
+        self._weight = lowered(weight)
         self._inputs: list[Tensor] = []
         offsets = _Offsets.apply(weight, bias, self._inputs, sum(rows))
         self._offsets = iter(offsets.split(list(rows)))

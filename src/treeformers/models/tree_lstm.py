@@ -18,6 +18,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from treeformers.models.levels import Level, Levels
+from treeformers.models.recurrence import lowered
 
 __all__ = ["ChildSumRecurrence", "NaryRecurrence", "climb"]
 
@@ -55,7 +56,7 @@ class ChildSumRecurrence:
 
     def __init__(self, levels: Levels, weight: Tensor, forget: Tensor) -> None:
         self.weights: tuple[Tensor, ...] = weight, forget
-        self._weight, self._forget = _lowered(weight), _lowered(forget)
+        self._weight, self._forget = lowered(weight), lowered(forget)
         self._children = torch.cat([level.children for level in levels])
         self._sums = weight.new_zeros(levels.nodes - levels.leaves, weight.shape[1])
         self._of_level = self._sums.split([level.nodes for level in levels][1:])
@@ -86,7 +87,7 @@ class NaryRecurrence:
 
     def __init__(self, levels: Levels, weight: Tensor, arity: int) -> None:
         self.weights: tuple[Tensor, ...] = (weight,)
-        self._weight, self._arity = _lowered(weight), arity
+        self._weight, self._arity = lowered(weight), arity
         sizes = [level.nodes * arity for level in levels][1:]
         self._slots = [level.parents * arity + level.positions for level in levels][1:]
         self._starts = list(accumulate([0, *sizes]))
@@ -222,13 +223,6 @@ def _parents(levels: Levels) -> Tensor:
     """The parent of each node that has one, (M - B,), as a row of the nodes above the leaves."""
     starts = accumulate((level.nodes for level in levels), initial=-levels.leaves)
     return torch.cat([level.parents + start for level, start in zip(levels, starts, strict=False)])
-
-
-def _lowered(weight: Tensor) -> Tensor:
-    """A matrix in the precision of products, which autocast may have lowered."""
-    device = weight.device.type
-    lowered = torch.is_autocast_enabled(device)
-    return weight.detach().to(torch.get_autocast_dtype(device) if lowered else weight.dtype)
 
 
 def _product(left: Tensor, right: Tensor) -> Tensor:
