@@ -25,6 +25,7 @@ from treeformers.bulk import MANIFEST, Progress, Summary, parse_files, parse_lin
 from treeformers.bulk.shards import Task
 from treeformers.cli import app
 from treeformers.engine import Engine
+from treeformers.processes import sole_writer
 from treeformers.trees.formats import read_trees
 from treeformers.trees.tree import Tree
 
@@ -337,6 +338,14 @@ class TestBadInput:
     def test_a_run_is_not_begun_twice(self, text: Path, tmp_path: Path) -> None:
         parse_files(bulk_engines.quick, text, tmp_path / "out")
         self.fails("out: holds a run; expected --resume to go on with it", text, tmp_path / "out")
+
+    def test_another_run_writes_there(self, text: Path, tmp_path: Path) -> None:
+        out = tmp_path / "out"
+        with sole_writer(out), pytest.raises(BlockingIOError, match="out: another process writes there"):
+            parse_files(bulk_engines.quick, text, out)
+        assert not contents(out)
+        parse_files(bulk_engines.quick, text, out)
+        assert len(contents(out)) == 1
 
     def test_another_run(self, text: Path, tmp_path: Path) -> None:
         out = tmp_path / "out"

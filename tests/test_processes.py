@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from treeformers.processes import start_processes
+from treeformers.processes import LOCK, sole_writer, start_processes
 
 
 def die(_: object) -> None:
@@ -61,3 +61,47 @@ def test_they_end_with_the_one_that_started_them(tmp_path: Path) -> None:
         parent.kill()
         # Whoever it started holds this end too: it is closed when the last of them is gone.
         assert parent.communicate(timeout=60) == ("", None)
+
+
+HOLDS = """
+import sys
+import time
+from pathlib import Path
+
+from treeformers.processes import sole_writer
+
+with sole_writer(Path(sys.argv[1])):
+    print("begun", flush=True)
+    time.sleep(600)
+"""
+
+
+def test_a_folder_is_written_by_one(tmp_path: Path) -> None:
+    folder = tmp_path / "deep" / "folder"
+    with sole_writer(folder):
+        with (
+            pytest.raises(BlockingIOError, match=rf"{folder}: another process writes there; wait until"),
+            sole_writer(folder),
+        ):
+            pass
+        with sole_writer(tmp_path / "other"):
+            pass
+    assert not list(folder.iterdir())
+    with sole_writer(folder):
+        pass
+
+
+def test_one_that_is_killed_keeps_nobody_out(tmp_path: Path) -> None:
+    script, folder = tmp_path / "holds.py", tmp_path / "folder"
+    script.write_text(HOLDS)
+    with subprocess.Popen(
+        [sys.executable, str(script), str(folder)], stdout=subprocess.PIPE, text=True
+    ) as other:
+        assert other.stdout.readline() == "begun\n"
+        with pytest.raises(BlockingIOError, match="another process"), sole_writer(folder):
+            pass
+        other.kill()
+    assert (folder / LOCK).is_file()
+    with sole_writer(folder):
+        pass
+    assert not list(folder.iterdir())

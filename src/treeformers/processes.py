@@ -1,4 +1,4 @@
-"""Processes that share the cores of this machine, and end with the one that started them."""
+"""Processes that share the cores of this machine, and those that would write the same folder."""
 
 from __future__ import annotations
 
@@ -8,10 +8,16 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any
 
-__all__ = ["start_processes"]
+from filelock import FileLock, Timeout
+
+__all__ = ["LOCK", "sole_writer", "start_processes"]
+
+LOCK = ".lock"
+"""The file that says that a folder is written."""
 
 
 @contextmanager
@@ -45,6 +51,32 @@ def start_processes(
         ) from None
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+@contextmanager
+def sole_writer(folder: Path) -> Iterator[None]:
+    """A folder, made if it is not there, that one process at a time writes: the one in such a block.
+
+    Of a process that is killed nothing stays but an empty file, which keeps nobody out.
+
+    Raises:
+        BlockingIOError: another one writes there.
+        OSError: the folder cannot be made or written.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(folder / LOCK, timeout=0)
+    try:
+        lock.acquire()
+    except Timeout:
+        raise BlockingIOError(
+            f"{folder}: another process writes there; wait until it has ended, or use another folder"
+        ) from None
+    try:
+        yield
+    finally:
+        with suppress(OSError):  # who has it open sees that it is gone
+            (folder / LOCK).unlink()
+        lock.release()
 
 
 def _begin(threads: int, prepare: Callable[..., None] | None, arguments: tuple[Any, ...]) -> None:

@@ -9,7 +9,9 @@ from transformers import AutoTokenizer
 
 from conftest import ROOT
 from treeformers.models.treebert import TreeBertForMaskedLM
+from treeformers.processes import sole_writer
 from treeformers.recipes import InduceRecipe
+from treeformers.training import train_inducer
 from treeformers.training.folder import Run, save_model
 
 torch.set_num_threads(1)
@@ -35,9 +37,10 @@ class TestRun:
         (tmp_path / "checkpoints").mkdir()
         run = Run(tmp_path, recipe(), seed=1, resume=True)
         assert run.checkpoints.is_dir()
-        Run(tmp_path, recipe(), seed=1, resume=False)
-        assert not run.checkpoints.exists()
         run.begin()
+        assert run.checkpoints.is_dir()
+        Run(tmp_path, recipe(), seed=1, resume=False).begin()
+        assert not run.checkpoints.exists()
         assert json.loads((tmp_path / "run.json").read_text())["recipe"]["train"]["average"] == 0
 
     def test_what_is_replaced_is_named(self, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -64,6 +67,12 @@ class TestRun:
         Run(tmp_path, recipe(), seed=1, resume=True).begin()
         assert sorted(path.name for path in tmp_path.iterdir()) == [".notes", "checkpoints", "run.json"]
         assert (state / "model.safetensors").is_file()
+
+    def test_where_another_process_trains_nothing_is_touched(self, tmp_path: Path) -> None:
+        (tmp_path / "checkpoints").mkdir()
+        with sole_writer(tmp_path), pytest.raises(BlockingIOError, match=f"{tmp_path}: another process"):
+            train_inducer(recipe(), tmp_path, progress=False)
+        assert [path.name for path in tmp_path.iterdir()] == ["checkpoints"]
 
     def test_a_damaged_record_is_not_resumed(self, tmp_path: Path) -> None:
         for damaged in ("", "{", "[1]", "5"):

@@ -326,7 +326,14 @@ class TestHostile:
             ("GET", "/report", 404),
             ("GET", "/api/report", 404),
         ):
-            assert client.request(method, path).status_code == status, path
+            found = client.request(method, path)
+            assert found.status_code == status, path
+            assert re.fullmatch(r"[^\n]+", found.json()["error"])
+        found = client.get("/api/parse")
+        assert found.json() == {"error": "GET is not answered here, expected POST"}
+        assert found.headers["allow"] == "POST"
+        for path in ("/", "/docs", "/health"):
+            assert client.head(path).status_code == 200
         assert (
             client.post("/api/parse", content=b"text=a", headers={"content-type": "text/plain"}).status_code
             == 422

@@ -15,6 +15,7 @@ from treeformers import __version__
 from treeformers.bulk.shards import UNPARSED, Format, Shard, Task, cut
 from treeformers.bulk.workers import Load, by_processes, by_ray, here
 from treeformers.engine import check_positive
+from treeformers.processes import LOCK, sole_writer
 from treeformers.trees.formats import atomic_write
 
 __all__ = ["MANIFEST", "NAMED", "SHARD_LINES", "Progress", "Summary", "parse_files"]
@@ -107,6 +108,7 @@ def parse_files(
         FileNotFoundError: no such input.
         ValueError: no lines, a damaged gzip file, a number below 1, no Ray, or a folder that holds another
             run or anything else.
+        BlockingIOError: another run writes there now.
         ChildProcessError: a worker was killed; the run can be resumed.
     """
     source, out = Path(source).absolute(), Path(out).absolute()
@@ -129,17 +131,18 @@ def parse_files(
         "shard_lines": shard_lines,
         "inputs": files,
     }
-    _begin(out, job, resume)
-    book = _Book(out, job, shards, progress)
-    pending = [shard for shard in shards if not (out / shard.name).is_file()]
-    task = Task(str(out), format, batch_size)
-    if ray and pending:
-        book.follow(by_ray(load, task, pending, workers))
-    elif workers > 1 and len(pending) > 1:
-        book.follow(by_processes(load, task, pending, workers))
-    elif pending:
-        book.follow(here(load, task, pending))
-    return book.close()
+    with sole_writer(out):
+        _begin(out, job, resume)
+        book = _Book(out, job, shards, progress)
+        pending = [shard for shard in shards if not (out / shard.name).is_file()]
+        task = Task(str(out), format, batch_size)
+        if ray and pending:
+            book.follow(by_ray(load, task, pending, workers))
+        elif workers > 1 and len(pending) > 1:
+            book.follow(by_processes(load, task, pending, workers))
+        elif pending:
+            book.follow(here(load, task, pending))
+        return book.close()
 
 
 class _Book:
@@ -219,9 +222,8 @@ def _inputs(source: Path, out: Path) -> Iterator[tuple[str, Path]]:
 
 
 def _begin(out: Path, job: Mapping[str, Any], resume: bool) -> None:
-    """Make the folder of a run, or find the one that is to go on there."""
+    """Begin a run in a folder, or find the one that is to go on there."""
     path = out / MANIFEST
-    out.mkdir(parents=True, exist_ok=True)
     if path.is_file():
         if not resume:
             raise ValueError(f"{out}: holds a run; expected --resume to go on with it, or another folder")
@@ -231,7 +233,7 @@ def _begin(out: Path, job: Mapping[str, Any], resume: bool) -> None:
             raise ValueError(f"{path}: damaged: {error}") from None
         if difference := _difference(stored, job):
             raise ValueError(f"{path}: the run was begun with {difference}; resume it as it was begun")
-    elif any(not _TEMPORARY.fullmatch(entry.name) for entry in out.iterdir()):
+    elif any(entry.name != LOCK and not _TEMPORARY.fullmatch(entry.name) for entry in out.iterdir()):
         raise ValueError(f"{out}: not empty, and without {MANIFEST}; expected a new folder")
     else:
         _write_manifest(out, job)

@@ -8,6 +8,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Mapping
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -15,6 +16,7 @@ import torch
 from transformers import PreTrainedModel
 
 from treeformers.model_folder import write_checksums
+from treeformers.processes import sole_writer
 from treeformers.recipes import Recipe
 from treeformers.training.batches import Collator, Features
 from treeformers.training.checkpoints import drop
@@ -69,10 +71,6 @@ class Run:
             raise ValueError(
                 f"{record}: another recipe or seed was trained here; resume with that one or use a new folder"
             )
-        if not resume and self.first:
-            if self.checkpoints.is_dir():
-                logger.warning("%s: the unfinished run there is dropped, not resumed", self.folder)
-            drop(self.checkpoints)
 
     def fit(
         self,
@@ -97,29 +95,34 @@ class Run:
 
         Raises:
             ValueError: as `fit.fit` does.
-            OSError: the folder cannot be written.
+            OSError: the folder cannot be written, or another process trains there.
         """
-        self.begin()
-        result = fit(
-            model,
-            features,
-            held_out,
-            collator,
-            held_out_collator or collator,
-            self.recipe.train,
-            self.seed,
-            self.checkpoints,
-            self.resume,
-            self.progress,
-            **options,
-        )
-        self.finish(model, tokenizer, result)
+        with sole_writer(self.folder) if self.first else nullcontext():
+            self.begin()
+            result = fit(
+                model,
+                features,
+                held_out,
+                collator,
+                held_out_collator or collator,
+                self.recipe.train,
+                self.seed,
+                self.checkpoints,
+                self.resume,
+                self.progress,
+                **options,
+            )
+            self.finish(model, tokenizer, result)
         return result
 
     def begin(self) -> None:
-        """Write down what is trained here, and remove what a killed process left half done."""
+        """Write down what is trained here, and remove what is not gone on with or was left half done."""
         self.folder.mkdir(parents=True, exist_ok=True)
         if self.first:
+            if not self.resume:
+                if self.checkpoints.is_dir():
+                    logger.warning("%s: the unfinished run there is dropped, not resumed", self.folder)
+                drop(self.checkpoints)
             for left in [path for pattern in _LEFT_OVER for path in self.folder.glob(pattern)]:
                 if left.is_dir():
                     shutil.rmtree(left, ignore_errors=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -104,6 +104,7 @@ def create_app(
     app.add_exception_handler(HTTPException, _other)
     app.add_exception_handler(Exception, _failed)
 
+    @app.head("/health", include_in_schema=False)
     @app.get("/health")
     async def health(request: Request) -> Health:
         """How the service is."""
@@ -165,11 +166,11 @@ def create_app(
             return JSONResponse(json.loads(content))
         raise HTTPException(404, "no figures were given with --report")
 
-    @app.get("/", include_in_schema=False)
+    @app.api_route("/", methods=["GET", "HEAD"], include_in_schema=False)
     async def page() -> FileResponse:
         return FileResponse(STATIC / "index.html")
 
-    @app.get("/docs", include_in_schema=False)
+    @app.api_route("/docs", methods=["GET", "HEAD"], include_in_schema=False)
     async def docs() -> FileResponse:
         return FileResponse(STATIC / "docs.html")
 
@@ -206,12 +207,17 @@ async def _bad_input(request: Request, error: Exception) -> JSONResponse:
 
 async def _other(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, HTTPException)
-    return _problem(error.status_code, str(error.detail))
+    line = str(error.detail)
+    if error.status_code == 405:
+        line = f"{request.method} is not answered here, expected {(error.headers or {}).get('Allow')}"
+    elif error.status_code == 400:  # bytes that are no UTF-8, or brackets within brackets without end
+        line = "the request cannot be read, expected a JSON object in UTF-8"
+    return _problem(error.status_code, line, error.headers)
 
 
 async def _failed(request: Request, error: Exception) -> JSONResponse:
     return _problem(500, "the service failed; its log says how")
 
 
-def _problem(status: int, line: str) -> JSONResponse:
-    return JSONResponse({"error": line.encode(errors="replace").decode()[:500]}, status)
+def _problem(status: int, line: str, headers: Mapping[str, str] | None = None) -> JSONResponse:
+    return JSONResponse({"error": line.encode(errors="replace").decode()[:500]}, status, headers)
