@@ -73,7 +73,7 @@ def constructions(sentences: int = 5000, seed: int = 0) -> list[Question]:
         ValueError: fewer than 12, or more than there are.
     """
     if sentences < 12:
-        raise ValueError(f"{sentences} sentences for 12 kinds of them, expected more")
+        raise ValueError(f"{sentences} sentences for 12 kinds of them, expected at least 12")
     generator = random.Random(seed)
     kinds = _kinds()
     found: list[Question] = []
