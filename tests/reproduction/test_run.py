@@ -128,6 +128,18 @@ def test_the_rendered_readme_is_stable(experiment: Path) -> None:
     assert readme.read_text() == text
 
 
+def test_a_text_without_a_test_part_shows_before_training(tmp_path: Path) -> None:
+    folder, text = tmp_path / "own", tmp_path / "text"
+    folder.mkdir()
+    text.mkdir()
+    for part in ("train", "validation"):
+        (text / f"{part}.txt").write_text("the owls see the dog\n" * 20)
+    (folder / "row.toml").write_text(f"task = 'induce'\n[data]\ntext = '{text}'\ngold = ''\n")
+    with pytest.raises(ValueError, match="has no part 'test': expected train, validation"):
+        reproduce(folder, "row", "smoke", tmp_path / "runs", progress=False)
+    assert not (tmp_path / "runs").exists()
+
+
 def test_unknown_rows_and_missing_corpora(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

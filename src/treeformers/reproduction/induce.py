@@ -14,7 +14,7 @@ from typing import Any
 
 from treeformers.induction import average_trees, summarise_structure, trivial_tree
 from treeformers.metrics import UnlabeledScore, binary_upper_bound, perplexity, unlabeled_f1
-from treeformers.recipes import InduceRecipe, Readout
+from treeformers.recipes import Data, InduceRecipe, Readout
 from treeformers.reproduction.run import origin
 from treeformers.statistics import summarise
 from treeformers.trees.tree import Tree
@@ -116,6 +116,20 @@ def score_inducer(
     return figures, trees, by_layer
 
 
+def read_tests(data: Data) -> tuple[list[Tree], list[str]]:
+    """The gold trees and the sentences that a recipe's models are scored on.
+
+    Raises:
+        ValueError: the corpus of the text has no test part.
+    """
+    from treeformers.training import read_gold, read_text
+
+    gold = read_gold(data) if data.gold else []
+    if data.text == "grammar":
+        return gold, [" ".join(tree.words) for tree in gold]
+    return gold, read_text(replace(data, splits=("test",), sentences=0))
+
+
 def collect(
     recipe: InduceRecipe, models: Sequence[Path], fits: Sequence[Mapping[str, Any]]
 ) -> dict[str, Any]:
@@ -126,13 +140,7 @@ def collect(
     The pseudo-perplexity is that of the first sentences of the test part, which a recipe that trains on
     all parts has read; of the grammar it is that of the gold sentences.
     """
-    from treeformers.training import read_gold, read_text
-
-    gold = read_gold(recipe.data) if recipe.data.gold else []
-    if recipe.data.text == "grammar":
-        held_out = [" ".join(tree.words) for tree in gold]
-    else:
-        held_out = read_text(replace(recipe.data, splits=("test",), sentences=0))
+    gold, held_out = read_tests(recipe.data)
     seeds: list[dict[str, Any]] = []
     forests: list[list[Tree]] = []
     layers: list[list[Tree]] = []

@@ -359,10 +359,10 @@ def _run_row(
 
 def _check_gold(recipe: Recipe) -> None:
     """Read what is scored against: what is missing shows before training, not after."""
-    if isinstance(recipe, InduceRecipe) and recipe.data.gold:
-        from treeformers.training import read_gold
+    if isinstance(recipe, InduceRecipe):
+        from treeformers.reproduction import induce
 
-        read_gold(recipe.data)
+        induce.read_tests(recipe.data)
     if isinstance(recipe, ParseRecipe):
         from treeformers.reproduction import parse
 
