@@ -54,7 +54,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     monkeypatch.setattr(run, "task_functions", lambda recipe: (None, collect))
     monkeypatch.setattr(run, "train_once", lambda *_, **__: {})
-    monkeypatch.setattr(run, "_check_gold", lambda *_: None)  # the corpora are read there
+    monkeypatch.setattr(run, "_check_tests", lambda *_: None)  # the corpora are read there
     monkeypatch.setattr(card, "write_card", lambda *_: None)
     return ran
 

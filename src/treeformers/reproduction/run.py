@@ -166,7 +166,7 @@ def run_recipe(
             "members": {name: row.to_dict() for name, row in parts.items()}
         }
     _, collect = task_functions(recipe)
-    _check_gold(recipe)
+    _check_tests(recipe)
     models = {
         runs / f"{name}-{scale}" / f"seed-{seed}": (trained, seed)
         for name, trained in (parts or {path.stem: recipe}).items()
@@ -357,7 +357,7 @@ def _run_row(
     return row.target
 
 
-def _check_gold(recipe: Recipe) -> None:
+def _check_tests(recipe: Recipe) -> None:
     """Read what is scored against: what is missing shows before training, not after."""
     if isinstance(recipe, InduceRecipe):
         from treeformers.reproduction import induce
