@@ -1,18 +1,26 @@
 from __future__ import annotations
 
 import json
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from treeformers.recipes import ParseRecipe
 from treeformers.results import rendered
 from treeformers.results.everything import times
 
+_widths = count(1)
+
 
 def result(*minutes: float, busy: float | None = None) -> dict[str, Any]:
-    seed = {} if busy is None else {"processor_seconds": 60 * busy}
-    return {"recipe": {"title": "one"}, "seeds": [{"wall_seconds": 60 * m, **seed} for m in minutes]}
+    """Models that no other row has."""
+    times = {} if busy is None else {"processor_seconds": 60 * busy}
+    return {
+        "recipe": ParseRecipe(title="one", model={"hidden_size": next(_widths)}).to_dict(),
+        "seeds": [{"seed": n, "wall_seconds": 60 * m, **times} for n, m in enumerate(minutes, 1)],
+    }
 
 
 def test_times() -> None:
@@ -41,6 +49,20 @@ def test_threads_share_the_time_of_the_processor() -> None:
     row = result(30, busy=44)
     row["seeds"][0]["threads"] = 2
     assert times({"ma2017/mixed": row}).splitlines()[-1] == "| `ma2017/mixed` | 1 | 22 | 22 | 0 |"
+
+
+def test_a_model_that_two_rows_need_counts_once() -> None:
+    first, other = result(30, 30), result(60)
+    scored_elsewhere = {**first["recipe"], "title": "same", "tables": ["2"]}
+    scored_elsewhere["data"] = {**first["recipe"]["data"], "test": ["craft"]}
+    same = {"recipe": scored_elsewhere, "seeds": result(30, 30, 40)["seeds"]}
+    by_paper, long = times({"ma2017/first": first, "trees/other": other, "trees/same": same}).split("\n\n")
+    assert by_paper.splitlines()[2:] == [
+        "| `ma2017` | 1 | 2 | 0.5 | 0.2 | 1.0 | 2 | 1 |",
+        "| `trees` | 2 | 2 | 0.8 | 0.8 | 1.7 | 2 | 2 |",
+        "| all | 3 | 4 | 1.3 | 1.1 | 2.7 | 4 | 3 |",
+    ]
+    assert "| `trees/same` | 3 | 70 | 100 | 3 |" in long  # by itself it takes them all
 
 
 def test_without_long_rows_there_is_one_table() -> None:

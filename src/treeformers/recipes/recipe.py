@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import json
 import re
 import tomllib
 import types
@@ -99,6 +100,18 @@ class Recipe:
         table = dataclasses.asdict(self)
         scale = table.pop("scale")
         return {**table, "scale": scale}
+
+    def training(self) -> dict[str, Any]:
+        """What of it the weights of one seed depend on, as JSON has it: `task`, `data`, `model` and `train`.
+
+        Recipes for which this is equal train the same models, whatever they are scored on.
+        """
+        parts = json.loads(json.dumps(self.to_dict()))
+        kept = {name: parts[name] for name in ("task", "data", "model", "train")}
+        for name in ("gold", "gold_splits", "gold_sentences", "test", "tests", "root"):
+            kept["data"].pop(name, None)
+        del kept["train"]["seeds"]
+        return kept
 
 
 @dataclass(frozen=True, kw_only=True)

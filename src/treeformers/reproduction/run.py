@@ -35,6 +35,7 @@ from treeformers.recipes import (
 )
 from treeformers.reproduction.memory import peak_memory, reset_peak_memory
 from treeformers.reproduction.status import members, read_row
+from treeformers.reproduction.trained import FIT, finished, share
 
 logger = logging.getLogger(__name__)
 
@@ -130,6 +131,7 @@ def run_recipe(
     overrides: Iterable[str] = (),
     progress: bool = True,
     processes: int = 1,
+    shared: Path | None = None,
 ) -> dict[str, Any]:
     """Train and score a recipe for all its seeds; a finished seed is not trained again.
 
@@ -140,6 +142,7 @@ def run_recipe(
         overrides: changes to the recipe, see `Recipe.load`.
         progress: show progress bars; several processes show none.
         processes: seeds that are trained at the same time.
+        shared: folder for the models of all papers: one that another row trained from the same is copied.
 
     Returns:
         What is written to the results file.
@@ -172,6 +175,9 @@ def run_recipe(
         for name, trained in (parts or {path.stem: recipe}).items()
         for seed in trained.train.seeds
     }
+    for folder, (trained, _) in models.items():
+        if shared is not None:
+            share(folder, trained, shared)
     fits = _train_all(models, progress, processes)
     result = collect(recipe, list(models), fits)
     if parts:
@@ -208,8 +214,9 @@ def reproduce(
     """Run the recipes of an experiment folder that have no results yet, and write them.
 
     A row whose results were made from the same recipe is left as it is, see `read_row`; only its title,
-    tables and published figures are brought up to date. Of several rows, those whose corpora are not there
-    are left out with a warning, and one that fails does not end the others.
+    tables and published figures are brought up to date. A model that another row trained from the same is
+    copied. Of several rows, those whose corpora are not there are left out with a warning, and one that fails
+    does not end the others.
 
     Args:
         experiment: folder of a paper, such as `experiments/wang2019`.
@@ -242,8 +249,7 @@ def reproduce(
     failed: list[str] = []
     for path in recipes:
         try:
-            models = runs / experiment.name
-            written.append(_run_row(path, scale, models, overrides, progress, again, processes))
+            written.append(_run_row(path, scale, runs, overrides, progress, again, processes))
         except FileNotFoundError as error:
             if len(recipes) == 1 or (path == recipes[-1] and not written and not failed):
                 raise
@@ -290,7 +296,7 @@ def write_json(path: Path, content: Any) -> None:
 def train_once(
     recipe: Recipe, seed: int, folder: Path, resume: bool = True, progress: bool = True
 ) -> dict[str, Any]:
-    """Train one seed, unless that was done: `fit.json` in the folder says so.
+    """Train one seed, unless that was done: `FIT` in the folder says so.
 
     Args:
         recipe: what to train.
@@ -309,11 +315,8 @@ def train_once(
     import torch
 
     train, _ = task_functions(recipe)
-    done, key = folder / "fit.json", _training(recipe)
-    if resume and done.is_file():
-        stored = json.loads(done.read_text(encoding="utf-8"))
-        if _is_same(stored["training"], key):
-            return dict(stored["fit"])
+    if resume and (known := finished(folder, recipe)) is not None:
+        return known
     resume = resume and (folder / "checkpoints").is_dir()
     reset_peak_memory()
     fit = asdict(train(recipe, folder, seed, resume=resume, progress=progress))
@@ -328,7 +331,7 @@ def train_once(
     from treeformers.results import card
 
     card.write_card(folder, recipe, fit)
-    write_json(done, {"training": key, "fit": fit})
+    write_json(folder / FIT, {"training": recipe.training(), "fit": fit})
     return fit
 
 
@@ -351,7 +354,8 @@ def _run_row(
         return row.target
     why = "".join(f", changed: {key}" for key in row.changed)
     logger.info("%s at scale %s%s", path, scale, why)
-    result = run_recipe(path, scale, runs, overrides, progress, processes)
+    models = runs / path.parent.name
+    result = run_recipe(path, scale, models, overrides, progress, processes, shared=runs)
     row.target.parent.mkdir(exist_ok=True)
     write_json(row.target, result)
     return row.target
@@ -380,28 +384,6 @@ def _check_tests(recipe: Recipe) -> None:
         from treeformers.training.translate import read_pairs
 
         read_pairs(recipe.data, "test")
-
-
-def _training(recipe: Recipe) -> dict[str, Any]:
-    """What of a recipe the weights of one seed depend on."""
-    parts: dict[str, Any] = {
-        "task": recipe.task,
-        "data": asdict(recipe.data),
-        "model": recipe.model,
-        "train": asdict(recipe.train),
-    }
-    for name in ("gold", "gold_splits", "gold_sentences", "test", "tests", "root"):
-        parts["data"].pop(name, None)
-    del parts["train"]["seeds"]
-    return dict(json.loads(json.dumps(parts)))
-
-
-def _is_same(stored: Mapping[str, Any], training: Mapping[str, Any]) -> bool:
-    """By value: a key that was not there yet has its default."""
-    try:
-        return _training(Recipe.from_dict(stored)) == training
-    except ValueError:
-        return False
 
 
 def _rounded(content: Any) -> Any:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Mapping
 
+from treeformers.recipes import Recipe
 from treeformers.results.tables import Result, Results, markdown_table
 
 ROW_MINUTES = 20
@@ -17,15 +19,17 @@ def times(results: Results) -> str:
     What a model takes on a machine that does nothing else is the time of the processor, by thread, where it
     was measured, and otherwise that of the clock, which other work on the machine lengthens. Hours are those
     of all models, on two cores if these are never idle, as `--processes 2` keeps them, and one model after
-    the other; and those of one model a row, on two cores, which is the mean over its seeds. What a row takes
-    by itself is counted with two of its models at a time.
+    the other; and those of one model a row, on two cores, which is the mean over its seeds. A model that
+    several rows need is counted with the first of them, for the others copy it. What a row takes by itself is
+    counted with two of its models at a time.
 
     Args:
         results: by PAPER/ROW.
     """
-    papers: dict[str, list[Result]] = {}
-    for name, row in results.items():
-        papers.setdefault(name.partition("/")[0], []).append(row)
+    once = _each_model_once(results)
+    papers: dict[str, list[str]] = {}
+    for name in results:
+        papers.setdefault(name.partition("/")[0], []).append(name)
     head = (
         "",
         "rows",
@@ -35,8 +39,13 @@ def times(results: Results) -> str:
         "one by one",
         "models by the clock",
     )
-    by_paper = [(f"`{paper}`", *_sums(rows)) for paper, rows in sorted(papers.items())]
-    by_paper.append(("all", *_sums(list(results.values()))))
+    by_paper = [
+        (title, *_sums([once[name] for name in names]), str(sum(_is_long(results[name]) for name in names)))
+        for title, names in [
+            *((f"`{paper}`", names) for paper, names in sorted(papers.items())),
+            ("all", results),
+        ]
+    ]
     cells = []
     for name, row in sorted(results.items(), key=lambda item: -_two_at_a_time(item[1])):
         if _is_long(row):
@@ -60,8 +69,21 @@ def _sums(rows: list[Result]) -> tuple[str, ...]:
         f"{sum(_on_two_cores(row) / max(1, _models(row)) for row in rows) / 3600:.1f}",
         f"{sum(sum(_seconds(row)) for row in rows) / 3600:.1f}",
         str(sum(map(_by_the_clock, rows))),
-        str(sum(map(_is_long, rows))),
     )
+
+
+def _each_model_once(results: Results) -> Results:
+    """The results without the models that a row before trained from the same."""
+    known: set[tuple[str, int]] = set()
+    kept: dict[str, Result] = {}
+    for name, row in results.items():
+        if row.get("seeds"):
+            training = json.dumps(Recipe.from_dict(row["recipe"]).training(), sort_keys=True)
+            own = [seed for seed in row["seeds"] if (training, seed["seed"]) not in known]
+            known |= {(training, seed["seed"]) for seed in own}
+            row = {**row, "seeds": own}
+        kept[name] = row
+    return kept
 
 
 def _models(row: Result) -> int:

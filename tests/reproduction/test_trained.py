@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+import json
+import logging
+import shutil
+from pathlib import Path
+
+import pytest
+
+from treeformers.recipes import Recipe
+from treeformers.reproduction import reproduce
+from treeformers.reproduction.trained import FIT, finished, share
+
+ROW = """
+task = "classify"
+title = "{title}"
+
+[data]
+corpus = "grammar"
+vectors = ""
+sentences = 40
+scored_sentences = {scored}
+
+[model]
+encoder = "recurrent"
+kind = "mean"
+hidden_size = 8
+input_size = 8
+
+[train]
+epochs = 1
+tokens_per_batch = 200
+learning_rate = {rate}
+evaluations = 1
+seeds = {seeds}
+"""
+
+
+@pytest.fixture
+def experiments(tmp_path: Path) -> Path:
+    rows = {
+        "ahmed2019/first": ROW.format(title="first", rate=0.01, seeds=[1, 2], scored=10),
+        "encoders/same": ROW.format(title="same", rate=0.01, seeds=[2, 3], scored=10),
+        "encoders/other": ROW.format(title="other", rate=0.02, seeds=[2], scored=10),
+    }
+    for name, text in rows.items():
+        path = tmp_path / "experiments" / f"{name}.toml"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return tmp_path / "experiments"
+
+
+def test_a_model_that_two_rows_need_is_trained_once(
+    experiments: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from treeformers.training import classify
+
+    trained: list[tuple[str, int]] = []
+
+    def train(recipe: Recipe, folder: Path, seed: int, **how: bool) -> object:
+        trained.append((recipe.title, seed))
+        return original(recipe, folder, seed, **how)
+
+    original = classify.train_classifier
+    monkeypatch.setattr(classify, "train_classifier", train)
+    runs = tmp_path / "runs"
+    (first,) = reproduce(experiments / "ahmed2019", runs=runs, progress=False)
+    with caplog.at_level(logging.INFO):
+        other, same = reproduce(experiments / "encoders", runs=runs, progress=False)
+    assert trained == [("first", 1), ("first", 2), ("other", 2), ("same", 3)]
+    assert str(runs / "ahmed2019" / "first-small" / "seed-2") in caplog.text
+    seeds = {path: json.loads(path.read_text())["seeds"] for path in (first, same, other)}
+    assert [seed["seed"] for seed in seeds[same]] == [2, 3]
+    for seed in (seeds[first][1], seeds[same][0]):
+        del seed["sentences_per_second"]
+    assert seeds[first][1] == seeds[same][0]
+    copy = runs / "encoders" / "same-small" / "seed-2"
+    assert (copy / "README.md").read_text().count("same")  # the card is that of this row
+
+
+def test_a_copy_is_whole_or_is_not_there(
+    experiments: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = tmp_path / "runs"
+    reproduce(experiments / "ahmed2019", runs=runs, progress=False)
+    recipe = Recipe.load(experiments / "encoders" / "same.toml", "small")
+    there, folder = runs / "ahmed2019" / "first-small" / "seed-2", runs / "encoders" / "same-small" / "seed-2"
+    (there / "checkpoints").mkdir()
+
+    def killed(_: Path, target: Path, **__: object) -> None:
+        target.mkdir(parents=True)
+        (target / FIT).write_text("{")
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(shutil, "copytree", killed)
+        share(folder, recipe, runs)
+    assert not folder.exists()
+    share(folder, recipe, runs)
+    assert finished(folder, recipe) == finished(there, recipe) is not None
+    assert {path.name for path in there.iterdir()} - {path.name for path in folder.iterdir()} == {
+        "checkpoints"
+    }
+    assert [path.name for path in folder.parent.iterdir()] == ["seed-2"]
+
+
+def test_what_is_begun_or_made_otherwise_is_left(experiments: Path, tmp_path: Path) -> None:
+    runs = tmp_path / "runs"
+    reproduce(experiments / "ahmed2019", runs=runs, progress=False)
+    begun = runs / "encoders" / "same-small" / "seed-2"
+    begun.mkdir(parents=True)
+    share(begun, Recipe.load(experiments / "encoders" / "same.toml", "small"), runs)
+    assert not list(begun.iterdir())
+    other = Recipe.load(experiments / "encoders" / "other.toml", "small")
+    share(runs / "encoders" / "other-small" / "seed-2", other, runs)
+    assert not (runs / "encoders" / "other-small").exists()
+    assert finished(runs / "ahmed2019" / "first-small" / "seed-2", other) is None
