@@ -326,6 +326,16 @@ class TestBadInput:
             parse_files(bulk_engines.quick, tmp_path / "none", tmp_path / "out")
         assert not (tmp_path / "out").exists()
 
+    @pytest.mark.skipif(sys.platform != "linux", reason="names that are no text need a file system of Linux")
+    def test_a_name_that_is_no_text(self, tmp_path: Path) -> None:
+        folder = tmp_path / "texts"
+        folder.mkdir()
+        (folder / "a.txt").write_text("he runs\n")
+        (folder / os.fsdecode(b"bad\xff.txt")).write_text("she runs\n")
+        says = r"texts/bad\\udcff\.txt: a name that is not UTF-8; rename the file"
+        self.fails(says, folder, tmp_path / "out")
+        assert not (tmp_path / "out").exists()
+
     def test_damaged_gzip(self, tmp_path: Path) -> None:
         path = tmp_path / "text.gz"
         path.write_bytes(gzip.compress(TEXT.encode())[:-9])

@@ -289,6 +289,15 @@ class TestClassify:
         with pytest.raises(FileNotFoundError, match="gone: neither right, "):
             made.classify(["an owl"], trees=str(tmp_path / "gone"))
 
+    @pytest.mark.parametrize("task", ["classification", "relatedness"])
+    def test_weights_that_are_no_numbers(self, task: str) -> None:
+        asked = recipe({**OVER_DEPENDENCIES["traversal"], "task": task}, pairs=True, structure="dependencies")
+        model, reader = build(asked, DEPENDENCIES)
+        for weights in model.parameters():
+            weights.data.fill_(torch.nan)
+        with pytest.raises(ValueError, match="no probabilities but nan: its weights are damaged"):
+            Similarity(model, reader).compare([(DEPENDENCIES[0], DEPENDENCIES[1])])
+
     def test_models_are_put_to_evaluation(self) -> None:
         model, reader = build(recipe({**TRAVERSAL, "head_dropout": 0.5, "embedding_dropout": 0.5}))
         model.train()

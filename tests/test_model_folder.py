@@ -17,6 +17,7 @@ from treeformers.model_folder import (
     model_homes,
     read_recipe,
     read_settings,
+    saved_files,
     write_checksums,
 )
 from treeformers.recipes import InduceRecipe, ParseRecipe
@@ -58,6 +59,8 @@ class TestHomes:
         assert read_recipe(folder) == read_recipe(several) == ParseRecipe()
         names = ["config.json", "model.safetensors", "recipe.json", "tokenizer.json"]
         assert list(model_files(folder)) == [(name, folder / name) for name in names]
+        assert list(model_files(str(folder))) == list(model_files(folder))
+        assert checksum(str(folder)) == checksum(folder)
         assert [name for name, _ in model_files(several)] == [
             f"seed-{seed}/{name}" for seed in (1, 2) for name in names
         ]
@@ -135,6 +138,21 @@ class TestWeights:
         (folder / name).unlink()
         with pytest.raises(FileNotFoundError, match=rf"^{folder / name}: no such file; expected a folder"):
             load_weights(Model, folder)
+
+    def test_settings_may_be_changed_but_not_be_gone(self, folder: Path) -> None:
+        for name in ("tokenizer_config.json", "history.json"):
+            (folder / name).write_text("{}")
+        names = ["model.safetensors", "config.json", "tokenizer_config.json", "history.json"]
+        write_checksums(folder, names)
+        assert saved_files(folder) == set(names)
+        (folder / "tokenizer_config.json").write_text("{ }")
+        (folder / "history.json").unlink()
+        load_weights(Model, folder)
+        (folder / "tokenizer_config.json").unlink()
+        with pytest.raises(FileNotFoundError, match=r"tokenizer_config\.json: no such file"):
+            load_weights(Model, folder)
+        (folder / CHECKSUMS).write_text("damaged")
+        assert saved_files(folder) == set()
 
     def test_a_tokenizer_without_checksums(self, folder: Path) -> None:
         path = folder / "tokenizer.json"

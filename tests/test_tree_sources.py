@@ -18,7 +18,7 @@ from tiny_models import save_inducer, save_parser
 from treeformers.data.penn import tokenize
 from treeformers.inducer import Inducer
 from treeformers.parsing import Parser
-from treeformers.tree_sources import SHAPES, find_trees
+from treeformers.tree_sources import SHAPES, complete_trees, find_trees
 from treeformers.trees.formats import write_trees
 from treeformers.trees.tree import Tree
 
@@ -310,3 +310,22 @@ class TestCache:
         find_trees(["Hm"], "right")
         find_trees(["Hm"], tmp_path / "trees.mrg")
         assert not cache.exists()
+
+
+class TestOfTrainedModels:
+    def test_a_parser_is_loaded_once_and_again_when_it_is_another(
+        self, parser: Path, inducer: Path, cache: Path, loaded: list[Path], tmp_path: Path
+    ) -> None:
+        folder = Path(shutil.copytree(parser, tmp_path / "parser"))
+        expected = find_trees(TEXTS, parser)
+        kept = sorted(cache.iterdir())
+        loaded.clear()
+        for _ in range(3):
+            assert complete_trees(TEXTS, str(folder), "given") == expected
+        assert complete_trees(TEXTS[:2], None, str(folder)) == expected[:2]
+        assert loaded == [folder]
+        weights = folder / "model.safetensors"
+        os.utime(weights, ns=(0, weights.stat().st_mtime_ns + 1))
+        complete_trees(TEXTS, str(folder), "given")
+        assert loaded == [folder, folder]
+        assert sorted(cache.iterdir()) == kept

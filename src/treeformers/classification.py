@@ -226,6 +226,9 @@ def predict(model: Any, encoded: Sequence[Encoded], reader: TreeReader) -> Tenso
         model: a classifier of sentences, or of pairs.
         encoded: the trees; of pairs the two beside each other.
         reader: how the model reads them.
+
+    Raises:
+        ValueError: what the model gives is no number.
     """
     each = 2 if isinstance(model, PairClassifier) else 1
     examples = [encoded[start : start + each] for start in range(0, len(encoded), each)]
@@ -235,6 +238,8 @@ def predict(model: Any, encoded: Sequence[Encoded], reader: TreeReader) -> Tenso
         batch = collate(reader, [examples[number] for number in numbers])
         output = model(**{name: part.to(model.device) for name, part in batch.items()})
         rows = output.logits.float().softmax(-1) if getattr(output, "scores", None) is None else output.scores
+        if not rows.isfinite().all():
+            raise ValueError("the model gives no probabilities but nan: its weights are damaged")
         found.update(zip(numbers, rows.cpu(), strict=True))
     return torch.stack([found[number] for number in range(len(examples))]) if found else torch.empty(0)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -24,6 +25,8 @@ from treeformers.trees.tree import Tree
 __all__ = ["Inducer", "Look", "Pieces"]
 
 logger = logging.getLogger(__name__)
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 LONGEST_BLOCKS = 1000
@@ -249,6 +252,14 @@ class Inducer:
             sums[number] += value
         return list(zip(sums, unknown, strict=True))
 
+    def unknown_words(self, sentences: Iterable[Sentence]) -> list[tuple[str, ...]]:
+        """The words of every sentence that the vocabulary does not have, or not whole.
+
+        Raises:
+            ValueError: a sentence without words.
+        """
+        return self._mask_each(words_of(sentences))[1]
+
     def token_id(self, word: str) -> int | None:
         """The token of a word that is one token of the vocabulary, else None."""
         batch, ids = self._encode([[word]])
@@ -364,6 +375,9 @@ class Inducer:
         """Input tensors, and the word of every token (B, T), -1 where there is none."""
         if self.normalize:
             sentences = [[normalize_word(word) for word in words] for words in sentences]
+        for word in (word for words in sentences for word in words):
+            if not word.isascii() and _SURROGATE.search(word):
+                raise ValueError(f"the word {word!r} is no text: expected no lone surrogates")
         encoded = self.tokenizer(sentences, is_split_into_words=True, padding=True, return_tensors="pt")
         rows = (encoded.word_ids(row) for row in range(len(sentences)))
         ids = np.array([[-1 if word is None else word for word in row] for row in rows])

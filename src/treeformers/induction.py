@@ -228,6 +228,7 @@ def trivial_tree(
     Raises:
         ValueError: no words or an unknown kind.
     """
+    words = tuple(words)
     if kind == "right":
         return _split(words, lambda start, end: start + 1, tags)
     if kind == "left":

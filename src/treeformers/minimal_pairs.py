@@ -40,13 +40,14 @@ class Accuracy:
         test: what was asked, such as "blimp".
         case: the phenomenon, "PHENOMENON: PARADIGM", the number of attractors, or "all".
         trials: how often it was asked.
-        correct: how often it was right; equal probabilities are wrong.
+        correct: how often it was right.
         share: correct, of the trials.
         low: lower end of the 95 % interval of the share (Clopper and Pearson).
         high: its upper end.
         p_value: of as many if the model guessed (exact, two-sided).
-        skipped: pairs left out of the trials, because the sentences are the same (BLiMP has seven such), or
-            differ in words that the vocabulary does not have.
+        skipped: what is left out of the trials: pairs whose sentences are the same (BLiMP has seven such), or
+            differ in words that the vocabulary does not have, and what the model finds equally probable, as
+            it does where it knows none of the words that tell.
     """
 
     test: str
@@ -99,7 +100,7 @@ def judge_pairs(
     Sentences compare by pseudo-log-likelihood (Salazar et al. 2020): the sum of the log-probabilities of
     their words, each masked alone, a word of several tokens as one. They are cut into words as the Penn
     Treebank cuts them. Words that the vocabulary does not have are left out of the sum; if those of the two
-    sentences differ, the pair is skipped: one sum would have more terms.
+    sentences differ, the pair is skipped: one sum would have more terms. So is one whose sums are equal.
 
     Args:
         model: of masked words.
@@ -121,7 +122,7 @@ def judge_pairs(
         outcomes[phenomenon] = []
     for pair in sorted(pairs, key=lambda pair: (pair.phenomenon, pair.paradigm)):
         good, bad = (found[sentences[sentence]] for sentence in pair[:2])
-        comparable = pair.good != pair.bad and sorted(good[1]) == sorted(bad[1])
+        comparable = good[0] != bad[0] and pair.good != pair.bad and sorted(good[1]) == sorted(bad[1])
         for case in (TOTAL, pair.phenomenon, f"{pair.phenomenon}: {pair.paradigm}"):
             outcomes.setdefault(case, []).append(good[0] > bad[0] if comparable else None)
     return [_accuracy(test, case, answers) for case, answers in outcomes.items() if answers]
@@ -163,7 +164,7 @@ def judge_agreement(
     cases = {name: name for name in map(str, range(MOST_ATTRACTORS + 1))}
     outcomes: dict[str, list[bool | None]] = {TOTAL: [], **{name: [] for name in cases}}
     for example, difference in zip(asked, singular, strict=True):
-        right = bool(difference > 0 if example.label == "VBZ" else difference < 0)
+        right = bool((difference > 0) == (example.label == "VBZ")) if difference else None
         outcomes[TOTAL].append(right)
         case = cases.get(str(int(example.group)), f"more than {MOST_ATTRACTORS}")
         outcomes.setdefault(case, []).append(right)

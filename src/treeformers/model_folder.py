@@ -26,6 +26,7 @@ __all__ = [
     "model_homes",
     "read_recipe",
     "read_settings",
+    "saved_files",
     "write_checksums",
 ]
 
@@ -42,12 +43,13 @@ _SETTINGS = frozenset(
 _HISTORY = frozenset({"fit.json", "history.json", "run.json"})
 
 
-def model_homes(folder: Path) -> list[Path]:
+def model_homes(folder: str | Path) -> list[Path]:
     """The folder of a model itself, or those of its several seeds, in the order of names.
 
     Raises:
         FileNotFoundError: there is no model in the folder.
     """
+    folder = Path(folder)
     if (folder / "config.json").is_file():
         return [folder]
     seeds = sorted(path.parent for path in folder.glob("seed-*/config.json"))
@@ -77,7 +79,7 @@ def read_recipe(folder: Path, several: tuple[type[Recipe], ...] = (ParseRecipe,)
     return recipe
 
 
-def model_files(folder: Path) -> Iterator[tuple[str, Path]]:
+def model_files(folder: str | Path) -> Iterator[tuple[str, Path]]:
     """Name and place of what a model is loaded from, in the order of names; of several seeds all.
 
     Raises:
@@ -89,7 +91,7 @@ def model_files(folder: Path) -> Iterator[tuple[str, Path]]:
                 yield path.relative_to(folder).as_posix(), path
 
 
-def checksum(folder: Path) -> str:
+def checksum(folder: str | Path) -> str:
     """SHA-256 of the names and contents of `model_files`, hexadecimal.
 
     Raises:
@@ -215,24 +217,36 @@ def write_checksums(folder: Path, names: Iterable[str]) -> None:
         file.writelines(lines)
 
 
+def saved_files(folder: Path) -> set[str]:
+    """The names of what was saved with a model, by its checksums; none where these cannot be read."""
+    try:
+        return {name for _, name in _checksums(folder / CHECKSUMS)}
+    except (OSError, ValueError):
+        return set()
+
+
 def _verify(folder: Path) -> None:
     path = folder / CHECKSUMS
     if not path.is_file():
         return
     found = False
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
-        digest, _, name = line.partition("  ")
-        if len(digest) != 64 or not name or "/" in name:
-            raise ValueError(f"{path}:{number}: {line[:80]!r}, expected SHA-256, two spaces and file name")
-        if name in _SETTINGS:
-            continue
-        if not (folder / name).is_file():
+    for digest, name in _checksums(path):
+        if name not in _HISTORY and not (folder / name).is_file():
             raise FileNotFoundError(f"{folder / name}: {EXPECTED}")
-        if _digest(folder / name) != digest:
+        if name not in _SETTINGS and _digest(folder / name) != digest:
             raise ValueError(f"{name} is damaged or was changed: its SHA-256 is not that of {CHECKSUMS}")
         found |= name == "model.safetensors"
     if not found:
         raise ValueError(f"{path}: damaged: it has no checksum of model.safetensors")
+
+
+def _checksums(path: Path) -> Iterator[tuple[str, str]]:
+    """Checksum and name of every file."""
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+        digest, _, name = line.partition("  ")
+        if len(digest) != 64 or not name or "/" in name:
+            raise ValueError(f"{path}:{number}: {line[:80]!r}, expected SHA-256, two spaces and file name")
+        yield digest, name
 
 
 def _digest(path: Path) -> str:
@@ -243,7 +257,7 @@ def _digest(path: Path) -> str:
 def _read_object(path: Path) -> dict[str, Any]:
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"{path}: damaged: {error}") from None
     if not isinstance(found, dict):
         raise ValueError(f"{path}: damaged: a {type(found).__name__}, expected an object")

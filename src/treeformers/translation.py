@@ -72,7 +72,7 @@ class SourceReader:
         try:
             content = dict(json.loads(path.read_text(encoding="utf-8")))
             labels, lowercase = tuple(content["labels"]), bool(content["lowercase"])
-        except (ValueError, TypeError, KeyError) as error:
+        except (ValueError, TypeError, KeyError, RecursionError) as error:
             raise ValueError(f"{path}: damaged: {error}") from None
         try:
             return cls(PreTrainedTokenizerFast.from_pretrained(folder), labels, lowercase)

@@ -7,21 +7,27 @@ import json
 import logging
 import os
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from pathlib import Path
-from typing import Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from treeformers.data.penn import split_words
 from treeformers.data.segmentation import split_document, split_sentences
 from treeformers.encoding import AnyTree
-from treeformers.engine import listed, words_in
+from treeformers.engine import listed, load_model, words_in
 from treeformers.induction import trivial_tree
-from treeformers.model_folder import checksum
+from treeformers.model_folder import checksum, model_files
 from treeformers.pipelines import LIBRARIES, load_pipeline
 from treeformers.trees.batch import join_trees
 from treeformers.trees.dependency import DependencyTree
 from treeformers.trees.formats import read_trees, write_trees
 from treeformers.trees.heads import to_dependencies
 from treeformers.trees.tree import Tree, unescape_word
+
+if TYPE_CHECKING:
+    from treeformers.averaged_inducer import AveragedInducer
+    from treeformers.inducer import Inducer
+    from treeformers.parsing import Parser
 
 __all__ = ["SHAPES", "complete_trees", "find_any_trees", "find_trees"]
 
@@ -55,14 +61,7 @@ def find_trees(texts: Sequence[Text], source: str | Path, documents: bool = Fals
         ValueError: a text without words, a file with another number of trees or other words, or a folder of
             another kind of model.
     """
-    name = os.fspath(source)
-    if name not in SHAPES and Path(name).is_file():
-        return _read(Path(name), texts)
-    if not documents:
-        return _trees_of(texts, name)
-    cut = [_sentences(text, number) for number, text in enumerate(texts, start=1)]
-    trees = iter(_trees_of([sentence for sentences in cut for sentence in sentences], name))
-    return [join_trees([next(trees) for _ in sentences]) for sentences in cut]
+    return _find_trees(texts, os.fspath(source), documents, keep=True)
 
 
 def find_any_trees(
@@ -73,8 +72,7 @@ def find_any_trees(
     Raises:
         ValueError: also trees without labels, see `treeformers.trees.heads.to_dependencies`.
     """
-    trees = find_trees(texts, source, documents)
-    return [to_dependencies(tree) for tree in trees] if dependencies else trees
+    return _find(texts, source, documents, dependencies, keep=True)
 
 
 def complete_trees(
@@ -85,6 +83,8 @@ def complete_trees(
     dependencies: bool = False,
 ) -> list[AnyTree]:
     """The trees of the texts that a trained model is given: those that are trees already, and found ones.
+
+    A parser that makes them stays loaded for the next call; what it gives is not kept.
 
     Args:
         texts: trees, strings, or lists of words.
@@ -112,24 +112,46 @@ def complete_trees(
         _words(text, number)  # here its number is that among all texts
     plain = [text for _, text in raw]
     try:
-        found = iter(find_any_trees(plain, source or trained, documents, dependencies) if raw else ())
+        found = iter(_find(plain, source or trained, documents, dependencies, keep=False) if raw else ())
     except FileNotFoundError as error:
         hint = "" if source else "; the trees of the training data came from there, now name another source"
         raise FileNotFoundError(f"{error}{hint}") from None
     return [text if isinstance(text, Tree | DependencyTree) else next(found) for text in texts]
 
 
-def _trees_of(texts: Sequence[Text], name: str) -> list[Tree]:
+def _find(
+    texts: Sequence[Text], source: str | Path, documents: bool, dependencies: bool, keep: bool
+) -> Sequence[AnyTree]:
+    trees = _find_trees(texts, os.fspath(source), documents, keep)
+    return [to_dependencies(tree) for tree in trees] if dependencies else trees
+
+
+def _find_trees(texts: Sequence[Text], name: str, documents: bool, keep: bool) -> list[Tree]:
+    """`find_trees`; what a model gives is kept for the next time if asked for."""
+    if name not in SHAPES and Path(name).is_file():
+        return _read(Path(name), texts)
+    if not documents:
+        return _trees_of(texts, name, keep)
+    cut = [_sentences(text, number) for number, text in enumerate(texts, start=1)]
+    trees = iter(_trees_of([sentence for sentences in cut for sentence in sentences], name, keep))
+    return [join_trees([next(trees) for _ in sentences]) for sentences in cut]
+
+
+def _trees_of(texts: Sequence[Text], name: str, keep: bool) -> list[Tree]:
     for shape in SHAPES:
         if name == shape:
             return [trivial_tree(words, shape, seed=n) for n, words in enumerate(_all_words(texts), start=1)]
     library, _, model = name.partition(":")
     if library in LIBRARIES and model:
         pipeline = load_pipeline(library, model)
+        if not keep:
+            return pipeline.parse(_all_words(texts))
         return _cached(name, pipeline.identity, texts, lambda: pipeline.parse(_all_words(texts)))
     path = Path(name)
     if path.is_dir():
-        return _cached(name, checksum(path), texts, lambda: _parse(path, texts))
+        if not keep:
+            return _parse(_loaded(path), texts)
+        return _cached(name, checksum(path), texts, lambda: _parse(load_model(path), texts))
     raise FileNotFoundError(
         f"{name}: neither {', '.join(SHAPES)}, nor a file of brackets, nor the folder of a parser or inducer"
     )
@@ -191,11 +213,20 @@ def _cached(source: str, identity: str, texts: Sequence[Text], parse: Callable[[
     return trees
 
 
-def _parse(folder: Path, texts: Sequence[Text]) -> list[Tree]:
-    from treeformers.engine import load_model
+def _parse(model: Parser | Inducer | AveragedInducer, texts: Sequence[Text]) -> list[Tree]:
     from treeformers.parsing import Parser
 
-    model = load_model(folder)
     if isinstance(model, Parser):
         return model.parse(texts, beam=1)
     return model.parse(_all_words(texts))
+
+
+def _loaded(folder: Path) -> Parser | Inducer | AveragedInducer:
+    """The model of a folder; it is not loaded again as long as its files are the same."""
+    states = ((path, path.stat()) for _, path in model_files(folder))
+    return _load(folder, tuple((path, state.st_mtime_ns, state.st_size) for path, state in states))
+
+
+@lru_cache(maxsize=2)
+def _load(folder: Path, states: tuple[tuple[Path, int, int], ...]) -> Parser | Inducer | AveragedInducer:
+    return load_model(folder)

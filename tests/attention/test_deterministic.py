@@ -122,3 +122,9 @@ def test_another_number_of_positions() -> None:
     module = DeterministicAttention(4, 3, 7)
     with pytest.raises(ValueError, match="lists of 5 positions, expected one for each of 7 matrices"):
         module(torch.randn(1, 2, 4), torch.zeros(1, 3, 5, dtype=torch.long))
+
+
+def test_a_position_beyond_the_sentence_is_not_one_of_the_next() -> None:
+    encoder = torch.randn(2, 3, 4)
+    with pytest.raises(ValueError, match="position 3 is to be read of 3 states: expected one below"):
+        deterministic_context(encoder, torch.tensor([[[3]], [[0]]]))

@@ -63,6 +63,49 @@ def test_module_runs_as_a_script(arguments: str, says: str) -> None:
     assert (result.returncode, result.stderr) == (2, f"treeformers: error: {says}\n")
 
 
+@pytest.mark.parametrize(
+    ("given", "turns"), [({}, "10000"), ({"GOMP_SPINCOUNT": "7"}, "7"), ({"OMP_WAIT_POLICY": "active"}, None)]
+)
+def test_threads_that_wait_leave_the_cores_to_others(given: dict[str, str], turns: str | None) -> None:
+    code = "import os, treeformers.cli; print(os.environ.get('GOMP_SPINCOUNT'))"
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("OMP_", "GOMP_"))}
+    environment = kept | {"PYTHONPATH": str(ROOT / "src")} | given
+    shown = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env=environment, timeout=60, check=True
+    )
+    assert shown.stdout.strip() == str(turns)
+
+
+def test_output_is_utf8_whatever_the_terminal_takes(tmp_path: Path) -> None:
+    drawn = tmp_path / "\u0394\u03ad\u03bd\u03c4\u03c1\u03bf.txt"
+    environment = os.environ | {"PYTHONPATH": str(ROOT / "src"), "PYTHONIOENCODING": "cp1252"}
+    command = [sys.executable, "-m", "treeformers.cli", "draw", "--out", str(drawn)]
+    shown = subprocess.run(
+        command, input=b"(S (NN a))", capture_output=True, env=environment, timeout=60, check=True
+    )
+    assert shown.stdout.decode("utf-8") == f"{drawn}\n"
+
+
+def test_what_was_written_to_an_open_file_before_stays(tmp_path: Path) -> None:
+    log = tmp_path / "log.txt"
+    command = (
+        f"(echo before; echo '(S (NN a))' | {sys.executable} -m treeformers.cli score - gold.txt "
+        f"--json /dev/stdout; echo after) > {log}"
+    )
+    (tmp_path / "gold.txt").write_text("(S (NN a))\n")
+    environment = os.environ | {"PYTHONPATH": str(ROOT / "src")}
+    subprocess.run(command, shell=True, env=environment, timeout=60, check=True, cwd=tmp_path)
+    lines = log.read_text().splitlines()
+    assert lines[0] == "before" and lines[-1] == "after" and "{" in lines
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["gold.txt", "log.txt"]
+
+
+def test_a_dash_is_no_file_to_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert complaint("draw", "--out", "-", stdin="(S (NN a))") == "--out -: expected the name of a file"
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_reader_that_has_enough_is_no_error() -> None:
     command = f"set -o pipefail; {sys.executable} -m treeformers.cli data list | true; echo $PIPESTATUS"
     environment = os.environ | {"PYTHONPATH": str(ROOT / "src")}

@@ -106,6 +106,15 @@ class TestParse:
     def test_bad_text(self, model: Path, text: bytes, says: str) -> None:
         assert complaint("parse", model, stdin=text) == says
 
+    def test_files_of_trees_are_remarked_on(self, model: Path, tmp_path: Path) -> None:
+        result = run("parse", model, stdin="\n(S (NP (DT the) (NN dog)))\nhe runs\n")
+        assert "<stdin>:2 looks like a tree, its brackets are read as words" in result.stderr
+        assert result.stdout.count("\n") == 3
+        assert "looks like" not in run("parse", model, stdin="(he) runs\n").stderr
+        file = tmp_path / "trees.conllu"
+        file.touch()
+        assert complaint("parse", model, file) == f"{file}: CoNLL-U, expected text with one sentence a line"
+
     def test_missing_text(self, model: Path, tmp_path: Path) -> None:
         assert complaint("parse", model, tmp_path / "no.txt").endswith("no.txt: No such file or directory")
         assert complaint("parse", model, tmp_path).endswith(": Is a directory")

@@ -129,6 +129,15 @@ class TestDraw:
             file.write_text(text)
             assert says in complaint("draw", file, "--out", tmp_path / "b.html")
 
+    def test_pixels(self, tmp_path: Path) -> None:
+        picture = tmp_path / "a.png"
+        output("draw", "--out", picture, stdin="(S (NP (NN $1$)) (VP (VBZ runs)))")
+        assert picture.read_bytes().startswith(b"\x89PNG")
+        assert "2 trees for one picture" in complaint("draw", "--out", picture, stdin=self.TREES)
+        file = tmp_path / "a.conllu"
+        file.write_text(conllu(("runs", 0, "root")))
+        assert "expected .html, .svg, .txt, .tex or" in complaint("draw", file, "--out", picture)
+
     def test_heat_maps(self, model: Path, tmp_path: Path) -> None:
         page = tmp_path / "page.html"
         output("draw", "--model", model, "--out", page, stdin=SENTENCES)
@@ -157,7 +166,7 @@ class TestDraw:
         assert "--trees is for" in complaint("draw", "--trees", "left", "--out", page, stdin=tree)
 
     def test_bad_input(self, tmp_path: Path) -> None:
-        assert "expected .html, .svg, .txt, .tex or a folder" in complaint(
+        assert "expected .html, .svg, .png, .txt, .tex or a folder" in complaint(
             "draw", "--out", "a.gif", stdin=self.TREES
         )
         assert "<stdin>:1: " in complaint("draw", "--out", tmp_path / "a.html", stdin="(S (NP")

@@ -128,6 +128,16 @@ def _sentences(count: int) -> list[Sequence[str]]:
     return [question.tree.words for question in constructions(count)]
 
 
+def test_a_model_that_knows_few_of_the_words_says_so() -> None:
+    made = inducer()
+    made.unknown_words = lambda sentences: [tuple(words[:1]) for words in sentences]  # type: ignore[method-assign]
+    asked = _sentences(12)
+    share = round(100 * len(asked) / sum(map(len, asked)))
+    assert f"{share} % of the words are not in the vocabulary" in probe({"m": made}, 12).systems["m"].notes
+    made.unknown_words = lambda sentences: [()] * len(sentences)  # type: ignore[method-assign]
+    assert not any("vocabulary" in note for note in probe({"m": made}, 12).systems["m"].notes)
+
+
 def test_models_that_link_words_are_not_asked_for_pieces() -> None:
     report = probe({"mine": inducer(link_level="word")}, 12).systems["mine"]
     assert "subwords" not in {one.probe for one in report.findings}

@@ -204,7 +204,9 @@ class TestReproduce:
         assert (folder.parent / "ran").read_text() == "abcB"
         assert [written[n].read_bytes() == before[n] for n in range(3)] == [True, False, True]
         reproduce(folder, "a", again=True)
+        assert "is replaced by what" not in caplog.text
         reproduce(folder, "a", overrides=["train.epochs=2"])
+        assert f"{written[0]} is replaced by what train.epochs=2 gives" in caplog.text
         reproduce(folder, "a", overrides=["train.epochs=2"])
         reproduce(folder, "a", overrides=["data.root=elsewhere", "train.epochs=2"])
         assert (folder.parent / "ran").read_text() == "abcBaa"

@@ -253,6 +253,7 @@ class TestFiguresOfOurOwn:
             learning_rate=0.1,
             warmup_steps=0,
             constant=True,
+            bf16=False,
             evaluations=10,
             average=average,
             patience=patience,
@@ -353,3 +354,17 @@ class TestFiguresOfOurOwn:
         assert weights == before  # training itself is as without
         assert seen == pytest.approx(expected, abs=1e-5)
         assert model.value == result.best == pytest.approx(max(expected), abs=1e-5)
+
+    def test_training_that_diverges_ends_with_an_error(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setitem(EXAMPLES[0], "x", math.inf)
+        with pytest.raises(ValueError, match=r"diverged: slope\.weight is no longer a number; expected"):
+            self.fit(tmp_path, 0, evaluate=lambda model: {"slope": 1.0}, metric="slope")
+
+    def test_a_figure_that_is_not_defined_is_remarked_on(
+        self, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        _, result = self.fit(tmp_path, 2, evaluate=lambda model: {"pearson": math.nan}, metric="pearson")
+        assert math.isnan(result.best)
+        assert "the validation pearson is not defined" in caplog.text

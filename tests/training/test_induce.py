@@ -151,3 +151,14 @@ def test_a_wrong_key_of_the_model_names_the_nearest(inducer_folder: Path) -> Non
     with pytest.raises(ValueError, match=r"^model\.prior expected one of .* got above$") as error:
         build_model(InduceRecipe(model={"prior": "above"}), tokenizer, 1)
     assert "\n" not in str(error.value)
+
+
+def test_text_without_spaces_between_words(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    text = tmp_path / "text.txt"
+    text.write_text("".join(f"word{n}word\n" for n in range(60)))
+    settings = [f'data.text="{text}"', 'data.gold=""', "data.sentences=0"]
+    with pytest.raises(ValueError, match=r"text\.txt: no word comes 2 times \(data\.min_frequency\)"):
+        train_inducer(recipe(*settings, "data.min_frequency=2"), tmp_path / "a", progress=False)
+    text.write_text("oneword\n" * 60)
+    train_inducer(recipe(*settings, "train.max_steps=1"), tmp_path / "b", progress=False)
+    assert "most lines of" in caplog.text and "are one word" in caplog.text

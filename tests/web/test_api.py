@@ -294,7 +294,7 @@ HOSTILE: list[bytes | Any] = [
     {"text": "a\x1b[31m", "engines": ["right"]},
     {"text": "(" * 3000, "engines": ["right"]},
     {"text": ")" * 3000, "engines": ["right"]},
-    {"text": "()", "engines": ["right"]},
+    {"text": "((", "engines": ["right"]},
     {"text": "(S ())", "engines": ["right"]},
     {"words": ["a"], "engine": 3},
     {"words": "abc", "engine": "parser"},
@@ -302,6 +302,21 @@ HOSTILE: list[bytes | Any] = [
     {"trees": ["(((", ")))"], "engine": "classifier"},
     {"tree": "\u0000"},
 ]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("(see below)", ["(", "see", "below", ")"]),
+        ("(Laughs) Hello there.", ["(", "Laughs", ")", "Hello", "there."]),
+        ("\n (laughs loudly) I am fine", ["(", "laughs", "loudly", ")", "I", "am", "fine"]),
+    ],
+)
+def test_a_sentence_in_parentheses_is_no_tree(client: TestClient, text: str, words: list[str]) -> None:
+    (sentence,) = answer(client, "/api/parse", text=text, engines=["right"])["sentences"]
+    assert list(sentence["trees"]) == ["right"]
+    assert len(sentence["words"]) >= len(words) - 1
+    assert {word.strip("().") for word in sentence["words"]} >= {word.strip("().") for word in words} - {""}
 
 
 class TestHostile:
@@ -334,10 +349,9 @@ class TestHostile:
         assert found.headers["allow"] == "POST"
         for path in ("/", "/docs", "/health"):
             assert client.head(path).status_code == 200
-        assert (
-            client.post("/api/parse", content=b"text=a", headers={"content-type": "text/plain"}).status_code
-            == 422
-        )
+        found = client.post("/api/parse", content=b"text=a", headers={"content-type": "text/plain"})
+        assert found.status_code == 422
+        assert found.json() == {"error": "the content type is text/plain, expected application/json"}
 
     def test_a_fault_inside_is_a_line_too(self, caplog: pytest.LogCaptureFixture) -> None:
         app = create_app([Counting()])
@@ -494,7 +508,9 @@ class TestEngines:
             assert loaded == [tmp_path / "a/news"]
             assert client.get("/health").json()["engines"]["news"] == "ready"
             # The folder of the parser holds no model.
-            assert "cannot be loaded" in refusal(client, "/api/steps", engine="news-2", words=["a"])
+            for _ in range(2):
+                line = refusal(client, "/api/steps", 500, engine="news-2", words=["a"])
+                assert line == "the engine news-2 cannot be loaded; the log says why"
             assert client.get("/health").json()["engines"]["news-2"] == "failed"
 
     def test_parsers_keep_as_many_hypotheses_as_asked(self, tmp_path: Path) -> None:

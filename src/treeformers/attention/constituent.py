@@ -364,8 +364,8 @@ def _blocks(q: Tensor) -> Iterator[tuple[slice, slice]]:
     """Slices of the batch and of the query rows: several whole sentences, or some rows of a long one."""
     batch, heads, tokens, _ = q.shape
     block = _BLOCK.get(q.device.type, _DEVICE_BLOCK)
-    sentences = max(1, block // (heads * tokens * tokens))
-    rows = max(1, min(tokens, block // (heads * tokens)))
+    sentences = max(1, block // max(1, heads * tokens * tokens))
+    rows = max(1, min(tokens, block // max(1, heads * tokens)))
     for sentence in range(0, batch, sentences):
         for row in range(0, tokens, rows):
             yield slice(sentence, sentence + sentences), slice(row, row + rows)

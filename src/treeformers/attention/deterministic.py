@@ -22,16 +22,21 @@ def deterministic_context(encoder: Tensor, positions: Tensor, alignment: Tensor 
 
     Args:
         encoder: (B, T, D), the states h.
-        positions: (B, S, M), the lists D_i: indices below T. A negative one reads nothing.
+        positions: (B, S, M), the lists D_i: indices below T, end mark included. A negative one reads nothing.
         alignment: (M, C, D), the matrices A_m; the identity each (C = D) by default.
 
     Returns:
         (B, S, C).
 
     Raises:
-        ValueError: another number of positions than of matrices.
+        ValueError: another number of positions than of matrices, or a position that is not below T.
     """
     slots = positions.shape[-1]
+    if positions.numel() and (highest := int(positions.max())) >= encoder.shape[1]:
+        raise ValueError(
+            f"position {highest} is to be read of {encoder.shape[1]} states: expected one below, and a state "
+            "for the end mark if it is read"
+        )
     if alignment is None:
         return gather_context(encoder[:, :, None].expand(-1, -1, slots, -1), positions)
     if slots != len(alignment):

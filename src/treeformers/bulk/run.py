@@ -106,8 +106,8 @@ def parse_files(
 
     Raises:
         FileNotFoundError: no such input.
-        ValueError: no lines, a damaged gzip file, a number below 1, no Ray, or a folder that holds another
-            run or anything else.
+        ValueError: no lines, a damaged gzip file, a name that is not UTF-8, a number below 1, no Ray, or a
+            folder that holds another run or anything else.
         BlockingIOError: another run writes there now.
         ChildProcessError: a worker was killed; the run can be resumed.
     """
@@ -218,6 +218,11 @@ def _inputs(source: Path, out: Path) -> Iterator[tuple[str, Path]]:
         logger.warning("left out: %d links to folders or to nothing, the first: %s", len(links), links[0])
     for name, path in seen:
         if path.is_file():
+            try:
+                str(path).encode()
+            except UnicodeEncodeError:
+                shown = str(path).encode(errors="backslashreplace").decode()
+                raise ValueError(f"{shown}: a name that is not UTF-8; rename the file") from None
             yield name.as_posix(), path
 
 
@@ -229,7 +234,7 @@ def _begin(out: Path, job: Mapping[str, Any], resume: bool) -> None:
             raise ValueError(f"{out}: holds a run; expected --resume to go on with it, or another folder")
         try:
             stored = dict(json.loads(path.read_text(encoding="utf-8")))
-        except (ValueError, TypeError) as error:
+        except (ValueError, TypeError, RecursionError) as error:
             raise ValueError(f"{path}: damaged: {error}") from None
         if difference := _difference(stored, job):
             raise ValueError(f"{path}: the run was begun with {difference}; resume it as it was begun")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import typer
 
 from treeformers.cli.console import Command, Commands
@@ -14,6 +16,11 @@ from treeformers.cli.training import demo, env, reproduce, train
 from treeformers.cli.trees import draw, score
 
 __all__ = ["app"]
+
+# Threads wait for each other by turning round and round, and where other programs want the cores too, a step
+# then takes up to fifty times as long. So few turns cost nothing on an idle machine. Read by torch's OpenMP.
+if "OMP_WAIT_POLICY" not in os.environ:
+    os.environ.setdefault("GOMP_SPINCOUNT", "10000")
 
 app = typer.Typer(
     cls=Commands,

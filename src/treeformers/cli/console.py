@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import io
 import logging
 import os
 import sys
@@ -49,6 +50,8 @@ class Commands(TyperGroup):
         try:
             if sys.stdout is None:  # closed
                 raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+            if isinstance(sys.stdout, io.TextIOWrapper) and not sys.stdout.isatty():
+                sys.stdout.reconfigure(encoding="utf-8")  # as all that is read and written elsewhere
             with _logging_to_stderr():
                 code = super().main(args, **settings | {"standalone_mode": False})
             sys.stdout.flush()
@@ -67,13 +70,15 @@ class Command(TyperCommand):
         """Run it.
 
         Raises:
-            ValueError: an option names an input as the file to write to, be it by another path.
+            ValueError: an option names an input as the file to write to, be it by another path, or "-".
         """
         reads: list[str | Path] = []
         writes: list[tuple[str, str | Path]] = []
         for parameter in self.params:
             given = ctx.params.get(parameter.name)
             for value in given if isinstance(given, list | tuple) else [given]:
+                if str(value) == "-" and _WRITES.intersection(parameter.opts):
+                    raise ValueError(f"{parameter.opts[0]} -: expected the name of a file")
                 if not isinstance(value, str | Path) or not os.path.isfile(value):
                     continue
                 if option := next(iter(_WRITES.intersection(parameter.opts)), None):

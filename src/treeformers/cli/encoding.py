@@ -16,7 +16,15 @@ import typer
 
 from treeformers.cli.console import format_of, read_sentences
 from treeformers.data.corpora import clean_tree
-from treeformers.trees.formats import CONLL, JSON, atomic_write, opens_tree, read_dependencies, suffix_of
+from treeformers.trees.formats import (
+    CONLL,
+    JSON,
+    atomic_write,
+    is_bare,
+    opens_tree,
+    read_dependencies,
+    suffix_of,
+)
 from treeformers.trees.tree import Tree
 
 if TYPE_CHECKING:
@@ -28,7 +36,6 @@ logger = logging.getLogger(__name__)
 CHUNK = 4096  # lines held at once
 NAMED = 10  # lines without an answer that are named
 OF_ONE = re.compile(r"(text|sentence) \d+ ")  # how an error opens that one of several texts is to blame for
-_BARE = re.compile(r"\([^\sa-z()]+\s[^()]*\)")  # a label over words without tags: a mistake, no sentence
 
 T = TypeVar("T")
 
@@ -251,7 +258,7 @@ def holds_dependencies(file: str) -> bool:
 
 def read_text(line: str) -> Tree | str:
     """A tree, cleaned as those that are trained on, or the line itself."""
-    if not (opens_tree(line) or _BARE.fullmatch(line)):
+    if not (opens_tree(line) or is_bare(line)):
         return line
     try:
         tree = clean_tree(Tree.from_brackets(line))

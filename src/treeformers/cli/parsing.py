@@ -22,7 +22,15 @@ from treeformers.engine import Engine, load_engine, load_model, read_tree_recipe
 from treeformers.model_folder import checksum
 from treeformers.recipes import InduceRecipe, ParseRecipe
 from treeformers.trees.dependency import DependencyTree
-from treeformers.trees.formats import CONLL, JSON, atomic_write, write_dependencies, write_trees
+from treeformers.trees.formats import (
+    CONLL,
+    JSON,
+    atomic_write,
+    opens_tree,
+    suffix_of,
+    write_dependencies,
+    write_trees,
+)
 from treeformers.trees.heads import to_dependencies
 from treeformers.trees.tree import Tree, unescape_word
 
@@ -99,6 +107,8 @@ def parse(
     if resume or ray or workers > 1 or shard_lines:
         raise ValueError("--resume, --workers, --ray and --shard-lines are for --out DIR, a folder")
     format = format_of(format, out, _BY_SUFFIX, "brackets")
+    if suffix_of(file) in CONLL:
+        raise ValueError(f"{file}: CoNLL-U, expected text with one sentence a line")
     engine = load()
     if engine.induces and format == "conllu":
         raise ValueError(f"CoNLL-U needs labels, by which heads are found: {model} induces none")
@@ -107,7 +117,7 @@ def parse(
     gc.freeze()  # the garbage collector need not look through torch again for every few thousand trees
     with atomic_write(out) if out else nullcontext(sys.stdout) as target:
         write = _writer(format, target)
-        trees = _parse(engine, read_sentences(file, strict=False), write, target, batch_size, problems)
+        trees = _parse(engine, _text(file), write, target, batch_size, problems)
         first = next(trees, None)
         if first is None:
             count = 0
@@ -162,6 +172,19 @@ def evaluate(
         result = _evaluate_inducer(model, recipe, data, split)
     if json_file:
         write_json(json_file, {"model": str(model), **result})
+
+
+def _text(file: str) -> Iterator[tuple[str, str]]:
+    """The lines of a text; one that begins with a tree is remarked on."""
+    lines = read_sentences(file, strict=False)
+    for where, line in lines:
+        if line.strip():
+            if opens_tree(line.strip()):
+                logger.warning("warning: %s looks like a tree, its brackets are read as words", where)
+            yield where, line
+            break
+        yield where, line
+    yield from lines
 
 
 def _parse(

@@ -109,7 +109,9 @@ def draw(
     out: Annotated[
         Path,
         typer.Option(
-            metavar="DIR|FILE", help="A file in .html, .svg, .txt or .tex, or a folder for one SVG a tree."
+            metavar="DIR|FILE",
+            help="A file in .html, .svg, .png, .txt or .tex, or a folder for one SVG a tree; no .png of "
+            "dependency trees.",
         ),
     ],
     model: Annotated[
@@ -125,16 +127,23 @@ def draw(
     from treeformers import drawing
 
     suffix = out.suffix.lower()
-    known = (".html",) if model else (".html", ".svg", ".txt", ".tex", "")
-    if suffix not in known:
-        raise ValueError(f"{out}: expected {', '.join(known[:4])}{'' if model else ' or a folder'}")
+    dependencies = not model and holds_dependencies(file)
+    pixels = () if model or dependencies else (".png",)
+    known = (".html",) if model else (".html", ".svg", *pixels, ".txt", ".tex")
+    if suffix not in known and (model or suffix):
+        raise ValueError(f"{out}: expected {', '.join(known)}{'' if model else ' or a folder'}")
     if trees and not model:
         raise ValueError("--trees is for the sentences that a --model reads, expected both")
     if model:
         _write(out, _seen(model, file, trees))
-    elif holds_dependencies(file):
+    elif dependencies:
         how = drawing.dependency_svg, drawing.dependency_text, drawing.dependency_latex
         _draw(out, _dependencies(file), *how)
+    elif suffix == ".png":
+        try:
+            drawing.tree_png(_only(out, _trees(file)), out)
+        except ImportError as error:
+            raise ValueError(f"{out}: {error}; expected pip install 'treeformers[draw]'") from None
     else:
         _draw(out, _trees(file), drawing.tree_svg, drawing.tree_text, drawing.tree_latex)
     typer.echo(out)
@@ -159,16 +168,19 @@ def _draw(
         case ".tex":
             _write(out, (f"{latex(tree)}\n\n" for tree in trees))
         case ".svg":
-            first, *others = trees
-            if others:
-                raise ValueError(
-                    f"{out}: {1 + len(others)} trees for one picture; expected a folder or .html"
-                )
-            _write(out, [svg(first)])
+            _write(out, [svg(_only(out, trees))])
         case _:
             out.mkdir(parents=True, exist_ok=True)
             for number, tree in enumerate(trees, start=1):
                 _write(out / f"{number:04}.svg", [svg(tree)])
+
+
+def _only(out: Path, trees: Iterable[T]) -> T:
+    """The one tree that a picture shows."""
+    first, *others = trees
+    if others:
+        raise ValueError(f"{out}: {1 + len(others)} trees for one picture; expected a folder or .html")
+    return first
 
 
 def _dependencies(file: str) -> Iterator[DependencyTree]:

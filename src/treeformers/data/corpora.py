@@ -30,8 +30,8 @@ from treeformers.data.tasks import READERS, load_task, read_parallel
 from treeformers.trees.formats import (
     CONLL,
     JSON,
+    holds_trees,
     is_gzip,
-    opens_tree,
     read_dependencies,
     read_trees,
     suffix_of,
@@ -55,7 +55,6 @@ _SUFFIXES: Mapping[str, Kind] = {
     ".brackets": "constituency",
 }
 _LANGUAGE = re.compile(r"\.[a-z]{2}(?:[-_][a-z]+)?")
-_OPENS_NODE = re.compile(r"\(\s*[^\s()]*")
 
 
 def load(
@@ -337,9 +336,7 @@ def _kind(path: Path) -> Kind:
     kind = _SUFFIXES.get(suffix_of(path))
     if kind is not None:
         return kind
-    lines = (line.strip() for line in islice(_lines(path), 1000))
-    first = next((line for line in lines if line and not line.startswith("#")), "")
-    return "constituency" if opens_tree(first) or _OPENS_NODE.fullmatch(first) else "text"
+    return "constituency" if holds_trees(islice(_lines(path), 1000)) else "text"
 
 
 def _lines(path: Path) -> Iterator[str]:

@@ -130,7 +130,7 @@ class SentenceReader:
             if reader.words[:2] != (PAD, END) or "<a>" not in reader.words:
                 raise TypeError(f"expected words that begin with {PAD} and {END}, and <a> among them")
             return reader
-        except (json.JSONDecodeError, UnicodeDecodeError, TypeError, AttributeError) as error:
+        except (ValueError, TypeError, AttributeError, RecursionError) as error:
             raise ValueError(f"{path}: damaged vocabulary: {error}") from None
 
     def save_pretrained(self, folder: str | Path) -> None:

@@ -17,7 +17,7 @@ from treeformers.drawing.report import (
 )
 from treeformers.drawing.steps import steps_svg
 from treeformers.drawing.svg import Svg
-from treeformers.drawing.tree import tree_latex, tree_svg, tree_text
+from treeformers.drawing.tree import tree_latex, tree_png, tree_svg, tree_text
 
 __all__ = [
     "Svg",
@@ -34,6 +34,7 @@ __all__ = [
     "shaded_trees",
     "steps_svg",
     "tree_latex",
+    "tree_png",
     "tree_svg",
     "tree_text",
     "trees_beside_gold",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from treeformers.drawing.latex import escape
 from treeformers.drawing.svg import Svg, clip, count, plain, svg_frame, text_columns, text_width, xml
@@ -38,12 +39,7 @@ def tree_svg(
     tagged, labelled = _has_labels(tree)
     step, label_gap = (46, 17) if labelled else (24, 0)
 
-    def size(node: Tree) -> int:
-        if node.word is None:
-            return text_width(_shown(node.label), 12) + 12
-        return max(text_width(_word(node), 16), text_width(_shown(node.label), 11)) + 16
-
-    placed = _place(tree, size)
+    placed = _place(tree, _svg_size)
     width, height = placed[0].width + 16, placed[0].height
     leaf_top = 12 + height * step + (0 if labelled else 6)
     baseline = leaf_top + (36 if tagged else 18)
@@ -93,6 +89,48 @@ def tree_svg(
         ".figure text.extra{fill:var(--muted)}.figure .shade{fill:var(--c3)}"
     )
     return svg_frame(width, baseline + 10, title or sentence, about, style, [*shades, *branches, *texts])
+
+
+def tree_png(tree: Tree, path: str | Path) -> None:
+    """Write the picture of `tree_svg`, in light colours, as a PNG file (needs matplotlib, the extra `draw`).
+
+    Args:
+        tree: the tree.
+        path: of the file.
+
+    Raises:
+        OSError: the file cannot be written.
+    """
+    from matplotlib.figure import Figure
+
+    tagged, labelled = _has_labels(tree)
+    step, label_gap = (46, 17) if labelled else (24, 0)
+    placed = _place(tree, _svg_size)
+    leaf_top = 12 + placed[0].height * step
+    width, height = placed[0].width + 16, leaf_top + (46 if tagged else 28)
+    figure = Figure(figsize=(width / 96, height / 96), dpi=192)
+    axes = figure.add_axes((0, 0, 1, 1), xlim=(0, width), ylim=(height, 0))
+    axes.set_axis_off()
+
+    def write(x: int, y: int, text: str, points: float, color: str) -> None:
+        # A dollar sign would start matplotlib's mathematics.
+        text = text.replace("$", r"\$")
+        axes.text(x, y, text, fontsize=points, color=color, ha="center", va="baseline")
+
+    for place in placed:
+        x, label = place.center + 8, _shown(place.node.label)
+        if place.node.word is not None:
+            write(x, leaf_top + (36 if tagged else 18), _word(place.node), 12, "#111827")
+            write(x, leaf_top + 14, label, 8, "#6b7280")
+            continue
+        top = leaf_top - place.height * step
+        bar = top + label_gap + (4 if labelled else 0)
+        write(x, top + 12, label, 9, "#111827")
+        ends = [(placed[child].center + 8, placed[child].height) for child in place.children]
+        axes.plot([ends[0][0], ends[-1][0]], [bar, bar], color="#6b7280", linewidth=1)
+        for end, below in ends:
+            axes.plot([end, end], [bar, leaf_top - below * step], color="#6b7280", linewidth=1)
+    figure.savefig(path, format="png", metadata={"Software": None})
 
 
 def tree_text(tree: Tree, width: int = 100) -> str:
@@ -183,6 +221,13 @@ def _place(tree: Tree, size: Callable[[Tree], int]) -> list[_Place]:
         _Place(node, lefts[i] + centers[i], heights[i], widths[i], children[i])
         for i, node in enumerate(nodes)
     ]
+
+
+def _svg_size(node: Tree) -> int:
+    """The width of the text of a node in a picture, with space around it."""
+    if node.word is None:
+        return text_width(_shown(node.label), 12) + 12
+    return max(text_width(_word(node), 16), text_width(_shown(node.label), 11)) + 16
 
 
 def _shade(place: _Place, baseline: int, share: float) -> str:

@@ -119,7 +119,7 @@ def _read_config(path: Path) -> tuple[BertConfig, list[str]]:
     try:
         table = json.loads(path.read_text(encoding="utf-8"))
         kind = table.get("model_type")
-    except (ValueError, AttributeError) as error:
+    except (ValueError, AttributeError, RecursionError) as error:
         raise ValueError(f"{path}: damaged: {error}") from None
     if kind != "bert":
         raise ValueError(f"{path}: a model of kind {kind!r}, expected 'bert'")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
@@ -18,6 +18,9 @@ from treeformers.trees.punctuation import is_word
 from treeformers.trees.tree import Tree, parse_brackets
 
 __all__ = ["Answer", "System", "TreeFile", "ask"]
+
+MANY_UNKNOWN = 0.1
+"""The share of unknown words above which a note says so."""
 
 Shape: TypeAlias = Literal["gold", "right", "left", "balanced", "random"]
 
@@ -39,6 +42,13 @@ class Linked(Protocol):
     def links(self, sentences: list[list[str]], /) -> list[NDArray[np.float64]]: ...
 
     def token_links(self, sentences: list[list[str]], /) -> list[Any]: ...
+
+
+@runtime_checkable
+class Knows(Protocol):
+    """What has a vocabulary: `treeformers.Inducer`."""
+
+    def unknown_words(self, sentences: list[list[str]], /) -> list[tuple[str, ...]]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +128,8 @@ def ask(system: System, questions: Sequence[Question], seed: int = 0) -> Answer:
             return Answer([question.tree for question in questions])
         return Answer([trivial_tree(words, system, seed + n) for n, words in enumerate(sentences)])
     if isinstance(system, Linked):
-        return _ask_links(system, sentences)
+        answer = _ask_links(system, sentences)
+        return replace(answer, notes=[*_unknown(system, sentences), *answer.notes])
     places: Sequence[str] = ()
     if isinstance(system, Parses):
         given = system.parse(sentences)
@@ -133,6 +144,14 @@ def ask(system: System, questions: Sequence[Question], seed: int = 0) -> Answer:
     if len(given) != len(questions):
         raise ValueError(f"{len(given)} trees for {len(questions)} sentences, expected one each")
     return Answer(trees)
+
+
+def _unknown(system: Linked, sentences: list[list[str]]) -> list[str]:
+    """A note where the system cannot tell many of the words: what it finds is then found of positions."""
+    if not isinstance(system, Knows):
+        return []
+    share = sum(map(len, system.unknown_words(sentences))) / max(1, sum(map(len, sentences)))
+    return [f"{100 * share:.0f} % of the words are not in the vocabulary"] if share > MANY_UNKNOWN else []
 
 
 def _ask_links(system: Linked, sentences: list[list[str]]) -> Answer:

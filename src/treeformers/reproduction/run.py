@@ -355,6 +355,12 @@ def _run_row(
     why = "".join(f", changed: {key}" for key in row.changed)
     logger.info("%s at scale %s%s", path, scale, why)
     models = runs / path.parent.name
+    if overrides and row.result:
+        logger.warning(
+            "%s is replaced by what %s gives, and so is its row in the tables",
+            row.target,
+            " ".join(overrides),
+        )
     result = run_recipe(path, scale, models, overrides, progress, processes, shared=runs)
     row.target.parent.mkdir(exist_ok=True)
     write_json(row.target, result)

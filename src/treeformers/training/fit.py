@@ -326,8 +326,8 @@ def fit(
             those of the nodes; several processes then look for them at every step.
 
     Raises:
-        ValueError: no training examples, no validation examples for the loss that chooses, or a number of
-            processes that does not divide the batches of a step.
+        ValueError: no training examples, no validation examples for the loss that chooses, a number of
+            processes that does not divide the batches of a step, or weights that are no numbers in the end.
         OSError: the checkpoints cannot be written or read.
     """
     if not features or (metric == "loss" and not held_out):
@@ -406,8 +406,16 @@ def fit(
         raise OSError(f"{checkpoints}: {reason}") from None
     finally:
         shown.bar.stop()  # an interrupted run too gives the terminal back
+    for name, weight in model.named_parameters():
+        if not weight.isfinite().all():
+            raise ValueError(
+                f"{checkpoints.parent}: training diverged: {name} is no longer a number; expected a lower "
+                f"train.learning_rate than {recipe.learning_rate:g}, or a lower train.clip"
+            )
     kept = [entry for entry in trainer.state.log_history if entry["step"] == trainer.state.best_global_step]
     figures: dict[str, float] = {name: value for entry in kept for name, value in entry.items()}
+    if metric != "loss" and math.isnan(figures.get(f"eval_{metric}", math.nan)):
+        logger.warning("warning: the validation %s is not defined, so that it chose no weights", metric)
     return Fit(
         seed=seed,
         steps=trainer.state.global_step,

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import os
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, Protocol
@@ -15,7 +16,7 @@ from typing import Any, Protocol
 import torch
 from transformers import PreTrainedModel
 
-from treeformers.model_folder import write_checksums
+from treeformers.model_folder import read_recipe, saved_files, write_checksums
 from treeformers.processes import sole_writer
 from treeformers.recipes import Recipe
 from treeformers.training.batches import Collator, Features
@@ -137,7 +138,7 @@ class Run:
         if torch.distributed.is_initialized():
             torch.distributed.barrier()  # all have read the best checkpoint
         if self.first:
-            extra = {"recipe.json": self.recipe.to_dict(), "history.json": fit.history}
+            extra = {"recipe.json": self.recipe.to_dict(), "history.json": _defined(fit.history)}
             save_model(model, tokenizer, self.folder, extra)
             drop(self.checkpoints)
 
@@ -149,6 +150,35 @@ class Run:
             return False
 
 
+def check_out(out: Path, recipe: Recipe) -> None:
+    """Refuse a folder in which what is trained now would be read together with other models.
+
+    Args:
+        out: of the model; where there are several seeds, of their folders.
+        recipe: what is to be trained.
+
+    Raises:
+        ValueError: several seeds beside a model, a model beside several seeds, or seeds beside those of
+            another recipe.
+    """
+    seeds, there = recipe.train.seeds, sorted(out.glob("seed-*/config.json"))
+    if len(seeds) > 1 and (out / "config.json").is_file():
+        raise ValueError(f"{out}: holds a model, expected a folder for those of {len(seeds)} seeds alone")
+    if len(seeds) == 1 and there:
+        raise ValueError(f"{out}: holds models of several seeds, expected a folder for one model")
+    for home in (path.parent for path in there):
+        if home.name not in {f"seed-{seed}" for seed in seeds}:
+            try:
+                same = read_recipe(home, several=(Recipe,)).training() == recipe.training()
+            except (OSError, ValueError):
+                same = False
+            if not same:
+                raise ValueError(
+                    f"{home}: a model of another recipe, which would be read together with the new ones; "
+                    "expected it removed, or another folder"
+                )
+
+
 def save_model(
     model: PreTrainedModel,
     tokenizer: Saveable,
@@ -156,6 +186,8 @@ def save_model(
     extra: Mapping[str, Any],
 ) -> None:
     """Write a model folder so that what stood there stays whole until the new one is.
+
+    Files of a former model that the new one does not have go, or it would be read with them.
 
     Raises:
         OSError: the disk is full or the folder cannot be written.
@@ -171,12 +203,23 @@ def save_model(
             _write_json(Path(folder) / name, content)
         # safetensors writes what its owner alone can read.
         shutil.copymode(Path(folder, "config.json"), Path(folder, "model.safetensors"))
-        write_checksums(Path(folder), [path.name for path in Path(folder).iterdir()])
+        new = {path.name for path in Path(folder).iterdir()}
+        former = saved_files(out) - new
+        write_checksums(Path(folder), new)
         for path in sorted(Path(folder).iterdir()):
             os.replace(path, out / path.name)
+        for name in former:
+            (out / name).unlink(missing_ok=True)
+
+
+def _defined(history: Sequence[Mapping[str, float]]) -> list[dict[str, float | None]]:
+    """With null where a figure is no number, as the correlation of a single pair."""
+    return [
+        {name: value if math.isfinite(value) else None for name, value in entry.items()} for entry in history
+    ]
 
 
 def _write_json(path: Path, content: Any) -> None:
     with atomic_write(path) as file:
-        json.dump(content, file, indent=1)
+        json.dump(content, file, indent=1, allow_nan=False)
         file.write("\n")

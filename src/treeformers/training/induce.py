@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import random
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -23,6 +24,8 @@ from treeformers.trees.tree import Tree
 
 GRAMMAR_SIZES = {"train": 10_000, "test": 500}
 """Sentences of the embedded grammar that are text, and those that are gold."""
+
+logger = logging.getLogger(__name__)
 
 
 def train_inducer(
@@ -63,6 +66,15 @@ def train_inducer(
         end_token=recipe.data.end_token,
         lowercase=not recipe.data.normalize,  # which leaves N apart from n
     )
+    if len(tokenizer) == len(tokenizer.all_special_tokens):
+        raise ValueError(
+            f"{recipe.data.text}: no word comes {recipe.data.min_frequency} times (data.min_frequency); "
+            "expected more text, with spaces between words"
+        )
+    if 2 * sum(" " not in line for line in lines) > len(lines):
+        logger.warning(
+            "warning: most lines of %s are one word: expected spaces between words", recipe.data.text
+        )
     packed = recipe.data.packed
     features = list(text.encode(tokenizer, lines, None if packed else recipe.data.max_length))
     kept_back = set(held_out)

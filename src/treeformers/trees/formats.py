@@ -29,6 +29,8 @@ __all__ = [
     "CONLL",
     "JSON",
     "atomic_write",
+    "holds_trees",
+    "is_bare",
     "is_gzip",
     "opens_tree",
     "read_dependencies",
@@ -54,6 +56,8 @@ _UNDECODABLE = re.compile("[\udc80-\udcff]")
 _NUMBER = re.compile(r"\d{1,9}")
 _SKIPPED_ID = re.compile(r"\d+[-.]\d+")
 _LEAF = re.compile(r"\(\s*([^\s()]+)\s+[^\s()]+\s*\)")
+_BARE = re.compile(r"\([^\sa-z()]+\s[^()]*\)")
+_OPENS_NODE = re.compile(r"\(\s*[^\s()]*")
 _NESTED = re.compile(r"\(\s*([^\s()]*)\s*\(")
 _WITHOUT_WORDS = re.compile(r"\s*(\([\s(]*[^\s()]*[\s)]*)?")
 
@@ -271,13 +275,18 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[TextIO]:
     """Open a text file (UTF-8, gzipped if it ends in .gz) that takes the place of `path` at the end.
 
     The text goes to a temporary file in the same folder, which is renamed when the block ends and
-    removed when it fails, a full disk included. What is no regular file (a pipe, /dev/stdout) is
-    written directly.
+    removed when it fails, a full disk included. What is no regular file (a pipe), or is open already
+    (/dev/stdout, whatever it leads to), is written directly.
 
     Raises:
         FileNotFoundError: the folder does not exist.
         OSError: the file cannot be written; the message names `path`.
     """
+    if (opened := _descriptor(path)) is not None:
+        sys.stdout.flush()
+        with open(os.dup(opened), "w", encoding="utf-8", newline="\n") as text:
+            yield text
+        return
     target = Path(os.path.realpath(path))
     if not target.parent.is_dir():
         raise FileNotFoundError(f"{target.parent}: no such folder")
@@ -306,6 +315,14 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[TextIO]:
         if isinstance(error, OSError) and error.errno and error.filename in (None, str(written)):
             error.filename = os.fspath(path)
         raise
+
+
+def _descriptor(path: str | os.PathLike[str]) -> int | None:
+    """The number of the open file that a path such as /dev/stdout stands for: what it holds must stay."""
+    name = os.path.abspath(path)
+    if found := re.fullmatch(r"(?:/dev|/proc/self)/fd/(\d{1,9})", name):
+        return int(found[1])
+    return {"/dev/stdout": 1, "/dev/stderr": 2}.get(name)
 
 
 def _writing(target: Target) -> AbstractContextManager[TextIO]:
@@ -341,6 +358,21 @@ def opens_tree(line: str) -> bool:
         return not _is_word(leaf[1])
     nested = _NESTED.match(line)
     return nested is not None and (line.endswith(")") or not _is_word(nested[1]))
+
+
+def holds_trees(lines: Iterable[str]) -> bool:
+    """Whether text holds trees in brackets, by its first line that is neither blank nor a comment, "# ...".
+
+    A line with the beginning of a node and nothing else, "(" or "(S", opens a tree that goes on below it.
+    """
+    stripped = (line.strip() for line in lines)
+    first = next((line for line in stripped if line and not line.startswith("#")), "")
+    return opens_tree(first) or _OPENS_NODE.fullmatch(first) is not None
+
+
+def is_bare(line: str) -> bool:
+    """Whether a line is a label over words without tags, "(S the dog)": a tree with a mistake, not text."""
+    return _BARE.fullmatch(line) is not None
 
 
 def _is_word(label: str) -> bool:

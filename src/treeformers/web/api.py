@@ -16,7 +16,7 @@ from starlette.exceptions import HTTPException
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 
 from treeformers import __version__
-from treeformers.web.engines import Engine
+from treeformers.web.engines import Engine, NotLoaded
 from treeformers.web.guards import Guard
 from treeformers.web.limits import Limits
 from treeformers.web.messages import (
@@ -46,8 +46,13 @@ EXAMPLES = (  # in the words that the demonstration model knows
     "(SBAR (WHNP (WDT that)) (S (VP (VBP kick) (NP (DT the) (NN boy))))))))",
 )
 REFUSALS: dict[int | str, dict[str, Any]] = {
+    400: {"model": Problem, "description": "The request is no JSON in UTF-8."},
     413: {"model": Problem, "description": "The request is too large."},
     422: {"model": Problem, "description": "The request cannot be read, or asks for more than the limits."},
+    500: {
+        "model": Problem,
+        "description": "A model cannot be loaded, or the service failed.",
+    },
     503: {
         "model": Problem,
         "description": "Too many requests at once, or no answer in time.",
@@ -101,6 +106,7 @@ def create_app(
     app.add_middleware(TrustedHostMiddleware, allowed_hosts=list(hosts), www_redirect=False)
     app.add_exception_handler(RequestValidationError, _unreadable)
     app.add_exception_handler(ValueError, _bad_input)
+    app.add_exception_handler(NotLoaded, _not_loaded)
     app.add_exception_handler(HTTPException, _other)
     app.add_exception_handler(Exception, _failed)
 
@@ -195,6 +201,9 @@ def _read_report(path: str | Path | None) -> tuple[Any, str]:
 async def _unreadable(request: Request, error: Exception) -> JSONResponse:
     """Say where; the request is not repeated, as it may hold what no answer can."""
     assert isinstance(error, RequestValidationError)
+    kind = request.headers.get("content-type", "none")
+    if not kind.startswith("application/json"):
+        return _problem(422, f"the content type is {kind[:40]}, expected application/json")
     problems = [
         f"{'.'.join(str(part)[:40] for part in found['loc'])}: {found['msg']}" for found in error.errors()[:3]
     ]
@@ -203,6 +212,10 @@ async def _unreadable(request: Request, error: Exception) -> JSONResponse:
 
 async def _bad_input(request: Request, error: Exception) -> JSONResponse:
     return _problem(422, " ".join(str(error).split()))
+
+
+async def _not_loaded(request: Request, error: Exception) -> JSONResponse:
+    return _problem(500, str(error))
 
 
 async def _other(request: Request, error: Exception) -> JSONResponse:

@@ -24,6 +24,7 @@ __all__ = [
     "Engine",
     "InducerEngine",
     "Made",
+    "NotLoaded",
     "ParserEngine",
     "ShapeEngine",
     "TreeMaker",
@@ -50,6 +51,10 @@ class Made:
     tree: Tree
     links: list[float] | None = None
     score: float | None = None
+
+
+class NotLoaded(ValueError):
+    """A model of the service cannot be loaded: no fault of the request."""
 
 
 class Engine(ABC):
@@ -119,17 +124,17 @@ class _Loaded(Engine):
         """The model.
 
         Raises:
-            ValueError: it cannot be loaded.
+            NotLoaded: it cannot be loaded.
         """
         if self._problem:
-            raise ValueError(self._problem)
+            raise NotLoaded(self._problem)
         if self._model is None:
             try:
                 self._model = self.loads.from_pretrained(self._folder)
             except (OSError, ValueError) as error:
                 logger.error("engine %s: %s", self.name, error)
                 self._problem = f"the engine {self.name} cannot be loaded; the log says why"
-                raise ValueError(self._problem) from None
+                raise NotLoaded(self._problem) from None
             logger.info("engine %s is loaded from %s", self.name, self._folder)
         return self._model
 

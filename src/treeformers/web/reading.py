@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from treeformers.data.penn import split_words
+from treeformers.trees.formats import holds_trees, is_bare
 from treeformers.trees.tree import Tree, parse_brackets
 from treeformers.web.limits import Limits
 
@@ -26,7 +27,8 @@ class Given(NamedTuple):
 def read_text(text: str, limits: Limits, split: Callable[[str], Sequence[str]] = split_words) -> list[Given]:
     """Read sentences, one a line, or trees in brackets where the text begins with one.
 
-    Of trees the traces are left out.
+    A sentence in parentheses is no tree, see `treeformers.trees.formats.holds_trees`. Of trees the traces are
+    left out.
 
     Args:
         text: what was pasted.
@@ -37,7 +39,7 @@ def read_text(text: str, limits: Limits, split: Callable[[str], Sequence[str]] =
         ValueError: nothing to read, malformed brackets, or more than the limits allow; says which line.
     """
     _check_controls(text)
-    if text.lstrip().startswith("("):
+    if holds_trees(text.split("\n")) or is_bare(text.strip()):
         given = [Given(tree.words, tree) for tree in _read_brackets(text, limits)]
     else:
         given = []
