@@ -41,7 +41,7 @@ def encoders(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("translate", "nguyen2020/multi30k-en-de-tree"),
     ):
         path = ROOT / "experiments" / f"{recipe}.toml"
-        few = ("--scale", "smoke", "train.seeds=[1]", "train.max_steps=2")
+        few = ("--scale", "smoke", "train.seeds=[1]", "train.max_steps=2", "train.bf16=false")
         output("train", path, *few, "--out", folder / name)
     return folder
 

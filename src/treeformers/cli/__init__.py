@@ -9,7 +9,8 @@ import typer
 from treeformers.cli.console import Command, Commands
 from treeformers.cli.corpora import get_corpus, list_corpora, make_agreement, make_grammar
 from treeformers.cli.encoding import classify, similarity, translate
-from treeformers.cli.parsing import evaluate, parse
+from treeformers.cli.evaluation import evaluate
+from treeformers.cli.parsing import parse
 from treeformers.cli.probing import probe
 from treeformers.cli.serving import serve
 from treeformers.cli.training import demo, env, reproduce, train

@@ -1,4 +1,4 @@
-"""`treeformers parse` and `evaluate`, for models that induce trees and for those that parse."""
+"""`treeformers parse`, for models that induce trees and for those that parse."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
-from dataclasses import replace
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
@@ -17,10 +16,9 @@ from typing import Annotated, Any, Literal, NoReturn, TextIO
 import typer
 
 from treeformers.bulk import CHUNK, NAMED, SHARD_LINES, Progress, parse_files, parse_lines
-from treeformers.cli.console import JsonFile, format_of, print_scores, read_sentences, resumable, stdout
-from treeformers.engine import Engine, load_engine, load_model, read_tree_recipe
+from treeformers.cli.console import format_of, read_sentences, resumable
+from treeformers.engine import Engine, load_engine
 from treeformers.model_folder import checksum
-from treeformers.recipes import InduceRecipe, ParseRecipe
 from treeformers.trees.dependency import DependencyTree
 from treeformers.trees.formats import (
     CONLL,
@@ -147,33 +145,6 @@ def parse(
         _complain(problems, len(problems), count + len(problems))
 
 
-def evaluate(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="Folder of a trained model.")],
-    data: Annotated[
-        str | None,
-        typer.Option(metavar="NAME|FILE", help="Gold trees; those of the model's recipe by default."),
-    ] = None,
-    split: Annotated[
-        list[str] | None, typer.Option(help="Part of the corpus, may be repeated; test by default.")
-    ] = None,
-    json_file: JsonFile = None,
-) -> None:
-    """Score a model's trees.
-
-    Those of an inducer are scored without labels, beside trees that see no words; those of a parser as evalb
-    does, with the gold tags in them.
-    """
-    from treeformers.reproduction import write_json
-
-    recipe = read_tree_recipe(model)
-    if isinstance(recipe, ParseRecipe):
-        result = _evaluate_parser(model, recipe, data, split)
-    else:
-        result = _evaluate_inducer(model, recipe, data, split)
-    if json_file:
-        write_json(json_file, {"model": str(model), **result})
-
-
 def _text(file: str) -> Iterator[tuple[str, str]]:
     """The lines of a text; one that begins with a tree is remarked on."""
     lines = read_sentences(file, strict=False)
@@ -255,57 +226,6 @@ def _duration(seconds: float) -> str:
     if minutes < 1:
         return f"{seconds:.0f} s"
     return f"{minutes} min" if minutes < 120 else f"{minutes / 60:.1f} h"
-
-
-def _evaluate_inducer(
-    model: Path, recipe: InduceRecipe, data: str | None, split: list[str] | None
-) -> dict[str, Any]:
-    from treeformers.reproduction import score_baselines, score_trees
-    from treeformers.training import read_gold
-
-    source = recipe.data
-    inducer = load_model(model)
-    if data:
-        source = replace(source, gold=data, gold_splits=("test",), gold_sentences=0)
-    if split:
-        source = replace(source, gold_splits=tuple(split))
-    gold = read_gold(source, "--split" if data or split else "data.gold_splits")
-    trees = inducer.parse(tree.words for tree in gold)
-    scores = {"induced": score_trees(gold, trees), **score_baselines(gold)}
-    print_scores(scores, scores["induced"]["signature"])
-    return {"data": source.gold, "splits": source.gold_splits, "scores": scores}
-
-
-def _evaluate_parser(
-    model: Path, recipe: ParseRecipe, data: str | None, split: list[str] | None
-) -> dict[str, Any]:
-    from rich.table import Table
-
-    from treeformers.metrics import parseval
-    from treeformers.parsing import Parser
-    from treeformers.training.parse import read_treebank
-
-    parser = Parser.from_pretrained(model)
-    names = (data,) if data else recipe.data.test or recipe.data.train
-    source = replace(recipe.data, scored_sentences=0) if data else recipe.data
-    table = Table("treebank")
-    for heading in ("F1", "recall", "precision", "exact", "sentences"):
-        table.add_column(heading, justify="right")
-    scores, signature = {}, ""
-    for name in names:
-        for part in split or ["test"]:
-            gold = read_treebank(name, part, source)
-            trees = parser.parse([tree.words for tree in gold], tags=[tree.tags for tree in gold])
-            score = parseval(gold, trees, missing="zero")
-            figures = {key: getattr(score, key) for key in ("f1", "recall", "precision", "exact_match")}
-            cells = (f"{figure:.2f}" for figure in figures.values())
-            table.add_row(f"{name} {part}", *cells, str(score.sentences))
-            scores[f"{name} {part}"] = figures
-            signature = score.signature
-    console = stdout()
-    console.print(table)
-    console.print(signature, markup=False, soft_wrap=True)
-    return {"scores": scores, "signature": signature}
 
 
 def _writer(format: Format, target: TextIO) -> Callable[[Tree], object]:

@@ -1,0 +1,187 @@
+"""`treeformers evaluate`, for every kind of model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from treeformers.cli.console import JsonFile, print_scores, stdout
+from treeformers.engine import load_model
+from treeformers.model_folder import read_recipe
+from treeformers.recipes import (
+    ClassifyRecipe,
+    InduceRecipe,
+    ParseRecipe,
+    SimilarityRecipe,
+    TranslateRecipe,
+)
+
+
+def evaluate(
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="Folder of a trained model.")],
+    data: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME|FILE",
+            help="What it is scored on: gold trees, or examples as it was trained on; by default those of "
+            "its recipe.",
+        ),
+    ] = None,
+    split: Annotated[
+        list[str] | None, typer.Option(help="Part of the corpus, may be repeated; test by default.")
+    ] = None,
+    trees: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SHAPE|FOLDER|FILE",
+            help="Of a classifier or translation model: where the trees of sentences come from; by default "
+            "from where they came in training.",
+        ),
+    ] = None,
+    json_file: JsonFile = None,
+) -> None:
+    """Score a model.
+
+    Trees of an inducer are scored without labels, beside trees that see no words; those of a parser as evalb
+    does, with the gold tags in them. Classifiers are scored by accuracy, scores of pairs by correlation and
+    error, translations by BLEU.
+    """
+    from treeformers.reproduction import write_json
+
+    recipe = read_recipe(model, several=(ParseRecipe, InduceRecipe))
+    if trees and isinstance(recipe, ParseRecipe | InduceRecipe):
+        raise ValueError(f"--trees is for models that read trees, {model} makes them")
+    match recipe:
+        case ParseRecipe():
+            result = _parser(model, recipe, data, split)
+        case InduceRecipe():
+            result = _inducer(model, recipe, data, split)
+        case ClassifyRecipe() | SimilarityRecipe():
+            result = _classifier(model, recipe, data, split, trees)
+        case TranslateRecipe():
+            result = _translator(model, recipe, data, split, trees)
+        case _:
+            raise ValueError(f"{model}: a model of the task {recipe.task!r}, which is scored by reproduce")
+    if json_file:
+        write_json(json_file, {"model": str(model), **result})
+
+
+def _inducer(model: Path, recipe: InduceRecipe, data: str | None, split: list[str] | None) -> dict[str, Any]:
+    from treeformers.reproduction import score_baselines, score_trees
+    from treeformers.training import read_gold
+
+    source = recipe.data
+    inducer = load_model(model)
+    if data:
+        source = replace(source, gold=data, gold_splits=("test",), gold_sentences=0)
+    if split:
+        source = replace(source, gold_splits=tuple(split))
+    gold = read_gold(source, "--split" if data or split else "data.gold_splits")
+    trees = inducer.parse(tree.words for tree in gold)
+    scores = {"induced": score_trees(gold, trees), **score_baselines(gold)}
+    print_scores(scores, scores["induced"]["signature"])
+    return {"data": source.gold, "splits": source.gold_splits, "scores": scores}
+
+
+def _parser(model: Path, recipe: ParseRecipe, data: str | None, split: list[str] | None) -> dict[str, Any]:
+    from rich.table import Table
+
+    from treeformers.metrics import parseval
+    from treeformers.parsing import Parser
+    from treeformers.training.parse import read_treebank
+
+    parser = Parser.from_pretrained(model)
+    names = (data,) if data else recipe.data.test or recipe.data.train
+    source = replace(recipe.data, scored_sentences=0) if data else recipe.data
+    table = Table("treebank")
+    for heading in ("F1", "recall", "precision", "exact", "sentences"):
+        table.add_column(heading, justify="right")
+    scores, signature = {}, ""
+    for name in names:
+        for part in split or ["test"]:
+            gold = read_treebank(name, part, source)
+            trees = parser.parse([tree.words for tree in gold], tags=[tree.tags for tree in gold])
+            score = parseval(gold, trees, missing="zero")
+            figures = {key: getattr(score, key) for key in ("f1", "recall", "precision", "exact_match")}
+            cells = (f"{figure:.2f}" for figure in figures.values())
+            table.add_row(f"{name} {part}", *cells, str(score.sentences))
+            scores[f"{name} {part}"] = figures
+            signature = score.signature
+    console = stdout()
+    console.print(table)
+    console.print(signature, markup=False, soft_wrap=True)
+    return {"scores": scores, "signature": signature}
+
+
+def _classifier(
+    model: Path,
+    recipe: ClassifyRecipe | SimilarityRecipe,
+    data: str | None,
+    split: list[str] | None,
+    trees: str | None,
+) -> dict[str, Any]:
+    from treeformers.classification import Classifier, Similarity, predict
+    from treeformers.training.classify import figures
+    from treeformers.training.examples import read_examples
+
+    pairs = isinstance(recipe, SimilarityRecipe)
+    loaded = (Similarity if pairs else Classifier).from_pretrained(model)
+    classes = [] if recipe.model.get("task") == "relatedness" else list(loaded.classes)
+    source = replace(recipe.data, trees=trees or recipe.data.trees)
+    if data:
+        source = replace(source, corpus=data, scored_sentences=0)
+    scores = {}
+    for part in split or ["test"]:
+        examples = read_examples(source, part, pairs)
+        for number, example in enumerate(examples, start=1):
+            if classes and example.label not in classes:
+                raise ValueError(
+                    f"{source.corpus}: example {number} of the {part} part is of the class "
+                    f"{example.label!r}, the model knows {', '.join(classes)}"
+                )
+        encoded = loaded.reader.encode([tree for one in examples for tree in one.trees])
+        found = figures(predict(loaded.model, encoded, loaded.reader), examples, classes, source.coarse)
+        scores[f"{source.corpus} {part}"] = {**found, "examples": len(examples)}
+    _print(scores)
+    return {"scores": scores}
+
+
+def _translator(
+    model: Path, recipe: TranslateRecipe, data: str | None, split: list[str] | None, trees: str | None
+) -> dict[str, Any]:
+    from treeformers.metrics import bleu
+    from treeformers.training.translate import read_pairs
+    from treeformers.translation import Translator
+
+    translator = Translator.from_pretrained(model)
+    source = replace(recipe.data, trees=trees or recipe.data.trees)
+    if data:
+        source = replace(source, corpus=data, scored_sentences=0)
+    scores, signature = {}, ""
+    for part in split or ["test"]:
+        pairs = read_pairs(source, part)
+        targets = [pair.target.lower() if source.lowercase else pair.target for pair in pairs]
+        score = bleu(targets, translator.translate(pair.tree for pair in pairs))
+        scores[f"{source.corpus} {part}"] = {"bleu": score.bleu, "examples": len(pairs)}
+        signature = score.signature
+    _print(scores)
+    stdout().print(signature, markup=False, soft_wrap=True)
+    return {"scores": scores, "signature": signature}
+
+
+def _print(scores: Mapping[str, Mapping[str, float]]) -> None:
+    """A row each part of a corpus."""
+    from rich.table import Table
+
+    names: Sequence[str] = list(next(iter(scores.values())))
+    table = Table("corpus")
+    for name in names:
+        table.add_column(name.replace("_", " "), justify="right")
+    for part, figures in scores.items():
+        shown = (figures[name] for name in names)
+        table.add_row(part, *(str(value) if isinstance(value, int) else f"{value:.4g}" for value in shown))
+    stdout().print(table)

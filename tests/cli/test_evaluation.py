@@ -1,0 +1,89 @@
+"""`treeformers evaluate`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from command_line import complaint, output
+
+
+class TestEvaluate:
+    def test_the_data_of_the_recipe(self, model: Path, tmp_path: Path) -> None:
+        printed = output("evaluate", model, "--json", tmp_path / "scores.json")
+        assert [line.split("│")[1].strip() for line in printed.splitlines() if line.startswith("│")] == [
+            "induced",
+            "random",
+            "left",
+            "balanced",
+            "right",
+            "best binary",
+        ]
+        assert "unlabeled-f1|" in printed
+        result = json.loads((tmp_path / "scores.json").read_text())
+        assert result["data"] == "grammar"
+        assert f"{result['scores']['induced']['sentence_f1']:.1f}" in printed
+
+    def test_other_data(self, model: Path, tmp_path: Path) -> None:
+        trees = tmp_path / "gold.brackets"
+        trees.write_text("(S (NP (DT the) (NN dog)) (VP (VBZ runs)) (. .))\n" * 2)
+        output("evaluate", model, "--data", trees, "--json", tmp_path / "scores.json")
+        scores = json.loads((tmp_path / "scores.json").read_text())["scores"]
+        assert scores["left"]["sentence_f1"] == 100
+        assert scores["right"]["sentence_f1"] == 0
+        (tmp_path / "text.txt").write_text("the dog runs\n")
+        says = complaint("evaluate", model, "--data", tmp_path / "text.txt")
+        assert says.endswith("text.txt: no constituency trees in test")
+        assert "no.brackets" in complaint("evaluate", model, "--data", tmp_path / "no.brackets")
+
+    def test_parts(self, model: Path, tmp_path: Path) -> None:
+        folder, scores = tmp_path / "treebank", tmp_path / "scores.json"
+        folder.mkdir()
+        left, right = "(S (X (D the) (N dog)) (V runs))\n", "(S (D the) (X (N dog) (V runs)))\n"
+        for part, trees in (("train", left), ("dev", right)):
+            (folder / f"{part}.mrg").write_text(trees)
+        for parts, expected in ((["train"], 100), (["validation"], 0), (["train", "validation"], 50)):
+            asked = [argument for part in parts for argument in ("--split", part)]
+            output("evaluate", model, "--data", folder, *asked, "--json", scores)
+            found = json.loads(scores.read_text())
+            assert (found["splits"], found["scores"]["left"]["sentence_f1"]) == (parts, expected)
+        says = f"--split: {folder} has no part 'test': expected train, validation"
+        assert complaint("evaluate", model, "--data", folder) == says
+
+    @pytest.mark.parametrize(
+        ("name", "figures"),
+        [
+            ("classify", {"accuracy", "examples"}),
+            ("scores", {"pearson", "spearman", "mse", "examples"}),
+            ("pairs", {"accuracy", "examples"}),
+            ("translate", {"bleu", "examples"}),
+        ],
+    )
+    def test_models_that_read_trees(
+        self, encoders: Path, tmp_path: Path, name: str, figures: set[str]
+    ) -> None:
+        file = tmp_path / "scores.json"
+        printed = output("evaluate", encoders / name, "--split", "validation", "--json", file)
+        ((part, found),) = json.loads(file.read_text())["scores"].items()
+        assert part == "grammar validation" and set(found) >= figures
+        assert f" {found['examples']} " in printed and part in printed
+        trained = json.loads((encoders / name / "fit.json").read_text())["fit"]
+        if "metric" in trained and trained["best"] is not None:
+            assert found[trained["metric"]] == pytest.approx(trained["best"], abs=1e-3)
+
+    def test_examples_of_other_files(self, encoders: Path, tmp_path: Path) -> None:
+        file, scores = tmp_path / "mine.tsv", tmp_path / "scores.json"
+        file.write_text("label\ttext\n" + "singular\tthe dog runs\nplural\tthe dogs run\n" * 3)
+        asked = ("evaluate", encoders / "classify", "--data", file, "--trees", "right")
+        output(*asked, "--json", scores)
+        (found,) = json.loads(scores.read_text())["scores"].values()
+        assert found["examples"] == 6 and found["accuracy"] in (0, 50, 100)
+        file.write_text("label\ttext\nsingular\tthe dog runs\nneither\tthe dogs run\n")
+        assert complaint(*asked) == (
+            f"{file}: example 2 of the test part is of the class 'neither', the model knows plural, singular"
+        )
+
+    def test_trees_for_what_makes_them(self, model: Path) -> None:
+        assert "--trees is for models that read trees" in complaint("evaluate", model, "--trees", "right")
