@@ -1,6 +1,7 @@
 """Training in float32 beside training in bfloat16 on this processor, in one interleaved run.
 
     python benchmarks/precision.py --out benchmarks/results/precision.json        # Intel without AMX
+    python benchmarks/precision.py --out benchmarks/results/precision-amx.json    # with AMX
     python benchmarks/precision.py --out benchmarks/results/precision-avx2.json   # without AVX-512
 
 Single products of matrices (rows x inner x columns), steps, forward and backward, of encoders at the sizes
