@@ -240,6 +240,8 @@ def test_bfloat16_autocast_trains() -> None:
     ("changes", "message"),
     [
         ({"hidden_size": 15}, "multiple of num_attention_heads"),
+        ({"num_attention_heads": 0}, "num_attention_heads is 0, expected at least 1"),
+        ({"num_hidden_layers": -1}, "num_hidden_layers is -1, expected at least 1"),
         ({"hidden_size": "x"}, "hidden_size"),
         ({"prior": "above"}, "prior"),
         ({"link_level": "phrase"}, "link_level"),

@@ -379,6 +379,34 @@ class TestGuards:
             for host in ("localhost:8000", "127.0.0.1:1", "[::1]:8000"):
                 assert client.get("/health", headers={"host": host}).status_code == 200, host
 
+    def test_a_body_that_is_slow_to_come_keeps_nobody_out(self) -> None:
+        app = create_app([ShapeEngine("right")], Limits(in_flight=1))
+
+        body = json.dumps({"text": "a b", "engines": ["right"]}).encode()
+        headers = [(b"host", b"localhost"), (b"content-type", b"application/json")]
+        scope = {"type": "http", "path": "/api/parse", "method": "POST", "headers": headers}
+        scope |= {"query_string": b"", "http_version": "1.1", "scheme": "http", "server": ("localhost", 80)}
+        statuses: list[int] = []
+
+        async def send(message: Any) -> None:
+            statuses.append(message.get("status"))
+
+        async def whole() -> Any:
+            return {"type": "http.request", "body": body}
+
+        async def never() -> Any:
+            await asyncio.Event().wait()
+
+        async def ask() -> None:
+            slow = asyncio.create_task(app(dict(scope), never, send))
+            await asyncio.sleep(0)
+            await app(dict(scope), whole, send)
+            assert not slow.done()
+            slow.cancel()
+
+        asyncio.run(ask())
+        assert statuses[0] == 200
+
     def test_busy(self) -> None:
         engine = Counting()
         engine.go.clear()

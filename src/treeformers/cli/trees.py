@@ -66,7 +66,10 @@ def score(
             if None in parses:
                 number = 1 + parses.index(None)
                 raise ValueError(f"{predicted}: no tree for sentence {number}, --unlabeled expects all")
-            result = unlabeled_f1(trees, cast(list[Tree], parses), max_length=cutoff)
+            try:
+                result = unlabeled_f1(trees, cast(list[Tree], parses), max_length=cutoff)
+            except ValueError as error:
+                raise ValueError(f"{_name(predicted)}: {error}") from None
         else:
             result = parseval(trees, parses, cutoff=cutoff)
     if not result.sentences:

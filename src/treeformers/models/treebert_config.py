@@ -95,6 +95,9 @@ class TreeBertConfig(PreTrainedConfig):
     pad_token_id: int | None = 0
 
     def validate_heads(self) -> None:
+        for name in ("vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} is {getattr(self, name)}, expected at least 1")
         if self.hidden_size % self.num_attention_heads:
             raise ValueError(
                 f"hidden_size is {self.hidden_size}, expected a multiple of num_attention_heads, "

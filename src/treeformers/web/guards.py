@@ -72,7 +72,6 @@ class Guard:
                 message["headers"] = [*message.get("headers", ()), *self._headers(scope["path"])]
             await send(message)
 
-        self.in_flight += 1
         try:
             await self._handle(scope, receive, send_with_headers)
         except _Refused as refused:
@@ -84,7 +83,6 @@ class Guard:
                     send_with_headers, _Refused(500, "the service failed; its log says how"), self.limits
                 )
         finally:
-            self.in_flight -= 1
             fields = {
                 "method": scope["method"],
                 "path": scope["path"],
@@ -95,8 +93,6 @@ class Guard:
             logger.info("request", extra={"fields": fields})
 
     async def _handle(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["path"].startswith("/api/") and self.in_flight > self.limits.in_flight:
-            raise _Refused(503, f"busy: {self.limits.in_flight} requests are being worked on; try again soon")
         started = False
 
         async def note_start(message: Message) -> None:
@@ -107,12 +103,22 @@ class Guard:
         try:
             async with asyncio.timeout(self.limits.seconds):
                 whole = await self._body(scope, receive)
-                await self.app(scope, _replay(whole, receive), note_start)
+                await self._work(scope, _replay(whole, receive), note_start)
         except TimeoutError:
             if not started:
                 raise _Refused(
                     503, f"no answer within {self.limits.seconds:g} seconds; try again, or with less"
                 ) from None
+
+    async def _work(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request that has arrived: one that is slow to come in keeps nobody out."""
+        if scope["path"].startswith("/api/") and self.in_flight >= self.limits.in_flight:
+            raise _Refused(503, f"busy: {self.limits.in_flight} requests are being worked on; try again soon")
+        self.in_flight += 1
+        try:
+            await self.app(scope, receive, send)
+        finally:
+            self.in_flight -= 1
 
     async def _body(self, scope: Scope, receive: Receive) -> bytes:
         most = self.limits.body_bytes
