@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from command_line import complaint, output
+from command_line import complaint, copied, output
 
 
 class TestEvaluate:
@@ -84,6 +84,19 @@ class TestEvaluate:
         assert complaint(*asked) == (
             f"{file}: example 2 of the test part is of the class 'neither', the model knows plural, singular"
         )
+
+    def test_labels_may_have_the_names_that_the_recipe_gives_them(
+        self, encoders: Path, tmp_path: Path
+    ) -> None:
+        folder = copied(encoders / "classify", tmp_path / "model")
+        stored = json.loads((folder / "recipe.json").read_text())
+        stored["data"]["classes"] = {"0": "singular", "1": "plural"}
+        (folder / "recipe.json").write_text(json.dumps(stored))
+        file, scores = tmp_path / "mine.tsv", tmp_path / "scores.json"
+        file.write_text("label\ttext\n0\tthe dog runs\nplural\tthe dogs run\n2\tit rains\n")
+        output("evaluate", folder, "--data", file, "--trees", "right", "--json", scores)
+        (found,) = json.loads(scores.read_text())["scores"].values()
+        assert found["examples"] == 2
 
     def test_trees_for_what_makes_them(self, model: Path) -> None:
         assert "--trees is for models that read trees" in complaint("evaluate", model, "--trees", "right")

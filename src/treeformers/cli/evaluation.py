@@ -133,7 +133,9 @@ def _classifier(
     classes = [] if recipe.model.get("task") == "relatedness" else list(loaded.classes)
     source = replace(recipe.data, trees=trees or recipe.data.trees)
     if data:
-        source = replace(source, corpus=data, scored_sentences=0)
+        # Where the recipe gives labels other names, examples may have these already.
+        names = {name: name for name in classes} | source.classes if source.classes else {}
+        source = replace(source, corpus=data, scored_sentences=0, classes=names)
     scores = {}
     for part in split or ["test"]:
         examples = read_examples(source, part, pairs)
