@@ -19,7 +19,7 @@ from treeformers.cli.trees import draw, score
 __all__ = ["app"]
 
 # Threads wait for each other by turning round and round, and where other programs want the cores too, a step
-# then takes up to fifty times as long. So few turns cost nothing on an idle machine. Read by torch's OpenMP.
+# can then take many times as long. So few turns cost nothing on an idle machine. Read by the OpenMP of torch.
 if "OMP_WAIT_POLICY" not in os.environ:
     os.environ.setdefault("GOMP_SPINCOUNT", "10000")
 
