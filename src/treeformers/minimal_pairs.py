@@ -122,7 +122,7 @@ def judge_pairs(
         outcomes[phenomenon] = []
     for pair in sorted(pairs, key=lambda pair: (pair.phenomenon, pair.paradigm)):
         good, bad = (found[sentences[sentence]] for sentence in pair[:2])
-        comparable = good[0] != bad[0] and pair.good != pair.bad and sorted(good[1]) == sorted(bad[1])
+        comparable = good[0] != bad[0] and sorted(good[1]) == sorted(bad[1])
         for case in (TOTAL, pair.phenomenon, f"{pair.phenomenon}: {pair.paradigm}"):
             outcomes.setdefault(case, []).append(good[0] > bad[0] if comparable else None)
     return [_accuracy(test, case, answers) for case, answers in outcomes.items() if answers]

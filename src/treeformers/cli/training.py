@@ -55,9 +55,9 @@ def train(
     """
     loaded = Recipe.load(recipe, scale, overrides or ())
     from treeformers.reproduction import train_once
-    from treeformers.training.folder import Run, check_out
+    from treeformers.training.folder import Run, refuse_others
 
-    check_out(out, loaded)
+    refuse_others(out, loaded)
     seeds = loaded.train.seeds
     for seed in seeds:
         folder = out / f"seed-{seed}" if len(seeds) > 1 else out

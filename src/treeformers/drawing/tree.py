@@ -36,17 +36,8 @@ def tree_svg(
     Raises:
         ValueError: `gold` has another number of words, or there are not as many shares as nodes.
     """
-    tagged, labelled = _has_labels(tree)
-    step, label_gap = (46, 17) if labelled else (24, 0)
-
-    placed = _place(tree, _svg_size)
-    width, height = placed[0].width + 16, placed[0].height
-    leaf_top = 12 + height * step + (0 if labelled else 6)
-    baseline = leaf_top + (36 if tagged else 18)
-
-    def top(place: _Place) -> int:
-        return leaf_top if not place.height else leaf_top - place.height * step
-
+    layout = _Layout.of(tree)
+    placed, baseline = layout.placed, layout.baseline
     kinds = iter(_compare(tree, gold)) if gold else None
     counts = {"agree": 0, "cross": 0, "extra": 0}
     if shares is not None and len(shares) != len(placed):
@@ -58,12 +49,14 @@ def tree_svg(
     for number, place in enumerate(placed):
         if shares is not None:
             leaf = place.node.word is not None
-            shades.append(_shade(place, baseline if leaf else top(place) + 12, shares[number] / most))
-        x, y, label = place.center + 8, top(place), _shown(place.node.label)
+            shades.append(_shade(place, baseline if leaf else layout.top(place) + 12, shares[number] / most))
+        x, y, label = place.center + 8, layout.top(place), _shown(place.node.label)
         if place.node.word is not None:
             texts.append(f'<text class="word middle" x="{x}" y="{baseline}">{xml(_word(place.node))}</text>')
             if label:
-                texts.append(f'<text class="small middle" x="{x}" y="{leaf_top + 14}">{xml(label)}</text>')
+                texts.append(
+                    f'<text class="small middle" x="{x}" y="{layout.leaf_top + 14}">{xml(label)}</text>'
+                )
             continue
         kind = ""
         if kinds:
@@ -72,9 +65,9 @@ def tree_svg(
             kind = f" {name}"
         if label:
             texts.append(f'<text class="label middle{kind}" x="{x}" y="{y + 12}">{xml(label)}</text>')
-        bar = y + label_gap + (4 if labelled else 0)
-        start = bar if label or not labelled else y
-        ends = [(placed[child].center + 8, top(placed[child])) for child in place.children]
+        bar = layout.bar(place)
+        start = bar if label or not layout.labelled else y
+        ends = layout.ends(place)
         branches.append(f'<path class="branch{kind}" d="{_branch(x, start, bar, ends)}"/>')
 
     sentence = " ".join(_word(leaf) for leaf in tree.leaves)
@@ -88,7 +81,9 @@ def tree_svg(
         ".figure path.cross{stroke:var(--cross);stroke-dasharray:4 4}.figure text.cross{fill:var(--cross)}"
         ".figure text.extra{fill:var(--muted)}.figure .shade{fill:var(--c3)}"
     )
-    return svg_frame(width, baseline + 10, title or sentence, about, style, [*shades, *branches, *texts])
+    return svg_frame(
+        layout.width, layout.height, title or sentence, about, style, [*shades, *branches, *texts]
+    )
 
 
 def tree_png(tree: Tree, path: str | Path) -> None:
@@ -103,13 +98,9 @@ def tree_png(tree: Tree, path: str | Path) -> None:
     """
     from matplotlib.figure import Figure
 
-    tagged, labelled = _has_labels(tree)
-    step, label_gap = (46, 17) if labelled else (24, 0)
-    placed = _place(tree, _svg_size)
-    leaf_top = 12 + placed[0].height * step
-    width, height = placed[0].width + 16, leaf_top + (46 if tagged else 28)
-    figure = Figure(figsize=(width / 96, height / 96), dpi=192)
-    axes = figure.add_axes((0, 0, 1, 1), xlim=(0, width), ylim=(height, 0))
+    layout = _Layout.of(tree)
+    figure = Figure(figsize=(layout.width / 96, layout.height / 96), dpi=192)
+    axes = figure.add_axes((0, 0, 1, 1), xlim=(0, layout.width), ylim=(layout.height, 0))
     axes.set_axis_off()
 
     def write(x: int, y: int, text: str, points: float, color: str) -> None:
@@ -117,19 +108,17 @@ def tree_png(tree: Tree, path: str | Path) -> None:
         text = text.replace("$", r"\$")
         axes.text(x, y, text, fontsize=points, color=color, ha="center", va="baseline")
 
-    for place in placed:
+    for place in layout.placed:
         x, label = place.center + 8, _shown(place.node.label)
         if place.node.word is not None:
-            write(x, leaf_top + (36 if tagged else 18), _word(place.node), 12, "#111827")
-            write(x, leaf_top + 14, label, 8, "#6b7280")
+            write(x, layout.baseline, _word(place.node), 12, "#111827")
+            write(x, layout.leaf_top + 14, label, 8, "#6b7280")
             continue
-        top = leaf_top - place.height * step
-        bar = top + label_gap + (4 if labelled else 0)
-        write(x, top + 12, label, 9, "#111827")
-        ends = [(placed[child].center + 8, placed[child].height) for child in place.children]
+        bar, ends = layout.bar(place), layout.ends(place)
+        write(x, layout.top(place) + 12, label, 9, "#111827")
         axes.plot([ends[0][0], ends[-1][0]], [bar, bar], color="#6b7280", linewidth=1)
         for end, below in ends:
-            axes.plot([end, end], [bar, leaf_top - below * step], color="#6b7280", linewidth=1)
+            axes.plot([end, end], [bar, below], color="#6b7280", linewidth=1)
     figure.savefig(path, format="png", metadata={"Software": None})
 
 
@@ -223,7 +212,54 @@ def _place(tree: Tree, size: Callable[[Tree], int]) -> list[_Place]:
     ]
 
 
-def _svg_size(node: Tree) -> int:
+@dataclass(frozen=True, slots=True)
+class _Layout:
+    """Where everything of a picture stands, in pixels from the upper left corner."""
+
+    placed: list[_Place]
+    tagged: bool
+    labelled: bool
+
+    @classmethod
+    def of(cls, tree: Tree) -> _Layout:
+        return cls(_place(tree, _picture_size), *_has_labels(tree))
+
+    @property
+    def step(self) -> int:
+        """From a node down to one that is as low as it can stand below it."""
+        return 46 if self.labelled else 24
+
+    @property
+    def leaf_top(self) -> int:
+        return 12 + self.placed[0].height * self.step + (0 if self.labelled else 6)
+
+    @property
+    def baseline(self) -> int:
+        """Of the words."""
+        return self.leaf_top + (36 if self.tagged else 18)
+
+    @property
+    def width(self) -> int:
+        return self.placed[0].width + 16
+
+    @property
+    def height(self) -> int:
+        return self.baseline + 10
+
+    def top(self, place: _Place) -> int:
+        return self.leaf_top - place.height * self.step
+
+    def bar(self, place: _Place) -> int:
+        """The line that the branches of a node hang from."""
+        return self.top(place) + (21 if self.labelled else 0)
+
+    def ends(self, place: _Place) -> list[tuple[int, int]]:
+        """Where the branches of a node end."""
+        children = (self.placed[child] for child in place.children)
+        return [(child.center + 8, self.top(child)) for child in children]
+
+
+def _picture_size(node: Tree) -> int:
     """The width of the text of a node in a picture, with space around it."""
     if node.word is None:
         return text_width(_shown(node.label), 12) + 12

@@ -45,7 +45,7 @@ class Linked(Protocol):
 
 
 @runtime_checkable
-class Knows(Protocol):
+class HasVocabulary(Protocol):
     """What has a vocabulary: `treeformers.Inducer`."""
 
     def unknown_words(self, sentences: list[list[str]], /) -> list[tuple[str, ...]]: ...
@@ -148,7 +148,7 @@ def ask(system: System, questions: Sequence[Question], seed: int = 0) -> Answer:
 
 def _unknown(system: Linked, sentences: list[list[str]]) -> list[str]:
     """A note where the system cannot tell many of the words: what it finds is then found of positions."""
-    if not isinstance(system, Knows):
+    if not isinstance(system, HasVocabulary):
         return []
     share = sum(map(len, system.unknown_words(sentences))) / max(1, sum(map(len, sentences)))
     return [f"{100 * share:.0f} % of the words are not in the vocabulary"] if share > MANY_UNKNOWN else []

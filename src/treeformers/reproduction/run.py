@@ -175,8 +175,8 @@ def run_recipe(
         for name, trained in (parts or {path.stem: recipe}).items()
         for seed in trained.train.seeds
     }
-    for folder, (trained, _) in models.items():
-        if shared is not None:
+    if shared is not None:
+        for folder, (trained, _) in models.items():
             share(folder, trained, shared)
     fits = _train_all(models, progress, processes)
     result = collect(recipe, list(models), fits)

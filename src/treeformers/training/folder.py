@@ -150,7 +150,7 @@ class Run:
             return False
 
 
-def check_out(out: Path, recipe: Recipe) -> None:
+def refuse_others(out: Path, recipe: Recipe) -> None:
     """Refuse a folder in which what is trained now would be read together with other models.
 
     Args:
@@ -209,7 +209,8 @@ def save_model(
         for path in sorted(Path(folder).iterdir()):
             os.replace(path, out / path.name)
         for name in former:
-            (out / name).unlink(missing_ok=True)
+            if (out / name).is_file():
+                (out / name).unlink()
 
 
 def _defined(history: Sequence[Mapping[str, float]]) -> list[dict[str, float | None]]:
