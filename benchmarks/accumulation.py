@@ -23,7 +23,14 @@ import torch
 from torch import Tensor
 from torch.profiler import ProfilerActivity, profile
 
-from treeformers.attention.accumulation import Branches, hierarchical_accumulation, subtree_mask
+from treeformers.attention.accumulation import (
+    Branches,
+    hierarchical_accumulation,
+    plan_branches,
+    subtree_mask,
+)
+from treeformers.attention.branch_matrices import BranchMatrices
+from treeformers.attention.branch_paths import BranchPaths
 from treeformers.models.accumulation import AccumulationConfig, AccumulationLayer
 from treeformers.reproduction import commit, environment, write_json
 from treeformers.trees.batch import batch_trees
@@ -116,7 +123,7 @@ def accumulation(tokens: int, width: int, repeats: int) -> dict[str, Any]:
     """The closed form beside the tensor of branches, without its plan and with it."""
     tree = batch_trees([grow("random", tokens)])
     values = inputs(tree, width)
-    branches = Branches.of(tree, len(values["vertical"]), len(values["horizontal"]))
+    branches = plan_branches(tree, len(values["vertical"]), len(values["horizontal"]))
     flow = torch.randn(values["nodes"].shape, generator=torch.Generator().manual_seed(1))
     outputs = hierarchical_accumulation(**values, tree=branches), dense(**values, tree=tree)
     difference = (outputs[0] - outputs[1]).abs().max().item()
@@ -175,13 +182,19 @@ def layer(tokens: int, width: int, heads: int, sentences: int, repeats: int) -> 
 
 
 def curve(shape: str, tokens: int, width: int, repeats: int) -> dict[str, Any]:
-    """The closed form on one tree of a shape, without the plan, and the plan."""
+    """The closed form on one tree of a shape, without the plan, and the plan; and both of its ways."""
     tree = batch_trees([grow(shape, tokens)])
     values = inputs(tree, width)
-    branches = Branches.of(tree, len(values["vertical"]), len(values["horizontal"]))
+    sizes = len(values["vertical"]), len(values["horizontal"])
+
+    def step(branches: Branches) -> Callable[[], Any]:
+        return lambda: hierarchical_accumulation(**values, tree=branches).sum().backward()
+
     steps: dict[str, Callable[[], Any]] = {
-        "closed": lambda: hierarchical_accumulation(**values, tree=branches).sum().backward(),
-        "plan": lambda: Branches.of(tree, len(values["vertical"]), len(values["horizontal"])),
+        "closed": step(plan_branches(tree, *sizes)),
+        "matrices": step(BranchMatrices.of(tree, *sizes)),
+        "paths": step(BranchPaths.of(tree, *sizes)),
+        "plan": lambda: plan_branches(tree, *sizes),
     }
     times = seconds(steps, repeats)
     peak = peak_bytes(steps["closed"])

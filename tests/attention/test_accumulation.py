@@ -16,17 +16,21 @@ from tree_strategies import all_trees, right_branching, trees
 from treeformers.attention.accumulation import (
     AccumulationMemory,
     AccumulationSelfAttention,
-    Branches,
     HierarchicalAccumulation,
     LeafWeights,
     attend,
     hierarchical_accumulation,
+    plan_branches,
     subtree_mask,
 )
+from treeformers.attention.branch_matrices import BranchMatrices
+from treeformers.attention.branch_paths import BranchPaths
 from treeformers.trees.batch import batch_trees
 from treeformers.trees.tree import Tree
 
 torch.set_num_threads(1)
+
+FORMS = (BranchMatrices, BranchPaths)
 
 MIXED = [
     "(S (NP (D a) (N fox)) (VP (V naps)))",
@@ -116,15 +120,12 @@ def inputs(
 
 
 def check(sentences: list[Tree], heads: int = 2, **options: Any) -> None:
-    """The closed form of a batch equals the loops over each tree and head, and so do all gradients."""
+    """Both forms of a batch equal the loops over each tree and head, and so do all gradients."""
     tables = options.pop("tables", (3, 4))
     use = options.pop("use", ("vertical", "horizontal"))
     tree, values = inputs(sentences, heads, tables=tables)
     embeddings = {name: values[name] if name in use else None for name in ("vertical", "horizontal")}
     batch, _, count, _ = values["nodes"].shape
-    result = hierarchical_accumulation(
-        values["leaves"], values["nodes"], values["weights"], tree, **embeddings, **options
-    )
     rows = []
     for b, h in product(range(batch), range(heads)):
         length, size = len(sentences[b]), len(sentences[b].spans())
@@ -137,20 +138,31 @@ def check(sentences: list[Tree], heads: int = 2, **options: Any) -> None:
             **{"count_leaf": True, "vertical_index": "height", **options},
         )
         rows.append(F.pad(row, (0, 0, 0, count - size)))
-    expected = torch.stack(rows).view_as(result)
-    torch.testing.assert_close(result, expected, rtol=1e-11, atol=1e-11)
-    if not count:
-        return
-    flow = torch.randn(result.shape, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    expected = torch.stack(rows).view_as(values["nodes"])
+    flow = torch.randn(expected.shape, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
     names = [name for name in values if name not in embeddings or name in use]
-    gradients = [
-        torch.autograd.grad((output * flow).sum(), [values[name] for name in names], retain_graph=True)
-        for output in (result, expected)
-    ]
-    for name, a, b in zip(names, *gradients, strict=True):
-        torch.testing.assert_close(
-            a, b, rtol=1e-11, atol=1e-11, msg=lambda text, name=name: f"{name}: {text}"
+
+    def gradients(output: Tensor) -> tuple[Tensor, ...]:
+        wanted = [values[name] for name in names]
+        return torch.autograd.grad((output * flow).sum(), wanted, retain_graph=True) if count else ()
+
+    sought = gradients(expected)
+    by_height = "vertical" in use and options.get("vertical_index") != "depth"
+    for form in FORMS:
+        plan = form.of(
+            tree,
+            tables[0] if by_height else 0,
+            tables[1] if "horizontal" in use else 0,
+            options.get("count_leaf", True),
         )
+        result = hierarchical_accumulation(
+            values["leaves"], values["nodes"], values["weights"], plan, **embeddings, **options
+        )
+        torch.testing.assert_close(result, expected, rtol=1e-11, atol=1e-11)
+        for name, found, gold in zip(names, gradients(result), sought, strict=False):
+            torch.testing.assert_close(
+                found, gold, rtol=1e-11, atol=1e-11, msg=lambda text, name=name: f"{name}: {text}"
+            )
 
 
 OPTIONS = [
@@ -236,18 +248,20 @@ def test_heads_may_share_a_weight_and_calls_a_plan() -> None:
     shared = values["weights"][:, :1]
     spread = {**values, "weights": shared.expand(-1, 3, -1)}
     expected = hierarchical_accumulation(**spread, tree=tree)
-    plan = Branches.of(tree, 3, 4)
-    for weights in (shared, shared[:, 0]):
+    for form, weights in product(FORMS, (shared, shared[:, 0])):
+        plan = form.of(tree, 3, 4)
         torch.testing.assert_close(
             hierarchical_accumulation(**{**values, "weights": weights}, tree=plan), expected
         )
 
 
-def test_padding_touches_nothing() -> None:
+@pytest.mark.parametrize("form", FORMS)
+def test_padding_touches_nothing(form: type[BranchMatrices] | type[BranchPaths]) -> None:
     """What stands on padding changes no real node, gets 0 itself, and its gradient is 0."""
     sentences = [*map(Tree.from_brackets, MIXED)]
     tree, values = inputs([*sentences, right_branching(9)])
-    result = hierarchical_accumulation(**values, tree=tree)
+    plan = form.of(tree, 3, 4)
+    result = hierarchical_accumulation(**values, tree=plan)
     assert (result.masked_select(~tree["node_mask"].bool()[:, None, :, None]) == 0).all()
     leaf_padding = ~tree["attention_mask"].bool()[:, None, :, None]
     node_padding = ~tree["node_mask"].bool()[:, None, :, None]
@@ -257,7 +271,7 @@ def test_padding_touches_nothing() -> None:
         "nodes": values["nodes"].masked_fill(node_padding, 1e6),
         "weights": values["weights"].masked_fill(leaf_padding[..., 0], 1e6),
     }
-    assert torch.equal(hierarchical_accumulation(**changed, tree=tree), result)
+    assert torch.equal(hierarchical_accumulation(**changed, tree=plan), result)
     result.pow(3).sum().backward()
     for name, padding in (("leaves", leaf_padding), ("nodes", node_padding)):
         assert (values[name].grad.masked_select(padding) == 0).all()
@@ -271,9 +285,19 @@ def test_padding_touches_nothing() -> None:
         torch.testing.assert_close(one[0], result[row, :, :count])
 
 
+def test_large_trees_take_paths() -> None:
+    trees = [right_branching(n_words) for n_words in (128, 129, 130)]
+    forms = [type(plan_branches(batch_trees([tree]))) for tree in trees]
+    assert forms == [BranchMatrices, BranchPaths, BranchPaths]
+
+
+@pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
-def test_precision_is_that_of_the_values(dtype: torch.dtype) -> None:
-    tree, values = inputs([random_tree(9)])
+def test_precision_is_that_of_the_values(
+    dtype: torch.dtype, form: type[BranchMatrices] | type[BranchPaths]
+) -> None:
+    batch, values = inputs([random_tree(9)])
+    tree = form.of(batch, 3, 4)
     result = hierarchical_accumulation(**{k: v.detach().to(dtype) for k, v in values.items()}, tree=tree)
     exact = hierarchical_accumulation(
         **{k: v.detach().to(dtype).double() for k, v in values.items()}, tree=tree

@@ -166,5 +166,11 @@ def test_labels_are_smoothed_in_training_alone() -> None:
     real = targets() != -100
     logits, gold = outputs.logits[real], targets()[real]
     torch.testing.assert_close(outputs.loss, F.cross_entropy(logits, gold))
-    smooth = model.train()(**batch(), labels=targets()).loss
-    torch.testing.assert_close(smooth, F.cross_entropy(logits, gold, label_smoothing=0.2))
+    trained = model.train()(**batch(), labels=targets())
+    expected = F.cross_entropy(logits, gold, label_smoothing=0.2)
+    assert trained.logits is None
+    torch.testing.assert_close(trained.loss, expected)
+    weights = list(model.parameters())
+    wanted = torch.autograd.grad(expected, weights)
+    for found, gradient in zip(torch.autograd.grad(trained.loss, weights), wanted, strict=True):
+        torch.testing.assert_close(found, gradient, rtol=1e-4, atol=1e-6)

@@ -56,6 +56,17 @@ class TestTokenBatchSampler:
         lengths = [1, 9, 1, 9, 1, 9]
         assert sorted(map(sorted, TokenBatchSampler(lengths, 27, 3))) == [[0, 2, 4], [1, 3, 5]]
 
+    @settings(deadline=None, max_examples=50)
+    @given(st.lists(st.tuples(st.integers(1, 9), st.integers(1, 9)), max_size=60), st.integers(1, 100))
+    def test_parts_that_are_padded_apart_are_counted_apart(
+        self, lengths: list[tuple[int, int]], tokens: int
+    ) -> None:
+        batches = list(TokenBatchSampler(lengths, tokens, seed=1))
+        assert sorted(index for batch in batches for index in batch) == list(range(len(lengths)))
+        for batch in batches:
+            padded = sum(max(lengths[index][part] for index in batch) for part in (0, 1))
+            assert len(batch) == 1 or len(batch) * padded <= tokens
+
     def test_of_nothing_there_are_no_batches(self) -> None:
         assert list(TokenBatchSampler([], 10)) == []
         assert len(TokenBatchSampler([], 10, seed=1)) == 0

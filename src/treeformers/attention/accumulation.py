@@ -1,16 +1,8 @@
 """Tree attention with hierarchical accumulation (Nguyen et al. 2020): exact, without a tensor of branches.
 
 The paper builds a vector for every (node, leaf), each the mean over the branch between the two. But what
-comes out is linear in the values, and a branch is a path from the root less the path that ends above the
-node. With k_ij = 1 / (|C_ij| |leaves of i|), w_j the weight of leaf j, and h_ij the nodes on the branch from
-i to j,
-
-    N'_i = sum_j k_ij w_j (l_j + path(j)) - (sum_j k_ij w_j) path_above(i) + hierarchical embeddings,
-
-where path sums node values from the root down. Paths are prefix sums in pre-order; the sums over leaves are
-one sparse product of P (node, leaf) pairs; the embeddings need scalars alone. Time is O(P D) and memory
-O((N+T) D) and O(P) scalars, P being the sum of the lengths of all spans. As small numbers are made of
-differences of large ones, it is all done in float64, and given back in the precision of the values.
+comes out is linear in the values, so that scalars for the pairs are enough: for trees of a sentence's size as
+`treeformers.attention.branch_matrices`, for larger ones as `treeformers.attention.branch_paths`.
 
 Shapes: B trees, T leaves, N nodes, P pairs, H heads, D width.
 """
@@ -18,11 +10,14 @@ Shapes: B trees, T leaves, N nodes, P pairs, H heads, D width.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal, NamedTuple, Self
+from typing import Literal
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+
+from treeformers.attention.branch_matrices import BranchMatrices
+from treeformers.attention.branch_paths import BranchPaths
 
 __all__ = [
     "AccumulationMemory",
@@ -32,137 +27,34 @@ __all__ = [
     "LeafWeights",
     "attend",
     "hierarchical_accumulation",
+    "plan_branches",
     "subtree_mask",
 ]
 
+Branches = BranchMatrices | BranchPaths
 
-_PAIRS = ("pair_nodes", "pair_leaves")
+LARGEST_MATRIX = 128 * 128
+"""Nodes times leaves of the largest trees that take matrices: about where paths begin to be quicker."""
 
 
-class Branches(NamedTuple):
+def plan_branches(
+    tree: Mapping[str, Tensor], vertical: int = 0, horizontal: int = 0, count_leaf: bool = True
+) -> Branches:
     """What accumulation needs to know about a batch of trees, made once for all layers, heads and steps.
 
-    Leaves and nodes are counted through the batch where a tensor is flat. `depths` and `counts` count from 1.
+    Args:
+        tree: of `treeformers.trees.batch.batch_trees`.
+        vertical: rows V of the table of vertical embeddings; 0 for none, or if they count depths.
+        horizontal: rows K of the table of horizontal embeddings; 0 for none.
+        count_leaf: whether the leaf counts in |C_ij|, see `hierarchical_accumulation`.
 
-    Attributes:
-        nodes: (B, N) bool, False on padding.
-        depths: (B, N), nodes from the root down to this one.
-        subtree_ends: (B, N), first node behind the subtree.
-        leaf_parents: (B, T), N where there is none.
-        leaves: (B P,), the leaf of each pair, sorted by node, then by height.
-        offsets: (B N,), first pair of each node.
-        height_offsets: (B N V,), first pair of each node and clipped height.
-        shares: (B P,), k_ij of Eqs. 6-7, 0 on padding.
-        tall: (B P,), k_ij times the number of nodes on the branch beyond height V.
-        far: (B P,), k_ij times the number of nodes on the branch that start K - 1 leaves or more before the
-            leaf.
-        starts: (B, T, K-1), nodes over each leaf that start 0, 1, ... leaves before it.
-        window: (B, N, K-1), the leaf so many places behind the first one of each node.
-        window_shares: (B, N, K-1), its k_ij, 0 behind the last leaf of the node.
-        before: (B, N, K), spectrum of the number of nodes above each node that start 0, 1, ... leaves before.
+    Raises:
+        ValueError: a batch that lacks a tensor of `batch_trees`.
     """
-
-    nodes: Tensor
-    depths: Tensor
-    subtree_ends: Tensor
-    leaf_parents: Tensor
-    leaves: Tensor
-    offsets: Tensor
-    height_offsets: Tensor
-    shares: Tensor
-    tall: Tensor
-    far: Tensor
-    starts: Tensor
-    window: Tensor
-    window_shares: Tensor
-    before: Tensor
-
-    @classmethod
-    def of(
-        cls, tree: Mapping[str, Tensor], vertical: int = 0, horizontal: int = 0, count_leaf: bool = True
-    ) -> Self:
-        """Take over a batch of trees.
-
-        Args:
-            tree: of `treeformers.trees.batch.batch_trees`.
-            vertical: rows of the table of vertical embeddings; 0 for none, or if they count depths.
-            horizontal: rows K of the table of horizontal embeddings; 0 for none.
-            count_leaf: whether the leaf counts in |C_ij|, see `hierarchical_accumulation`.
-        """
-        _require(tree, "node_mask", "spans", "depths", "subtree_ends", "leaf_parents", *_PAIRS)
-        wide = _wide(tree["spans"].device)
-        nodes, depths, leaf_parents = tree["node_mask"].bool(), tree["depths"], tree["leaf_parents"]
-        (batch, count), leaves = nodes.shape, leaf_parents.shape[1]
-        rows = torch.arange(batch, device=nodes.device)[:, None]
-        start, end = tree["spans"].unbind(-1)
-        size = end - start
-        parents = torch.where(leaf_parents < 0, count, leaf_parents)
-        leaf_depths = F.pad(depths, (0, 1)).gather(1, parents)
-
-        real, node, leaf = tree["pair_nodes"] >= 0, tree["pair_nodes"], tree["pair_leaves"].clamp_min(0)
-        # A pair that pads stands behind the others, in no node or, with share 0, in the last.
-        height = leaf_depths.gather(1, leaf) - depths.gather(1, node.clamp_min(0)) + 1
-        vertical = min(vertical, count)
-        key = torch.where(real, node * max(vertical, 1), count * max(vertical, 1))
-        if vertical:
-            key = key + (height.clamp(1, vertical) - 1) * real
-            key, order = key.sort(dim=1, stable=True)
-            real, node, leaf, height = (x.gather(1, order) for x in (real, node, leaf, height))
-        node = node.clamp_min(0)
-        shares = real / ((height + count_leaf) * size.gather(1, node)).clamp_min(1).to(wide)
-        firsts = torch.arange(count * max(vertical, 1), device=nodes.device).expand(batch, -1).contiguous()
-        height_offsets = torch.searchsorted(key.contiguous(), firsts) + rows * key.shape[1]
-
-        reach = max(0, min(horizontal - 1, leaves)) if count else 0
-        steps = torch.arange(reach, device=nodes.device)
-        starts = shares.new_zeros(batch, leaves * (reach + 1))
-        offset = leaf - start.gather(1, node)
-        starts.scatter_add_(1, leaf * (reach + 1) + offset.clamp_max(reach), real.to(wide))
-        starts = starts.view(batch, leaves, reach + 1)
-        far = (starts[..., reach].gather(1, leaf) - depths.gather(1, node) + 1).clamp_min(0)
-        starts = starts[..., :reach]
-        window = start[..., None] + steps
-        inside = window < end[..., None]
-        window = window.clamp_max(leaves - 1)
-        window_heights = leaf_depths[rows[..., None], window] - depths[..., None] + 1 + count_leaf
-        window_shares = inside / (window_heights * size[..., None]).clamp_min(1).to(wide)
-        # Nodes over the first leaf of i that start before it all stand above i; those that start with it may
-        # stand below.
-        first = start.clamp_max(leaves - 1)
-        before = starts[rows, first]
-        total = leaf_depths.gather(1, first)
-        if reach:
-            above = depths - 1 - total + before[..., 0]
-            before = torch.cat((above[..., None], before[..., 1:]), -1)
-            before = torch.fft.rfft(before, 2 * reach)
-        return cls(
-            nodes=nodes,
-            depths=depths,
-            subtree_ends=tree["subtree_ends"],
-            leaf_parents=parents,
-            leaves=(leaf + rows * leaves).flatten(),
-            offsets=height_offsets[:, :: max(vertical, 1)].flatten(),
-            height_offsets=height_offsets.flatten(),
-            shares=shares.flatten(),
-            tall=(shares * (height - vertical).clamp_min(0)).flatten(),
-            far=(shares * far).flatten(),
-            starts=starts,
-            window=window,
-            window_shares=window_shares,
-            before=before,
-        )
-
-    def gather(self, values: Tensor, shares: Tensor | None = None, offsets: Tensor | None = None) -> Tensor:
-        """Sum `values` (B, T, C) of the leaves of each node, times the shares of the pairs: (B, N, C)."""
-        batch, count = self.nodes.shape
-        sums = F.embedding_bag(
-            self.leaves,
-            values.flatten(0, 1),
-            self.offsets if offsets is None else offsets,
-            mode="sum",
-            per_sample_weights=(self.shares if shares is None else shares).to(values.dtype),
-        )
-        return sums.view(batch, count, -1)
+    _require(tree, "node_mask", "spans", "depths", "subtree_ends", "leaf_parents", *_PAIRS)
+    cells = tree["node_mask"].shape[1] * tree["leaf_parents"].shape[1]
+    form = BranchMatrices if cells <= LARGEST_MATRIX else BranchPaths
+    return form.of(tree, vertical, horizontal, count_leaf)
 
 
 def hierarchical_accumulation(
@@ -207,31 +99,12 @@ def hierarchical_accumulation(
         weights = weights[:, None]
     if not isinstance(tree, Branches):
         levels = 0 if vertical is None or vertical_index == "depth" else len(vertical)
-        tree = Branches.of(tree, levels, 0 if horizontal is None else len(horizontal), count_leaf)
+        tree = plan_branches(tree, levels, 0 if horizontal is None else len(horizontal), count_leaf)
     _check_shapes(leaves, nodes, weights, tree, vertical, horizontal)
     if nodes.shape[2] == 0:
         return nodes if heads else nodes[:, 0]
 
-    wide, half = _wide(nodes.device), nodes.shape[3] // 2
-    values = nodes.masked_fill(~tree.nodes[:, None, :, None], 0.0).transpose(1, 2).to(wide)  # (B, N, H, D)
-    if vertical is not None and vertical_index == "depth":
-        at_depth = vertical.to(wide)[tree.depths.clamp(1, len(vertical)) - 1]
-        values = values + F.pad(at_depth * tree.nodes[..., None], (0, half))[:, :, None]
-    path = _sum_above(values, tree.subtree_ends)
-    rows = torch.arange(len(nodes), device=nodes.device)[:, None]
-    # From here on what is large is changed in place: it is most of the memory.
-    full = path[rows, tree.leaf_parents].add_(leaves.transpose(1, 2))  # (B, T, H, D)
-    if horizontal is not None:
-        horizontal = horizontal.to(wide)
-        full[..., half:] += (tree.starts @ horizontal[: tree.starts.shape[-1]])[:, :, None]
-    by_leaf = weights.to(wide).mT  # (B, T, H)
-    result = tree.gather((full * by_leaf[..., None]).flatten(2)).unflatten(-1, full.shape[2:])
-    result = result.addcmul(tree.gather(by_leaf)[..., None], path[:, :-1] - values, value=-1)
-    if vertical is not None and vertical_index == "height":
-        result[..., :half] += _vertical(tree, by_leaf, vertical.to(wide))
-    if horizontal is not None:
-        result[..., half:] += _horizontal(tree, by_leaf, horizontal)
-    result = result.to(nodes.dtype).transpose(1, 2)
+    result = tree.accumulate(leaves, nodes, weights, vertical, horizontal, vertical_index)
     return result if heads else result[:, 0]
 
 
@@ -333,7 +206,7 @@ class HierarchicalAccumulation(nn.Module):
         """The plan of a batch for this module and all of its sizes."""
         levels = self.vertical.num_embeddings if self.vertical and self.vertical_index == "height" else 0
         reach = self.horizontal.num_embeddings if self.horizontal else 0
-        return Branches.of(tree, levels, reach, self.count_leaf)
+        return plan_branches(tree, levels, reach, self.count_leaf)
 
     def forward(self, states: Tensor, values: Tensor, branches: Branches) -> Tensor:
         """Values of the nodes and the leaves.
@@ -435,45 +308,7 @@ class AccumulationMemory(nn.Module):
         return k, v
 
 
-def _wide(device: torch.device) -> torch.dtype:
-    # Apple's devices have no float64.
-    return torch.float32 if device.type == "mps" else torch.float64
-
-
-def _sum_above(values: Tensor, subtree_ends: Tensor) -> Tensor:
-    """Sum over each node and those above it, which begin before it and have not ended; (B, N+1, H, D).
-
-    Behind the last node all have ended, and the sum is 0.
-    """
-    rows = torch.arange(len(values), device=values.device)[:, None] * (values.shape[1] + 1)
-    steps = F.pad(values, (0, 0, 0, 0, 0, 1))
-    ended = (rows + subtree_ends).flatten()
-    steps.view(-1, *values.shape[2:]).index_add_(0, ended, values.flatten(0, 1), alpha=-1)
-    return steps.cumsum(1)
-
-
-def _vertical(branches: Branches, weights: Tensor, table: Tensor) -> Tensor:
-    """Sum over branches of e^v_1 + ... + e^v_height, weights (B, T, H): (B, N, H, D/2)."""
-    levels = len(branches.height_offsets) // len(branches.offsets)
-    by_height = branches.gather(weights, offsets=branches.height_offsets).unflatten(-1, (levels, -1))
-    tall = branches.gather(weights, branches.tall)
-    return by_height.mT @ table[:levels].cumsum(0) + tall[..., None] * table[-1]
-
-
-def _horizontal(branches: Branches, weights: Tensor, table: Tensor) -> Tensor:
-    """Sum over branches of e^h, weights (B, T, H), less what `starts` already gave from the root down.
-
-    Above node i and over the leaf o places behind its first, a node that starts d leaves before i has index
-    o + d + 1 whatever i: a convolution over o. Beyond the table, one row serves all and they are counted.
-    """
-    far = branches.gather(weights, branches.far)[..., None] * table[-1]
-    reach = branches.window.shape[-1]
-    if not reach:
-        return far
-    batch = torch.arange(len(weights), device=weights.device)[:, None, None]
-    window = (branches.window_shares[..., None] * weights[batch, branches.window]).mT  # (B, N, H, K-1)
-    spectrum = torch.fft.rfft(window, 2 * reach) * branches.before[:, :, None]
-    return far - torch.fft.irfft(spectrum, 2 * reach)[..., :reach] @ table[:reach]
+_PAIRS = ("pair_nodes", "pair_leaves")
 
 
 def _require(tree: Mapping[str, Tensor], *names: str) -> None:
@@ -490,7 +325,7 @@ def _check_shapes(
     vertical: Tensor | None,
     horizontal: Tensor | None,
 ) -> None:
-    (batch, count), tokens = branches.nodes.shape, branches.leaf_parents.shape[1]
+    (batch, count), tokens = branches.nodes.shape, branches.tokens
     given = f"leaves {tuple(leaves.shape)}, nodes {tuple(nodes.shape)}, weights {tuple(weights.shape)}"
     heads, width = leaves.shape[1], leaves.shape[3]
     if (

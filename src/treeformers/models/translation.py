@@ -26,6 +26,7 @@ from treeformers.models.accumulation import (
     embed,
     labelled_loss,
 )
+from treeformers.models.vocabulary import vocabulary_loss
 
 __all__ = ["AccumulationForTranslation", "TranslationOutput"]
 
@@ -36,7 +37,7 @@ class TranslationOutput(ModelOutput):
 
     Attributes:
         loss: In nats a token, if labels were given.
-        logits: (B, S, V).
+        logits: (B, S, V); None in training mode with labels, for the loss does without.
         past_key_values: Keys and values of the target so far.
         decoder_attentions: With `output_attentions`, a tensor a layer (B, H, S, S).
         cross_attentions: Likewise (B, H, S, N+T), nodes before leaves.
@@ -241,11 +242,15 @@ class AccumulationForTranslation(AccumulationPreTrainedModel, GenerationMixin):
         if isinstance(cache, EncoderDecoderCache):
             cache = cache.self_attention_cache
         hidden, own, cross = self.decoder(decoder_input_ids, keys, values, source_mask, cache, eager)
-        logits = self.lm_head(hidden)
-        pairs = [] if labels is None else [(logits, labels)]
-        smoothing = float(self.config.label_smoothing) if self.training else 0.0
+        if labels is None:
+            logits, loss = self.lm_head(hidden), None
+        elif self.training:
+            logits, loss = None, self._training_loss(hidden, labels, num_items_in_batch)
+        else:
+            logits = self.lm_head(hidden)
+            loss = labelled_loss([(logits, labels)], 0.0, num_items_in_batch)
         return TranslationOutput(
-            loss=labelled_loss(pairs, smoothing, num_items_in_batch),
+            loss=loss,
             logits=logits,
             past_key_values=past_key_values,
             decoder_attentions=tuple(own) if output_attentions else None,
@@ -253,3 +258,9 @@ class AccumulationForTranslation(AccumulationPreTrainedModel, GenerationMixin):
             encoder_last_hidden_state=states,
             encoder_attentions=encoder_outputs.attentions,
         )
+
+    def _training_loss(self, hidden: Tensor, labels: Tensor, items: Tensor | int | None) -> Tensor:
+        labelled = labels != -100
+        smoothing = float(self.config.label_smoothing)
+        total = vocabulary_loss(hidden[labelled], self.lm_head.weight, labels[labelled], smoothing)
+        return total / (labelled.sum().clamp_min(1) if items is None else items)

@@ -13,13 +13,15 @@ from transformers import TrainerCallback
 
 Features = list[dict[str, Any]]
 Collator = Callable[[Features], Mapping[str, torch.Tensor]]
+Length = int | tuple[int, ...]
 
 
 class TokenBatchSampler(BatchSampler):
     """Batches of sentences of like length, within a budget of tokens with their padding.
 
     Args:
-        lengths: tokens of every example.
+        lengths: tokens of every example; of each of its parts where these are padded apart, as source and
+            target.
         tokens: budget of a batch. A longer example makes a batch of its own.
         seed: of the order; None keeps the batches in order of length.
         together: batches of a step; those that are too few for one are left out, unless they are all.
@@ -29,9 +31,10 @@ class TokenBatchSampler(BatchSampler):
     drop_last = True  # over several processes, an incomplete round
 
     def __init__(
-        self, lengths: Sequence[int], tokens: int, seed: int | None = None, together: int = 1
+        self, lengths: Sequence[Length], tokens: int, seed: int | None = None, together: int = 1
     ) -> None:
-        self.lengths, self.tokens, self.seed = lengths, tokens, seed
+        self.lengths = [(length,) if isinstance(length, int) else length for length in lengths]
+        self.tokens, self.seed = tokens, seed
         self.epoch = 0
         count = len(self._batches())
         self._count = count // together * together or count
@@ -54,10 +57,15 @@ class TokenBatchSampler(BatchSampler):
             random.Random(self.seed).shuffle(order)
         order.sort(key=self.lengths.__getitem__)
         batches: list[list[int]] = []
-        for index in order:  # in order of length, so the newest is the longest
-            if not batches or (len(batches[-1]) + 1) * self.lengths[index] > self.tokens:
+        longest: Sequence[int] = ()
+        for index in order:
+            length = self.lengths[index]
+            longer = tuple(map(max, longest, length))
+            if not batches or (len(batches[-1]) + 1) * sum(longer) > self.tokens:
                 batches.append([])
+                longer = length
             batches[-1].append(index)
+            longest = longer
         return batches
 
 

@@ -36,7 +36,7 @@ from transformers.utils.logging import disable_progress_bar
 from treeformers.optimizer import MuonWithAdam, computes_bf16
 from treeformers.recipes import Train
 from treeformers.training.averaging import Average, averaging
-from treeformers.training.batches import Collator, Features, Masking, TokenBatchSampler
+from treeformers.training.batches import Collator, Features, Length, Masking, TokenBatchSampler
 from treeformers.training.checkpoints import SAVING, STATE, checkpoint, last_checkpoint, settle
 
 logger = logging.getLogger(__name__)
@@ -169,8 +169,8 @@ class _Trainer(Trainer):
         self,
         *args: Any,
         tokens_per_batch: int,
-        lengths: Sequence[int],
-        held_out_lengths: Sequence[int],
+        lengths: Sequence[Length],
+        held_out_lengths: Sequence[Length],
         held_out_collator: Collator,
         figures: Evaluate | None,
         average: Average | None,
@@ -297,8 +297,8 @@ def fit(
     resume: bool = False,
     progress: bool = True,
     *,
-    lengths: Sequence[int] | None = None,
-    held_out_lengths: Sequence[int] | None = None,
+    lengths: Sequence[Length] | None = None,
+    held_out_lengths: Sequence[Length] | None = None,
     evaluate: Evaluate | None = None,
     metric: str = "loss",
     higher_is_better: bool = False,
@@ -317,7 +317,7 @@ def fit(
         checkpoints: folder of the states to resume from.
         resume: go on from the last state there; the result is that of a run never stopped.
         progress: show a progress bar.
-        lengths: tokens of every training example; of its `input_ids` by default.
+        lengths: tokens of every training example, see `TokenBatchSampler`; of its `input_ids` by default.
         held_out_lengths: the same of the validation examples.
         evaluate: further validation figures of the model, which it sees in evaluation mode.
         metric: the figure that chooses the weights, "loss" or a key of what `evaluate` gives.

@@ -92,8 +92,8 @@ def train_translator(
         kept,
         validation,
         collator,
-        lengths=[len(one["input_ids"]) + len(one["labels"]) for one in kept],
-        held_out_lengths=[len(one["input_ids"]) + len(one["labels"]) for one in validation],
+        lengths=[(len(one["input_ids"]), len(one["labels"])) for one in kept],
+        held_out_lengths=[(len(one["input_ids"]), len(one["labels"])) for one in validation],
         idle_weights=True,
     )
 
