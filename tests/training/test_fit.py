@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -242,6 +243,16 @@ EXAMPLES = [{"x": float(1 + number % 2)} for number in range(8)]
 
 
 class TestFiguresOfOurOwn:
+    @pytest.mark.parametrize("fewest", [1, 2])
+    def test_bfloat16_is_for_models_of_some_size(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fewest: int
+    ) -> None:
+        module = import_module("treeformers.training.fit")  # whose name is that of the function
+        monkeypatch.setattr(module, "computes_bf16", lambda: True)
+        monkeypatch.setattr(module, "FEWEST_BF16", fewest)
+        model, result = self.fit(tmp_path, held_out=2)
+        assert result.bf16 == (fewest <= model.num_parameters())
+
     def fit(
         self, folder: Path, held_out: int, average: float = 0.0, patience: int = 0, **settings: Any
     ) -> tuple[Line, Fit]:
@@ -253,7 +264,6 @@ class TestFiguresOfOurOwn:
             learning_rate=0.1,
             warmup_steps=0,
             constant=True,
-            bf16=False,
             evaluations=10,
             average=average,
             patience=patience,

@@ -283,7 +283,7 @@ class Train:
             place; 0 for none.
         average_last: the mean of the weights at so many evaluations, the last ones, in their place; 0 for
             none.
-        bf16: bfloat16 where the device computes faster in it.
+        bf16: bfloat16 where the device computes faster in it: small models on a processor do not.
         evaluations: how often the model is validated.
         patience: evaluations without a better result before training ends; 0 for no early end.
         seeds: one model each.
