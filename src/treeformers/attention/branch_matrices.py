@@ -136,18 +136,19 @@ class BranchMatrices(NamedTuple):
         of_node = (of_leaf @ self.covered.mT[:, None]) * self.below[:, None]
         both = torch.cat((of_node, of_leaf), -1)
         if both.shape[1] == 1:  # the heads share it: one product for all
-            result = (both[:, 0] @ values.transpose(1, 2).flatten(2)).unflatten(-1, values.shape[1::2])
+            product = both[:, 0] @ values.transpose(1, 2).flatten(2)
+            result = product.unflatten(-1, (values.shape[1], values.shape[3]))
         else:
             result = (both @ values).transpose(1, 2)
+        halves = [result.new_zeros(())] * 2
+        if vertical is not None and vertical_index == "depth":
+            halves[0] = self._by_depth(of_node, vertical.to(precision))
+        elif vertical is not None:
+            halves[0] = self._by_height(of_leaf, vertical.to(precision))
+        if horizontal is not None:
+            halves[1] = self._by_place(of_leaf, horizontal.to(precision))
         if vertical is not None or horizontal is not None:
-            halves = [result.new_zeros(())] * 2
-            if vertical is not None:
-                made = self._by_depth if vertical_index == "depth" else self._by_height
-                halves[0] = made(of_node if vertical_index == "depth" else of_leaf, vertical.to(precision))
-            if horizontal is not None:
-                halves[1] = self._by_place(of_leaf, horizontal.to(precision))
-            first, second = torch.broadcast_tensors(*halves)
-            result = result + torch.cat((first, second), -1).transpose(1, 2)
+            result = result + torch.cat(torch.broadcast_tensors(*halves), -1).transpose(1, 2)
         return result.transpose(1, 2).to(nodes.dtype)
 
     def _by_depth(self, of_node: Tensor, table: Tensor) -> Tensor:
