@@ -17,7 +17,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from treeformers.attention.branch_matrices import BranchMatrices
-from treeformers.attention.branch_paths import BranchPaths
+from treeformers.attention.branch_paths import BranchPaths, wide
 
 __all__ = [
     "AccumulationMemory",
@@ -104,7 +104,11 @@ def hierarchical_accumulation(
     if nodes.shape[2] == 0:
         return nodes if heads else nodes[:, 0]
 
-    result = tree.accumulate(leaves, nodes, weights, vertical, horizontal, vertical_index)
+    precision = wide(nodes.device)
+    vertical = None if vertical is None else vertical.to(precision)
+    horizontal = None if horizontal is None else horizontal.to(precision)
+    sums = tree.accumulate(leaves, nodes, weights, vertical, horizontal, vertical_index == "depth")
+    result = sums.to(nodes.dtype).transpose(1, 2)
     return result if heads else result[:, 0]
 
 

@@ -22,7 +22,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from treeformers.attention.branch_paths import wide
+from treeformers.attention.branch_paths import started_above, wide
 
 __all__ = ["BranchMatrices"]
 
@@ -88,14 +88,6 @@ class BranchMatrices(NamedTuple):
         origin = place[:, None] - steps
         starts = opened.mT.gather(2, origin.clamp_min(0).expand(batch, -1, -1)) * (origin >= 0)
         late = leaf_depths - starts.sum(-1)  # nodes over each leaf that start earlier, the topmost ones
-        # Nodes over the first leaf of i that start before it all stand above i; those that start with it may
-        # stand below.
-        before = starts.gather(1, first[..., None].expand(-1, -1, reach))
-        if reach:
-            earlier = before[..., 1:].sum(-1) + late.gather(1, first)
-            before = torch.fft.rfft(
-                torch.cat(((depths - 1 - earlier)[..., None], before[..., 1:]), -1), 2 * reach
-            )
         window = first[..., None] + steps
         return cls(
             nodes=nodes,
@@ -107,7 +99,7 @@ class BranchMatrices(NamedTuple):
             heights=heights.clamp_max(max(vertical, 1)) - 1,
             tall=(heights - vertical).clamp_min(0).to(precision) if count > vertical else None,
             starts=starts,
-            before=before,
+            before=started_above(starts, start, depths, leaf_depths),
             window=window.clamp_max(leaves - 1),
             inside=(window < end[..., None]).to(precision),
             far=(late[:, None] - depths[..., None] + 1).clamp_min(0) if leaves > reach else None,
@@ -123,14 +115,13 @@ class BranchMatrices(NamedTuple):
         leaves: Tensor,
         nodes: Tensor,
         weights: Tensor,
-        vertical: Tensor | None = None,
-        horizontal: Tensor | None = None,
-        vertical_index: str = "height",
+        vertical: Tensor | None,
+        horizontal: Tensor | None,
+        by_depth: bool,
     ) -> Tensor:
-        """N' (B, H, N, D); the arguments are those of `hierarchical_accumulation`, all with heads."""
-        precision = wide(nodes.device)
+        """N', see `BranchPaths.accumulate`."""
         real = torch.cat((self.nodes, self.leaves), 1)[:, None, :, None]
-        values = torch.cat((nodes, leaves), 2).to(precision).masked_fill(~real, 0.0)
+        values = torch.cat((nodes, leaves), 2).to(self.shares.dtype).masked_fill(~real, 0.0)
         # The weight of each leaf, and of each node, in N'.
         of_leaf = self.shares[:, None] * weights.masked_fill(~self.leaves[:, None], 0.0)[:, :, None]
         of_node = (of_leaf @ self.covered.mT[:, None]) * self.below[:, None]
@@ -141,15 +132,13 @@ class BranchMatrices(NamedTuple):
         else:
             result = (both @ values).transpose(1, 2)
         halves = [result.new_zeros(())] * 2
-        if vertical is not None and vertical_index == "depth":
-            halves[0] = self._by_depth(of_node, vertical.to(precision))
-        elif vertical is not None:
-            halves[0] = self._by_height(of_leaf, vertical.to(precision))
+        if vertical is not None:
+            halves[0] = self._by_depth(of_node, vertical) if by_depth else self._by_height(of_leaf, vertical)
         if horizontal is not None:
-            halves[1] = self._by_place(of_leaf, horizontal.to(precision))
+            halves[1] = self._by_place(of_leaf, horizontal)
         if vertical is not None or horizontal is not None:
             result = result + torch.cat(torch.broadcast_tensors(*halves), -1).transpose(1, 2)
-        return result.transpose(1, 2).to(nodes.dtype)
+        return result
 
     def _by_depth(self, of_node: Tensor, table: Tensor) -> Tensor:
         return of_node @ table[self.depths.clamp(1, len(table)) - 1][:, None]

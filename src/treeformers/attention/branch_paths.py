@@ -23,13 +23,33 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-__all__ = ["BranchPaths", "wide"]
+__all__ = ["BranchPaths", "started_above", "wide"]
 
 
 def wide(device: torch.device) -> torch.dtype:
     """The precision of the sums."""
     # Apple's devices have no float64.
     return torch.float32 if device.type == "mps" else torch.float64
+
+
+def started_above(starts: Tensor, first: Tensor, depths: Tensor, leaf_depths: Tensor) -> Tensor:
+    """Spectrum (B, N, R + 1) of the number of nodes above each node that start 0, 1, ... leaves before it.
+
+    Args:
+        starts: (B, T, R), nodes over each leaf that start 0, 1, ... leaves before it.
+        first: (B, N), first leaf of each node.
+        depths: (B, N), nodes from the root down to this one.
+        leaf_depths: (B, T), nodes over each leaf.
+    """
+    leaves, reach = starts.shape[1:]
+    first = first.clamp_max(leaves - 1)  # on padding there may be none
+    counts = starts.gather(1, first[..., None].expand(-1, -1, reach))
+    if not reach:
+        return counts
+    # Nodes over the first leaf of i that start before it all stand above i; those that start with it may
+    # stand below.
+    level = depths - 1 - leaf_depths.gather(1, first) + counts[..., 0]
+    return torch.fft.rfft(torch.cat((level[..., None], counts[..., 1:]), -1), 2 * reach)
 
 
 class BranchPaths(NamedTuple):
@@ -111,15 +131,6 @@ class BranchPaths(NamedTuple):
         window = window.clamp_max(leaves - 1)
         window_heights = leaf_depths[rows[..., None], window] - depths[..., None] + 1 + count_leaf
         window_shares = inside / (window_heights * size[..., None]).clamp_min(1).to(precision)
-        # Nodes over the first leaf of i that start before it all stand above i; those that start with it may
-        # stand below.
-        first = start.clamp_max(leaves - 1)
-        before = starts[rows, first]
-        total = leaf_depths.gather(1, first)
-        if reach:
-            above = depths - 1 - total + before[..., 0]
-            before = torch.cat((above[..., None], before[..., 1:]), -1)
-            before = torch.fft.rfft(before, 2 * reach)
         return cls(
             nodes=nodes,
             depths=depths,
@@ -134,7 +145,7 @@ class BranchPaths(NamedTuple):
             starts=starts,
             window=window,
             window_shares=window_shares,
-            before=before,
+            before=started_above(starts, start, depths, leaf_depths),
         )
 
     @property
@@ -147,31 +158,31 @@ class BranchPaths(NamedTuple):
         leaves: Tensor,
         nodes: Tensor,
         weights: Tensor,
-        vertical: Tensor | None = None,
-        horizontal: Tensor | None = None,
-        vertical_index: str = "height",
+        vertical: Tensor | None,
+        horizontal: Tensor | None,
+        by_depth: bool,
     ) -> Tensor:
-        """N' (B, H, N, D); the arguments are those of `hierarchical_accumulation`, all with heads."""
+        """N' (B, N, H, D) in the precision of `wide`; the arguments as in `hierarchical_accumulation`, with
+        heads, and the tables in that precision."""
         precision, half = wide(nodes.device), nodes.shape[3] // 2
         values = nodes.masked_fill(~self.nodes[:, None, :, None], 0.0).transpose(1, 2).to(precision)
-        if vertical is not None and vertical_index == "depth":
-            at_depth = vertical.to(precision)[self.depths.clamp(1, len(vertical)) - 1]
+        if vertical is not None and by_depth:
+            at_depth = vertical[self.depths.clamp(1, len(vertical)) - 1]
             values = values + F.pad(at_depth * self.nodes[..., None], (0, half))[:, :, None]
         path = _sum_above(values, self.subtree_ends)
         rows = torch.arange(len(nodes), device=nodes.device)[:, None]
         # From here on what is large is changed in place: it is most of the memory.
         full = path[rows, self.leaf_parents].add_(leaves.transpose(1, 2))  # (B, T, H, D)
         if horizontal is not None:
-            horizontal = horizontal.to(precision)
             full[..., half:] += (self.starts @ horizontal[: self.starts.shape[-1]])[:, :, None]
         by_leaf = weights.to(precision).mT  # (B, T, H)
         result = self._gather((full * by_leaf[..., None]).flatten(2)).unflatten(-1, full.shape[2:])
         result = result.addcmul(self._gather(by_leaf)[..., None], path[:, :-1] - values, value=-1)
-        if vertical is not None and vertical_index == "height":
-            result[..., :half] += self._vertical(by_leaf, vertical.to(precision))
+        if vertical is not None and not by_depth:
+            result[..., :half] += self._vertical(by_leaf, vertical)
         if horizontal is not None:
             result[..., half:] += self._horizontal(by_leaf, horizontal)
-        return result.to(nodes.dtype).transpose(1, 2)
+        return result
 
     def _gather(self, values: Tensor, shares: Tensor | None = None, offsets: Tensor | None = None) -> Tensor:
         """Sum `values` (B, T, C) of the leaves of each node, times the shares of the pairs: (B, N, C)."""

@@ -30,6 +30,7 @@ from treeformers.attention.accumulation import (
 )
 from treeformers.attention.dropout import Dropout
 from treeformers.models.levels import span_means
+from treeformers.models.losses import per_label
 from treeformers.models.words import sinusoids
 
 
@@ -473,7 +474,7 @@ def labelled_loss(
     logits = torch.cat([scores.flatten(0, -2) for scores, _ in pairs]).float()
     labels = torch.cat([gold.flatten() for _, gold in pairs])
     total = F.cross_entropy(logits, labels, reduction="sum", label_smoothing=smoothing)
-    return total / ((labels != -100).sum().clamp_min(1) if items is None else items)
+    return per_label(total, labels, items)
 
 
 def _real(tree: Mapping[str, Tensor], nodes: bool) -> Tensor:

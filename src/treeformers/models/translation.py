@@ -26,7 +26,7 @@ from treeformers.models.accumulation import (
     embed,
     labelled_loss,
 )
-from treeformers.models.vocabulary import vocabulary_loss
+from treeformers.models.losses import IGNORED, per_label, vocabulary_loss
 
 __all__ = ["AccumulationForTranslation", "TranslationOutput"]
 
@@ -260,7 +260,6 @@ class AccumulationForTranslation(AccumulationPreTrainedModel, GenerationMixin):
         )
 
     def _training_loss(self, hidden: Tensor, labels: Tensor, items: Tensor | int | None) -> Tensor:
-        labelled = labels != -100
-        smoothing = float(self.config.label_smoothing)
+        labelled, smoothing = labels != IGNORED, float(self.config.label_smoothing)
         total = vocabulary_loss(hidden[labelled], self.lm_head.weight, labels[labelled], smoothing)
-        return total / (labelled.sum().clamp_min(1) if items is None else items)
+        return per_label(total, labels, items)

@@ -14,6 +14,7 @@ from transformers.activations import ACT2FN
 from transformers.utils.generic import ModelOutput, can_return_tuple
 
 from treeformers.attention.dropout import Dropout
+from treeformers.models.losses import IGNORED, per_label
 from treeformers.models.treebert_config import TreeBertConfig
 from treeformers.models.treebert_encoder import TreeBertModel, TreeBertOutput, TreeBertPreTrainedModel
 from treeformers.models.treebert_layers import TreeBertAttention, TreeBertLayer
@@ -115,15 +116,13 @@ class TreeBertForMaskedLM(TreeBertPreTrainedModel):
         outputs = self.treebert(input_ids, attention_mask, word_ids, **kwargs)
         hidden = outputs.last_hidden_state
         if labels is not None and self.config.sparse_prediction:
-            labelled = labels != -100
+            labelled = labels != IGNORED
             hidden, labels = hidden[labelled], labels[labelled]
         logits = self.score(hidden)
         loss = None
         if labels is not None:
             total = F.cross_entropy(logits.flatten(0, -2).float(), labels.flatten(), reduction="sum")
-            loss = total / (
-                (labels != -100).sum().clamp_min(1) if num_items_in_batch is None else num_items_in_batch
-            )
+            loss = per_label(total, labels, num_items_in_batch)
         return _predictions(loss, logits, outputs)
 
 

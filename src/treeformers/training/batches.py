@@ -57,15 +57,14 @@ class TokenBatchSampler(BatchSampler):
             random.Random(self.seed).shuffle(order)
         order.sort(key=self.lengths.__getitem__)
         batches: list[list[int]] = []
-        longest: Sequence[int] = ()
+        longest: tuple[int, ...] = ()
         for index in order:
             length = self.lengths[index]
-            longer = tuple(map(max, longest, length))
-            if not batches or (len(batches[-1]) + 1) * sum(longer) > self.tokens:
+            longest = tuple(map(max, longest, length))
+            if not batches or (len(batches[-1]) + 1) * sum(longest) > self.tokens:
                 batches.append([])
-                longer = length
+                longest = length
             batches[-1].append(index)
-            longest = longer
         return batches
 
 

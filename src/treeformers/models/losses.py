@@ -1,8 +1,9 @@
-"""The cross-entropy of a prediction over a whole vocabulary, with its gradient in place of the scores.
+"""Losses of predictions of which some have no label, and of one over a whole vocabulary.
 
-The scores of all labels are the largest tensor of a small language model, and autograd makes several of that
-size. But the gradient is known in closed form: the probabilities less the target. It is computed where the
-scores stood; what smoothing adds to the target is the same for every word and needs no such tensor at all.
+The scores of all labels over a vocabulary are the largest tensor of a small language model, and autograd
+makes several of that size. But the gradient is known in closed form: the probabilities less the target. It is
+computed where the scores stood; what smoothing adds to the target is the same for every word and needs no
+such tensor at all.
 
 Shapes: M labels, V words, D width.
 """
@@ -17,7 +18,15 @@ from torch.autograd.function import once_differentiable
 
 from treeformers.models.recurrence import lowered
 
-__all__ = ["vocabulary_loss"]
+__all__ = ["IGNORED", "per_label", "vocabulary_loss"]
+
+IGNORED = -100
+"""The label of what is not predicted."""
+
+
+def per_label(total: Tensor, labels: Tensor, items: Tensor | int | None = None) -> Tensor:
+    """A sum of losses over `items`, by default the number of labels; without any label it is 0."""
+    return total / ((labels != IGNORED).sum().clamp_min(1) if items is None else items)
 
 
 def vocabulary_loss(hidden: Tensor, weight: Tensor, labels: Tensor, smoothing: float = 0.0) -> Tensor:

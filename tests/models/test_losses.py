@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from treeformers.models.vocabulary import vocabulary_loss
+from treeformers.models.losses import per_label, vocabulary_loss
 
 torch.set_num_threads(1)
 
@@ -59,3 +59,9 @@ def test_under_autocast_the_products_alone_are_of_lower_precision() -> None:
     for found, gold in zip(torch.autograd.grad(loss, low), expected, strict=True):
         assert found.dtype == torch.float32
         torch.testing.assert_close(found.double(), gold, rtol=0.05, atol=0.1)
+
+
+def test_a_loss_is_shared_by_its_labels_or_by_the_items_given() -> None:
+    total, labels = torch.tensor(6.0), torch.tensor([[4, -100], [0, 1]])
+    assert per_label(total, labels) == 2 and per_label(total, labels, 4) == 1.5
+    assert per_label(torch.tensor(0.0), torch.full((2,), -100)) == 0
