@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import chain
+
 import pytest
 import torch
 from hypothesis import given, settings
@@ -11,6 +14,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from treeformers.models.recurrence import (
     BidirectionalGRU,
+    Cell,
     StepwiseLinear,
     gru_recurrence,
     gru_step,
@@ -54,36 +58,57 @@ def literal_step(gates: Tensor, state: Tensor, weight: Tensor, bias: Tensor, kep
     return torch.stack(numbers)
 
 
-def literal_states(gates: Tensor, state: Tensor, weight: Tensor, bias: Tensor, kept: Tensor) -> Tensor:
+def literal_states(state: Tensor, cells: Sequence[Cell], kept: Tensor) -> Tensor:
+    ones = torch.ones_like(kept)
     rows = []
-    for b in range(len(gates)):
-        now = state[b]
-        for gate in gates[b]:
-            now = literal_step(gate, now, weight, bias, kept[b])
-            rows.append(now)
-    return torch.stack(rows).view(*gates.shape[:2], -1)
+    for g, first in enumerate(state):
+        for b, now in enumerate(first):
+            for s in range(cells[0].gates.shape[2]):
+                for k, cell in enumerate(cells):
+                    mask = ones[b] if k else kept[b]
+                    now = literal_step(cell.gates[g, b, s], now, cell.weight[g], cell.bias[g], mask)
+                rows.append(now)
+    return torch.stack(rows).view(*state.shape[:2], -1, state.shape[-1])
+
+
+def recurrence(groups: int, batch: int, steps: int, count: int, width: int) -> tuple[Tensor, list[Cell]]:
+    """First states and cells."""
+    cells = [
+        Cell(leaf(groups, batch, steps, 3 * width), leaf(groups, 3 * width, width), leaf(groups, 3 * width))
+        for _ in range(count)
+    ]
+    return leaf(groups, batch, width), cells
 
 
 @sizes
-@given(st.integers(1, 3), st.integers(1, 4), st.integers(1, 3), st.booleans())
-def test_recurrence_by_its_equations(batch: int, steps: int, width: int, dropped: bool) -> None:
-    inputs = leaf(batch, steps, 3 * width), leaf(batch, width), leaf(3 * width, width), leaf(3 * width)
-    kept = torch.randint(2, (batch, width)) * 2.0 if dropped else None
-    ones = torch.ones(batch, width, dtype=torch.float64)
-    literal = literal_states(*inputs, ones if kept is None else kept.double())
-    ours = gru_recurrence(*inputs, None if kept is None else kept.double())
-    assert_same(ours, literal, [(x, x) for x in inputs])
+@given(
+    st.integers(1, 2),
+    st.integers(1, 3),
+    st.integers(1, 4),
+    st.integers(1, 3),
+    st.integers(1, 3),
+    st.booleans(),
+)
+def test_recurrence_by_its_equations(
+    groups: int, batch: int, steps: int, count: int, width: int, dropped: bool
+) -> None:
+    state, cells = recurrence(groups, batch, steps, count, width)
+    kept = (torch.randint(2, (batch, width)) * 2.0).double() if dropped else None
+    literal = literal_states(state, cells, torch.ones_like(state[0]) if kept is None else kept)
+    inputs = [state, *chain(*cells)]
+    assert_same(gru_recurrence(state, cells, kept), literal, [(x, x) for x in inputs])
 
 
 @sizes
 @given(st.integers(1, 3), st.integers(1, 6), st.integers(1, 4))
 def test_recurrence_is_the_gru_of_torch(batch: int, steps: int, width: int) -> None:
     gru = nn.GRU(3, width, batch_first=True).double()
-    x, first = leaf(batch, steps, 3), leaf(batch, width)
+    x, first = leaf(batch, steps, 3), leaf(1, batch, width)
     gates = nn.functional.linear(x, gru.weight_ih_l0, gru.bias_ih_l0)
-    ours = gru_recurrence(gates, first, gru.weight_hh_l0, gru.bias_hh_l0)
+    cell = Cell(gates[None], gru.weight_hh_l0[None], gru.bias_hh_l0[None])
+    (ours,) = gru_recurrence(first, [cell])
     inputs = (x, first, *gru.parameters())
-    assert_same(ours, gru(x, first[None])[0], [(x, x) for x in inputs])
+    assert_same(ours, gru(x, first)[0], [(x, x) for x in inputs])
 
 
 def test_step_is_the_cell_of_torch_on_any_leading_dimensions() -> None:
@@ -101,13 +126,6 @@ def test_gates_at_their_extremes() -> None:
     assert torch.equal(open_gates(open_update, recurrent, state), state)
     shut_update = torch.tensor([[0.0, 0, -50, -50, 0.3, -0.3]])
     torch.testing.assert_close(open_gates(shut_update, recurrent, state), torch.tensor([[0.3, -0.3]]).tanh())
-
-
-@pytest.mark.parametrize("dropped", [False, True])
-def test_gradients_by_differences(dropped: bool) -> None:
-    kept = torch.tensor([[2.0, 0.0], [0.0, 2.0]], dtype=torch.float64) if dropped else None
-    inputs = leaf(2, 3, 6), leaf(2, 2), leaf(6, 2), leaf(6)
-    assert torch.autograd.gradcheck(lambda *given: gru_recurrence(*given, kept), inputs)
 
 
 @pytest.mark.parametrize("applied", [1, 2, 4])
@@ -145,17 +163,19 @@ def test_stepwise_linear_where_only_some_gradients_are_asked_for() -> None:
 
 
 def test_backward_twice_through_one_graph() -> None:
-    inputs = leaf(2, 3, 6), leaf(2, 2), leaf(6, 2), leaf(6)
-    total = gru_recurrence(*inputs).sum()
+    state, cells = recurrence(1, 2, 3, 2, 2)
+    inputs = [state, *chain(*cells)]
+    total = gru_recurrence(state, cells).pow(2).sum()
     first = torch.autograd.grad(total, inputs, retain_graph=True)
     torch.testing.assert_close(torch.autograd.grad(total, inputs), first)
 
 
 def test_second_derivatives_are_refused() -> None:
-    inputs = leaf(2, 3, 6), leaf(2, 2), leaf(6, 2), leaf(6)
-    grads = torch.autograd.grad(gru_recurrence(*inputs).sum(), inputs, create_graph=True)
+    state, cells = recurrence(1, 2, 3, 2, 2)
+    total = gru_recurrence(state, cells).pow(2).sum()
+    (gradient,) = torch.autograd.grad(total, cells[0].weight, create_graph=True)
     with pytest.raises(RuntimeError, match="once_differentiable"):
-        grads[2].sum().backward()
+        gradient.sum().backward()
 
 
 def torch_gru(ours: BidirectionalGRU, inner: int, width: int) -> nn.GRU:

@@ -20,6 +20,7 @@ from transformers.utils.generic import ModelOutput
 from treeformers.attention.deterministic import DeterministicAttention, gather_context
 from treeformers.models.recurrence import (
     BidirectionalGRU,
+    Cell,
     StepwiseLinear,
     gru_recurrence,
     gru_step,
@@ -354,9 +355,9 @@ class _Cell(nn.Module):
         """Gates (..., 3H) and state (..., H) to the next state."""
         return gru_step(gates, state, self.weight_hh, self.bias)
 
-    def run(self, gates: Tensor, state: Tensor, kept: Tensor | None) -> Tensor:
-        """Gates (B, S, 3H) and first state (B, H) to all states (B, S, H)."""
-        return gru_recurrence(gates, state, self.weight_hh, self.bias, kept)
+    def fed(self, gates: Tensor) -> Cell:
+        """With gates (B, S, 3H), for `gru_recurrence`."""
+        return Cell(gates[None], self.weight_hh[None], self.bias[None])
 
     def stepwise(self, batch: int, steps: int) -> StepwiseLinear:
         """The map from the state to the gates, to be applied step by step."""
@@ -448,24 +449,17 @@ class _Decoder(nn.Module):
 
         Only the recurrence itself goes step by step.
         """
-        batch, steps = embedded.shape[:2]
+        steps = embedded.shape[1]
 
         def spread(part: Tensor) -> Tensor:
             return part.repeat_interleave(2, dim=1)[:, 1 : steps + 1]
 
-        state = state[:, 0]
         gates, contexts = self.from_action(embedded), spread(self.from_context(context))
-        kept = self._kept(state)
         if self.second is None:
-            states = self.cell.run(gates + contexts, state, kept)
+            cells = [self.cell.fed(gates + contexts)]
         else:
-            first, second = self.cell.stepwise(batch, steps), self.second.stepwise(batch, steps)
-            found = []
-            for gate, seen in zip(gates.unbind(1), contexts.unbind(1), strict=True):
-                asking = open_gates(gate, first(state if kept is None else state * kept), state)
-                state = open_gates(seen, second(asking), asking)
-                found.append(state)
-            states = torch.stack(found, 1)
+            cells = [self.cell.fed(gates), self.second.fed(contexts)]
+        (states,) = gru_recurrence(state.transpose(0, 1), cells, self._kept(state[:, 0]))
         return self._output(states, embedded, spread(self.context_out(context)))
 
     def teach_attending(self, state: Tensor, embedded: Tensor, memory: Memory) -> tuple[Tensor, Tensor]:

@@ -1,20 +1,32 @@
-"""Gated recurrent units whose input gates are known beforehand, and whose weights get their gradient at once.
+"""Gated recurrent units whose input gates are known beforehand, with their gradient written out.
 
-Under teacher forcing only the recurrence itself goes step by step. Autograd would multiply and add up the
-gradient of its weights at every step; here that is one product for all of them.
+Under teacher forcing only the recurrence itself goes step by step. Autograd would follow each of the small
+operations of a step, and add up the gradient of the weights step by step; here a step back has few of them,
+and the gradient of a matrix is one product for all steps.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
-__all__ = ["BidirectionalGRU", "StepwiseLinear", "gru_recurrence", "gru_step", "lowered", "open_gates"]
+__all__ = [
+    "BidirectionalGRU",
+    "Cell",
+    "StepwiseLinear",
+    "gru_recurrence",
+    "gru_step",
+    "lowered",
+    "open_gates",
+]
+
+_of_sigmoid = torch.ops.aten.sigmoid_backward
+_of_tanh = torch.ops.aten.tanh_backward
 
 
 def gru_step(gates: Tensor, state: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
@@ -41,27 +53,100 @@ def open_gates(gates: Tensor, recurrent: Tensor, state: Tensor) -> Tensor:
     return torch.lerp(new, state.to(new.dtype), update)
 
 
-def gru_recurrence(
-    gates: Tensor, state: Tensor, weight: Tensor, bias: Tensor, kept: Tensor | None = None
-) -> Tensor:
-    """All states of a GRU, one after each step.
+class Cell(NamedTuple):
+    """One of the cells that take turns in a recurrence; G recurrences run side by side.
+
+    Attributes:
+        gates: (G, B, S, 3H), see `gru_step`.
+        weight: (G, 3H, H).
+        bias: (G, 3H).
+    """
+
+    gates: Tensor
+    weight: Tensor
+    bias: Tensor
+
+
+def gru_recurrence(state: Tensor, cells: Sequence[Cell], kept: Tensor | None = None) -> Tensor:
+    """The states of recurrences side by side, in each of which cells take turns.
+
+    There are no second derivatives. Under autocast the recurrent products alone are of lower precision.
 
     Args:
-        gates: (B, S, 3H), see `gru_step`.
-        state: (B, H), the first state.
-        weight: (3H, H).
-        bias: (3H,).
-        kept: (B, H), the dropout mask of the state on its way into the gates of all steps; none by default.
+        state: (G, B, H), the first states.
+        cells: K of them; each has its turn in every step.
+        kept: (B, H), the dropout mask of the state on its way into the gates of the first cell; none by
+            default.
 
     Returns:
-        (B, S, H).
+        (G, B, S, H), the state after each step.
     """
-    recurrent = StepwiseLinear(weight, bias, [len(gates)] * gates.shape[1])
-    states = []
-    for gate in gates.unbind(1):
-        state = open_gates(gate, recurrent(state if kept is None else state * kept), state)
-        states.append(state)
-    return torch.stack(states, 1)
+    found = _Recurrence.apply(state, kept, *(tensor for cell in cells for tensor in cell))
+    return found[len(cells) :: len(cells)].permute(1, 2, 0, 3)
+
+
+class _Recurrence(torch.autograd.Function):
+    """All states (SK + 1, G, B, H), the first one and that after each turn.
+
+    What the turns need is written row by row into tables: at these sizes memory is slower than arithmetic.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, state: Tensor, kept: Tensor | None, *tensors: Tensor) -> Tensor:
+        cells = [Cell(*tensors[k : k + 3]) for k in range(0, len(tensors), 3)]
+        precision = torch.promote_types(cells[0].gates.dtype, cells[0].bias.dtype)
+        weights = [lowered(cell.weight) for cell in cells]
+        to_gates = [weight.mT.contiguous() for weight in weights]
+        biases = [cell.bias[:, None].to(precision) for cell in cells]
+        turns = [(step, k) for step in range(cells[0].gates.shape[2]) for k in range(len(cells))]
+        states = state.new_empty(len(turns) + 1, *state.shape, dtype=precision)
+        entered = states.new_empty(len(turns), *state.shape, dtype=weights[0].dtype)
+        reset, update, new, from_new = states.new_empty(4, len(turns), *state.shape)
+        states[0] = before = state.to(precision)
+        for turn, (step, k) in enumerate(turns):
+            entered[turn] = before if kept is None or k else before * kept
+            recurrent = torch.bmm(entered[turn], to_gates[k]).to(precision).add_(biases[k])
+            to_reset, to_update, to_new = recurrent.chunk(3, -1)
+            gates = cells[k].gates[:, :, step].to(precision).chunk(3, -1)
+            torch.sigmoid(to_reset.add_(gates[0]), out=reset[turn])
+            torch.sigmoid(to_update.add_(gates[1]), out=update[turn])
+            from_new[turn] = to_new
+            torch.addcmul(gates[2], reset[turn], to_new, out=new[turn]).tanh_()
+            before = torch.lerp(new[turn], before, update[turn], out=states[turn + 1])
+        ctx.save_for_backward(kept, states, entered, reset, update, new, from_new, *weights)
+        ctx.precisions = [tensor.dtype for tensor in (state, *tensors)]
+        return states
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, above: Tensor) -> tuple[Tensor | None, ...]:
+        kept, states, entered, reset, update, new, from_new, *weights = ctx.saved_tensors
+        groups, batch, width = states.shape[1:]
+        count = len(weights)
+        steps = len(entered) // count
+        of_gates = states.new_empty(count, groups, batch, steps, 3 * width)
+        of_recurrent = entered.new_empty(count, groups, steps, batch, 3 * width)
+        below = above[-1]
+        for turn in reversed(range(len(entered))):
+            step, k = divmod(turn, count)
+            straight = below * update[turn]
+            to_new = _of_tanh(below - straight, new[turn])
+            to_reset = _of_sigmoid(to_new * from_new[turn], reset[turn])
+            to_update = _of_sigmoid((states[turn] - new[turn]).mul_(below), update[turn])
+            of_gates[k, :, :, step] = torch.cat((to_reset, to_update, to_new), -1)
+            row = of_recurrent[k, :, step]
+            row.copy_(torch.cat((to_reset, to_update, to_new.mul_(reset[turn])), -1))
+            through = torch.bmm(row, weights[k]).to(below.dtype)
+            through = through if kept is None or k else through.mul_(kept)
+            below = through.add_(straight).add_(above[turn])
+        found: list[Tensor | None] = [below.to(ctx.precisions[0]), None]
+        for k, gates in enumerate(of_gates):
+            rows = of_recurrent[k].flatten(1, 2)
+            inputs = entered[k::count].transpose(0, 1).flatten(1, 2)
+            of_cell = gates, rows.mT @ inputs, rows.sum(1, dtype=gates.dtype)
+            given = ctx.precisions[1 + 3 * k :]
+            found += [gradient.to(precision) for gradient, precision in zip(of_cell, given, strict=False)]
+        return tuple(found)
 
 
 def lowered(weight: Tensor) -> Tensor:
@@ -141,7 +226,7 @@ class BidirectionalGRU(nn.Module):
         turned = torch.where(places < lengths[:, None], lengths[:, None] - 1 - places, places)[..., None]
         onward, backward = self.project(states).chunk(2, -1)
         backward = backward.gather(1, turned.expand_as(backward))
-        first = onward.new_zeros(len(states), self.weight_hh.shape[-1])
-        left = gru_recurrence(onward, first, self.weight_hh[0], self.bias[0])
-        right = gru_recurrence(backward, first, self.weight_hh[1], self.bias[1])
+        gates = torch.stack((onward, backward))
+        first = gates.new_zeros(2, len(states), self.weight_hh.shape[-1])
+        left, right = gru_recurrence(first, [Cell(gates, self.weight_hh, self.bias)])
         return torch.cat((left, right.gather(1, turned.expand_as(right))), -1)
