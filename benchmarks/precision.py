@@ -65,7 +65,7 @@ def muon(size: int) -> Measure:
 
     def measure(bfloat16: bool) -> float:
         started = clock()
-        orthogonal(matrix.bfloat16() if bfloat16 else matrix)
+        orthogonal((matrix.bfloat16() if bfloat16 else matrix)[None])
         return clock() - started
 
     return measure

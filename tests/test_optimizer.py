@@ -26,10 +26,13 @@ def literal_orthogonal(matrix: torch.Tensor) -> torch.Tensor:
 @pytest.mark.parametrize("shape", [(1, 1), (1, 5), (5, 1), (4, 4), (3, 7), (7, 3)])
 def test_orthogonal_by_its_singular_values(shape: tuple[int, int]) -> None:
     matrix = torch.randn(*shape, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
-    before = matrix.clone()
-    torch.testing.assert_close(orthogonal(matrix), literal_orthogonal(matrix))
-    assert torch.equal(matrix, before)
-    assert not orthogonal(torch.zeros(shape)).any()
+    several = torch.stack((matrix, 3 * matrix.flip(0), torch.zeros_like(matrix)))
+    before = several.clone()
+    found = orthogonal(several)
+    torch.testing.assert_close(found[0], literal_orthogonal(matrix))
+    torch.testing.assert_close(found[1], literal_orthogonal(matrix.flip(0)))
+    assert not found[2].any()
+    assert torch.equal(several, before)
 
 
 @pytest.mark.parametrize("bf16", [False, True])
@@ -37,12 +40,17 @@ def test_muon_is_that_of_torch(bf16: bool, monkeypatch: pytest.MonkeyPatch) -> N
     """To the letter where this one too multiplies in bfloat16."""
     monkeypatch.setattr(optimizer_module, "computes_bf16", lambda: bf16)
     generator = torch.Generator().manual_seed(1)
-    ours = [torch.nn.Parameter(torch.randn(*size, generator=generator)) for size in ((6, 4), (4, 9), (3, 3))]
+    ours = [
+        torch.nn.Parameter(torch.randn(*size, generator=generator))
+        for size in ((6, 4), (4, 9), (3, 3), (6, 4))
+    ]
     theirs = [torch.nn.Parameter(matrix.detach().clone()) for matrix in ours]
     rates = {"lr": 0.05, "weight_decay": 0.1}
     optimizers = Muon(ours, **rates), torch.optim.Muon(theirs, **rates, adjust_lr_fn="match_rms_adamw")
     for _ in range(4):
-        for a, b in zip(ours[:2], theirs[:2], strict=True):  # the third has no gradient
+        for a, b in zip(ours, theirs, strict=True):
+            if a.shape == (3, 3):  # has no gradient
+                continue
             a.grad = torch.randn(a.shape, generator=generator)
             b.grad = a.grad.clone()
         for optimizer in optimizers:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -27,25 +28,26 @@ def computes_bf16() -> bool:
     return bool(capabilities.get("amx_bf16") or by_vectors)
 
 
-def orthogonal(matrix: Tensor) -> Tensor:
-    """About the nearest matrix with orthogonal rows or columns: the singular values come near 1.
+def orthogonal(matrices: Tensor) -> Tensor:
+    """About the nearest matrices with orthogonal rows or columns: their singular values come near 1.
 
     Five steps of the iteration of Newton and Schulz with the coefficients of Jordan (2024), in the precision
-    of the matrix (M, N).
+    of the matrices (K, M, N).
     """
-    wide = matrix if len(matrix) <= matrix.shape[1] else matrix.T
-    wide = wide / wide.norm().clamp(min=1e-7)
+    wide = matrices if matrices.shape[1] <= matrices.shape[2] else matrices.mT
+    wide = wide / wide.norm(dim=(1, 2), keepdim=True).clamp(min=1e-7)
     for _ in range(5):
-        gram = wide @ wide.T
-        change = torch.addmm(gram, gram, gram, beta=-4.7750, alpha=2.0315)
-        wide = torch.addmm(wide, change, wide, beta=3.4445)
-    return wide if wide.shape == matrix.shape else wide.T
+        gram = wide @ wide.mT
+        change = torch.baddbmm(gram, gram, gram, beta=-4.7750, alpha=2.0315)
+        wide = torch.baddbmm(wide, change, wide, beta=3.4445)
+    return wide if wide.shape == matrices.shape else wide.mT
 
 
 class Muon(torch.optim.Muon):
     """Muon (Jordan 2024), with steps of the size of Adam's.
 
-    That of torch multiplies in bfloat16 on every processor; this one in what is faster on this one.
+    That of torch multiplies in bfloat16 on every processor, a matrix at a time; this one in what is faster on
+    this one, matrices of one shape together where that is bfloat16: its kernels are faster than they start.
 
     Args:
         matrices: (M, N) each.
@@ -58,19 +60,28 @@ class Muon(torch.optim.Muon):
 
     @torch.no_grad()
     def step(self, closure: Callable[[], float] | None = None) -> None:  # type: ignore[override]
-        precision = torch.bfloat16 if computes_bf16() else torch.float32
+        together = computes_bf16()
         for group in self.param_groups:
             rate, decay, momentum = group["lr"], group["weight_decay"], group["momentum"]
+            alike: dict[object, list[nn.Parameter]] = defaultdict(list)
             for matrix in group["params"]:
-                if matrix.grad is None:
-                    continue
-                state = self.state[matrix]
-                if not state:
-                    state["momentum_buffer"] = torch.zeros_like(matrix)
-                mean = state["momentum_buffer"].lerp_(matrix.grad, 1 - momentum)
-                update = orthogonal(matrix.grad.lerp(mean, momentum).to(precision))
-                matrix.mul_(1 - rate * decay)
-                matrix.add_(update, alpha=-0.2 * rate * max(matrix.shape) ** 0.5)
+                if matrix.grad is not None:
+                    alike[matrix.shape if together else matrix].append(matrix)
+            for matrices in alike.values():
+                updates = torch.stack([self._mean(matrix, momentum) for matrix in matrices])
+                updates = orthogonal(updates.bfloat16() if together else updates)
+                for matrix, update in zip(matrices, updates, strict=True):
+                    matrix.mul_(1 - rate * decay)
+                    matrix.add_(update, alpha=-0.2 * rate * max(matrix.shape) ** 0.5)
+
+    def _mean(self, matrix: nn.Parameter, momentum: float) -> Tensor:
+        """The mean of the gradients, as Nesterov has it."""
+        assert matrix.grad is not None
+        state = self.state[matrix]
+        if not state:
+            state["momentum_buffer"] = torch.zeros_like(matrix)
+        mean = state["momentum_buffer"].lerp_(matrix.grad, 1 - momentum)
+        return matrix.grad.lerp(mean, momentum)
 
 
 class MuonWithAdam(torch.optim.Optimizer):
