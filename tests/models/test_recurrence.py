@@ -14,7 +14,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from treeformers.models.recurrence import (
     BidirectionalGRU,
-    Cell,
+    FedCell,
     StepwiseLinear,
     gru_recurrence,
     gru_step,
@@ -58,7 +58,7 @@ def literal_step(gates: Tensor, state: Tensor, weight: Tensor, bias: Tensor, kep
     return torch.stack(numbers)
 
 
-def literal_states(state: Tensor, cells: Sequence[Cell], kept: Tensor) -> Tensor:
+def literal_states(state: Tensor, cells: Sequence[FedCell], kept: Tensor) -> Tensor:
     ones = torch.ones_like(kept)
     rows = []
     for g, first in enumerate(state):
@@ -71,10 +71,12 @@ def literal_states(state: Tensor, cells: Sequence[Cell], kept: Tensor) -> Tensor
     return torch.stack(rows).view(*state.shape[:2], -1, state.shape[-1])
 
 
-def recurrence(groups: int, batch: int, steps: int, count: int, width: int) -> tuple[Tensor, list[Cell]]:
+def recurrence(groups: int, batch: int, steps: int, count: int, width: int) -> tuple[Tensor, list[FedCell]]:
     """First states and cells."""
     cells = [
-        Cell(leaf(groups, batch, steps, 3 * width), leaf(groups, 3 * width, width), leaf(groups, 3 * width))
+        FedCell(
+            leaf(groups, batch, steps, 3 * width), leaf(groups, 3 * width, width), leaf(groups, 3 * width)
+        )
         for _ in range(count)
     ]
     return leaf(groups, batch, width), cells
@@ -105,7 +107,7 @@ def test_recurrence_is_the_gru_of_torch(batch: int, steps: int, width: int) -> N
     gru = nn.GRU(3, width, batch_first=True).double()
     x, first = leaf(batch, steps, 3), leaf(1, batch, width)
     gates = nn.functional.linear(x, gru.weight_ih_l0, gru.bias_ih_l0)
-    cell = Cell(gates[None], gru.weight_hh_l0[None], gru.bias_hh_l0[None])
+    cell = FedCell(gates[None], gru.weight_hh_l0[None], gru.bias_hh_l0[None])
     (ours,) = gru_recurrence(first, [cell])
     inputs = (x, first, *gru.parameters())
     assert_same(ours, gru(x, first)[0], [(x, x) for x in inputs])

@@ -20,7 +20,7 @@ from transformers.utils.generic import ModelOutput
 from treeformers.attention.deterministic import DeterministicAttention, gather_context
 from treeformers.models.recurrence import (
     BidirectionalGRU,
-    Cell,
+    FedCell,
     StepwiseLinear,
     gru_recurrence,
     gru_step,
@@ -355,9 +355,9 @@ class _Cell(nn.Module):
         """Gates (..., 3H) and state (..., H) to the next state."""
         return gru_step(gates, state, self.weight_hh, self.bias)
 
-    def fed(self, gates: Tensor) -> Cell:
+    def fed(self, gates: Tensor) -> FedCell:
         """With gates (B, S, 3H), for `gru_recurrence`."""
-        return Cell(gates[None], self.weight_hh[None], self.bias[None])
+        return FedCell(gates[None], self.weight_hh[None], self.bias[None])
 
     def stepwise(self, batch: int, steps: int) -> StepwiseLinear:
         """The map from the state to the gates, to be applied step by step."""

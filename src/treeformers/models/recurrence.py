@@ -17,7 +17,7 @@ from torch.autograd.function import once_differentiable
 
 __all__ = [
     "BidirectionalGRU",
-    "Cell",
+    "FedCell",
     "StepwiseLinear",
     "gru_recurrence",
     "gru_step",
@@ -53,7 +53,7 @@ def open_gates(gates: Tensor, recurrent: Tensor, state: Tensor) -> Tensor:
     return torch.lerp(new, state.to(new.dtype), update)
 
 
-class Cell(NamedTuple):
+class FedCell(NamedTuple):
     """One of the cells that take turns in a recurrence; G recurrences run side by side.
 
     Attributes:
@@ -67,7 +67,7 @@ class Cell(NamedTuple):
     bias: Tensor
 
 
-def gru_recurrence(state: Tensor, cells: Sequence[Cell], kept: Tensor | None = None) -> Tensor:
+def gru_recurrence(state: Tensor, cells: Sequence[FedCell], kept: Tensor | None = None) -> Tensor:
     """The states of recurrences side by side, in each of which cells take turns.
 
     There are no second derivatives. Under autocast the recurrent products alone are of lower precision.
@@ -93,7 +93,7 @@ class _Recurrence(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, state: Tensor, kept: Tensor | None, *tensors: Tensor) -> Tensor:
-        cells = [Cell(*tensors[k : k + 3]) for k in range(0, len(tensors), 3)]
+        cells = [FedCell(*tensors[k : k + 3]) for k in range(0, len(tensors), 3)]
         precision = torch.promote_types(cells[0].gates.dtype, cells[0].bias.dtype)
         weights = [lowered(cell.weight) for cell in cells]
         to_gates = [weight.mT.contiguous() for weight in weights]
@@ -228,5 +228,5 @@ class BidirectionalGRU(nn.Module):
         backward = backward.gather(1, turned.expand_as(backward))
         gates = torch.stack((onward, backward))
         first = gates.new_zeros(2, len(states), self.weight_hh.shape[-1])
-        left, right = gru_recurrence(first, [Cell(gates, self.weight_hh, self.bias)])
+        left, right = gru_recurrence(first, [FedCell(gates, self.weight_hh, self.bias)])
         return torch.cat((left, right.gather(1, turned.expand_as(right))), -1)
