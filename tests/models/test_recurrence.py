@@ -130,6 +130,17 @@ def test_gates_at_their_extremes() -> None:
     torch.testing.assert_close(open_gates(shut_update, recurrent, state), torch.tensor([[0.3, -0.3]]).tanh())
 
 
+@pytest.mark.parametrize("dropped", [False, True])
+def test_gradients_by_differences(dropped: bool) -> None:
+    kept = torch.tensor([[2.0, 0.0], [0.0, 2.0]], dtype=torch.float64) if dropped else None
+    state, (first, second) = recurrence(2, 2, 3, 2, 2)
+
+    def run(state: Tensor, *tensors: Tensor) -> Tensor:
+        return gru_recurrence(state, [FedCell(*tensors[:3]), FedCell(*tensors[3:])], kept)
+
+    assert torch.autograd.gradcheck(run, (state, *first, *second))
+
+
 @pytest.mark.parametrize("applied", [1, 2, 4])
 def test_stepwise_linear_applied_at_most_so_often(applied: int) -> None:
     weight, bias, x = leaf(3, 2), leaf(3), leaf(4, 2)

@@ -144,8 +144,8 @@ class _Recurrence(torch.autograd.Function):
             rows = of_recurrent[k].flatten(1, 2)
             inputs = entered[k::count].transpose(0, 1).flatten(1, 2)
             of_cell = gates, rows.mT @ inputs, rows.sum(1, dtype=gates.dtype)
-            given = ctx.precisions[1 + 3 * k :]
-            found += [gradient.to(precision) for gradient, precision in zip(of_cell, given, strict=False)]
+            given = ctx.precisions[1 + 3 * k : 4 + 3 * k]
+            found += [gradient.to(precision) for gradient, precision in zip(of_cell, given, strict=True)]
         return tuple(found)
 
 
