@@ -57,3 +57,11 @@ def test_what_chose_the_weights_is_all_there_is_after_training(tmp_path: Path) -
     recipe = Recipe.load(ROOT / "experiments" / "ahmed2019" / "sick-e-dtt.toml", "small")
     write_card(tmp_path, recipe, {**SEED, "metric": "accuracy", "best": 83.4})
     assert "| `accuracy, validation` | 83.4 |" in (tmp_path / CARD).read_text()
+
+
+def test_what_is_not_defined_is_no_figure(tmp_path: Path) -> None:
+    recipe = Recipe.load(ROOT / "experiments" / "ahmed2019" / "sick-e-dtt.toml", "small")
+    card = model_card(recipe, {**SEED, "accuracy": 83.4, "macro_f1": float("nan")})
+    assert "| `accuracy` | 83.4 |" in card
+    assert "macro_f1" not in card
+    assert "None were measured." in model_card(recipe, {**SEED, "accuracy": float("nan")})

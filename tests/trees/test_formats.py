@@ -377,6 +377,18 @@ def test_a_failed_write_leaves_what_was_there(tmp_path, name, exists):
     assert [file.name for file in tmp_path.iterdir()] == ([name] if exists else [])
 
 
+def test_trees_of_another_kind_are_refused(tmp_path):
+    path = tmp_path / "a.out"
+    tree, dependencies = Tree("X", word="a"), DependencyTree(["a"], [0])
+    with pytest.raises(TypeError, match=r"a\.out: tree 2 is a DependencyTree, expected a Tree"):
+        write_trees([tree, dependencies], path)
+    with pytest.raises(TypeError, match=r"tree 1 is a str, expected a Tree"):
+        write_trees(["(X a)"], path)
+    with pytest.raises(TypeError, match=r"a\.out: tree 2 is a Tree, expected a DependencyTree"):
+        write_dependencies([dependencies, tree], path)
+    assert not path.exists()
+
+
 @pytest.mark.parametrize("name", ["a.mrg", "a.mrg.gz"])
 def test_a_full_disk_leaves_what_was_there(tmp_path, name):
     path = tmp_path / name

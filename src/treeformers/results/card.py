@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -123,7 +124,8 @@ def model_card(
         "Whoever passes this model on should keep to the terms of the data.",
         "## Figures",
         markdown_table(
-            ("figure", "value"), [(f"`{name}`", f"{value:.4g}") for name, value in figures.items()]
+            ("figure", "value"),
+            [(f"`{name}`", f"{value:.4g}") for name, value in figures.items() if math.isfinite(value)],
         )
         or "None were measured.",
         _measured_on(recipe),

@@ -144,11 +144,13 @@ def write_trees(trees: Iterable[Tree], target: Target, format: TreeFormat | None
         format: as for `read_trees`.
 
     Raises:
+        TypeError: something else than a `Tree`.
         ValueError: a word or label that brackets cannot hold.
     """
     render = str if _tree_format(target, format) == "brackets" else _tree_to_json
     with _writing(target) as stream:
         for number, tree in enumerate(trees, start=1):
+            _check_kind(tree, Tree, target, number)
             try:
                 stream.write(render(tree) + "\n")
             except ValueError as error:
@@ -214,10 +216,12 @@ def write_dependencies(trees: Iterable[DependencyTree], target: Target) -> None:
         target: as for `write_trees`.
 
     Raises:
+        TypeError: something else than a `DependencyTree`.
         ValueError: a word, tag or relation that is empty or holds a tab or a line end.
     """
     with _writing(target) as stream:
         for number, tree in enumerate(trees, start=1):
+            _check_kind(tree, DependencyTree, target, number)
             for field in chain(tree.words, tree.tags, tree.relations):
                 if not field or any(character in field for character in "\t\r\n"):
                     raise ValueError(f"{_name(target)}: tree {number}: {field!r} cannot stand in a column")
@@ -225,6 +229,12 @@ def write_dependencies(trees: Iterable[DependencyTree], target: Target) -> None:
             for position, (word, tag, head, relation) in enumerate(rows, start=1):
                 stream.write(f"{position}\t{word}\t_\t{tag}\t_\t_\t{head}\t{relation}\t_\t_\n")
             stream.write("\n")
+
+
+def _check_kind(tree: object, kind: type, target: Target, number: int) -> None:
+    if not isinstance(tree, kind):
+        found = type(tree).__name__
+        raise TypeError(f"{_name(target)}: tree {number} is a {found}, expected a {kind.__name__}")
 
 
 def read_lines(source: Source, piece: int = -1, strict: bool = True) -> Iterator[tuple[str, str]]:
