@@ -16,7 +16,7 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from treeformers import __version__
 from treeformers.processes import start_processes
@@ -39,9 +39,6 @@ from treeformers.reproduction.trained import FIT, finished, share
 
 logger = logging.getLogger(__name__)
 
-Train = Callable[..., Any]
-Collect = Callable[[Any, Sequence[Path], Sequence[Mapping[str, Any]]], dict[str, Any]]
-
 _RECIPES = ("recipe", "members", "training")
 """Keys that hold recipes, whose numbers are not rounded: a small rate would be lost."""
 
@@ -60,38 +57,52 @@ class RowsFailed(ValueError):
         self.written = tuple(written)
 
 
-def task_functions(recipe: Recipe) -> tuple[Train, Collect]:
-    """What trains one model of the recipe's task, and what scores the models of all seeds.
+class Work(NamedTuple):
+    """What a task does with its recipe.
 
-    The first is called as `train(recipe, folder, seed, resume=..., progress=...)` and gives a `Fit`; the
-    second takes recipe, model folders and what `train_once` gave, and makes the content of the results file.
+    Attributes:
+        train: trains one model, called as `train(recipe, folder, seed, resume=..., progress=...)`: a `Fit`.
+        collect: scores the models of all seeds: from recipe, model folders and what `train_once` gave to the
+            content of the results file.
+        check: reads what is scored against, so that what is missing shows before training.
     """
+
+    train: Callable[..., Any]
+    collect: Callable[[Any, Sequence[Path], Sequence[Mapping[str, Any]]], dict[str, Any]]
+    check: Callable[[], Any]
+
+
+def work_of(recipe: Recipe) -> Work:
+    """What there is to do for a recipe whose task trains models."""
     match recipe:
         case InduceRecipe():
             from treeformers.reproduction import induce
             from treeformers.training import train_inducer
 
-            return train_inducer, induce.collect
+            return Work(train_inducer, induce.collect, lambda: induce.read_tests(recipe.data))
         case ParseRecipe():
             from treeformers.reproduction import parse
             from treeformers.training.parse import train_parser
 
-            return train_parser, parse.collect
+            return Work(train_parser, parse.collect, lambda: parse.read_gold(recipe.data))
         case ClassifyRecipe() | SimilarityRecipe():
             from treeformers.reproduction import classify
             from treeformers.training.classify import train_classifier
 
-            return train_classifier, classify.collect
+            pairs = isinstance(recipe, SimilarityRecipe)
+            return Work(train_classifier, classify.collect, lambda: classify.read_gold(recipe.data, pairs))
         case TranslateRecipe():
             from treeformers.reproduction import translate
-            from treeformers.training.translate import train_translator
+            from treeformers.training.translate import read_pairs, train_translator
 
-            return train_translator, translate.collect
+            return Work(train_translator, translate.collect, lambda: read_pairs(recipe.data, "test"))
         case JudgeRecipe():
             from treeformers.reproduction import judge
-            from treeformers.training.judge import train_judge
+            from treeformers.training.judge import check_base, read_tests, train_judge
 
-            return train_judge, judge.collect
+            return Work(
+                train_judge, judge.collect, lambda: (check_base(recipe.data), read_tests(recipe.data))
+            )
         case _:
             raise ValueError(f"nothing trains the task {recipe.task!r}")
 
@@ -168,8 +179,8 @@ def run_recipe(
         return look.collect(recipe, folders, parts) | {
             "members": {name: row.to_dict() for name, row in parts.items()}
         }
-    _, collect = task_functions(recipe)
-    _check_tests(recipe)
+    work = work_of(recipe)
+    work.check()
     models = {
         runs / f"{name}-{scale}" / f"seed-{seed}": (trained, seed)
         for name, trained in (parts or {path.stem: recipe}).items()
@@ -179,7 +190,7 @@ def run_recipe(
         for folder, (trained, _) in models.items():
             share(folder, trained, shared)
     fits = _train_all(models, progress, processes)
-    result = collect(recipe, list(models), fits)
+    result = work.collect(recipe, list(models), fits)
     if parts:
         result["members"] = {name: part.to_dict() for name, part in parts.items()}
     else:
@@ -314,12 +325,12 @@ def train_once(
     """
     import torch
 
-    train, _ = task_functions(recipe)
+    work = work_of(recipe)
     if resume and (known := finished(folder, recipe)) is not None:
         return known
     resume = resume and (folder / "checkpoints").is_dir()
     reset_peak_memory()
-    fit = asdict(train(recipe, folder, seed, resume=resume, progress=progress))
+    fit = asdict(work.train(recipe, folder, seed, resume=resume, progress=progress))
     fit["peak_memory_mb"] = peak_memory()
     fit["threads"] = torch.get_num_threads()
     figure = f"eval_{fit['metric']}"
@@ -365,31 +376,6 @@ def _run_row(
     row.target.parent.mkdir(exist_ok=True)
     write_json(row.target, result)
     return row.target
-
-
-def _check_tests(recipe: Recipe) -> None:
-    """Read what is scored against: what is missing shows before training, not after."""
-    if isinstance(recipe, InduceRecipe):
-        from treeformers.reproduction import induce
-
-        induce.read_tests(recipe.data)
-    if isinstance(recipe, ParseRecipe):
-        from treeformers.reproduction import parse
-
-        parse.read_gold(recipe.data)
-    if isinstance(recipe, ClassifyRecipe | SimilarityRecipe):
-        from treeformers.reproduction import classify
-
-        classify.read_gold(recipe.data, isinstance(recipe, SimilarityRecipe))
-    if isinstance(recipe, JudgeRecipe):
-        from treeformers.training.judge import check_base, read_tests
-
-        check_base(recipe.data)
-        read_tests(recipe.data)
-    if isinstance(recipe, TranslateRecipe):
-        from treeformers.training.translate import read_pairs
-
-        read_pairs(recipe.data, "test")
 
 
 def _rounded(content: Any) -> Any:
