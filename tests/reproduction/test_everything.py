@@ -52,7 +52,8 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> list[str]:
             raise RuntimeError("out of\nmemory")
         return {**origin(recipe), "seeds": [{} for _ in fits]}
 
-    monkeypatch.setattr(run, "work_of", lambda recipe: run.Work(run.train_once, collect, list))
+    functions = run.TaskFunctions(train=run.train_once, collect=collect, check=lambda: None)
+    monkeypatch.setattr(run, "task_functions", lambda recipe: functions)
     monkeypatch.setattr(run, "train_once", lambda *_, **__: {})
     monkeypatch.setattr(card, "write_card", lambda *_: None)
     return ran

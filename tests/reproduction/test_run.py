@@ -184,7 +184,8 @@ class TestReproduce:
                 log.write(recipe.title)
             return {**origin(recipe), "seeds": [{} for _ in fits], "figure": 0.123456}
 
-        monkeypatch.setattr(run, "work_of", lambda recipe: run.Work(run.train_once, collect, list))
+        functions = run.TaskFunctions(train=run.train_once, collect=collect, check=lambda: None)
+        monkeypatch.setattr(run, "task_functions", lambda recipe: functions)
         monkeypatch.setattr(run, "train_once", lambda *_, **__: {})
         monkeypatch.setattr(card, "write_card", lambda *_: None)
         return folder
@@ -263,7 +264,8 @@ class TestTrainOnce:
             history = [{"step": 2, "loss": 3.0}, {"step": 2, f"eval_{metric}": 0.5, "eval_loss": 0.5}]
             return Fit(seed, 4, 0.5, 1.0, 0.9, 9, False, history, metric, 0.5)
 
-        monkeypatch.setattr(run, "work_of", lambda recipe: run.Work(train, dict, list))
+        functions = run.TaskFunctions(train=train, collect=dict, check=lambda: None)
+        monkeypatch.setattr(run, "task_functions", lambda recipe: functions)
         return seeds
 
     def test_a_loss_stands_for_itself_and_another_figure_has_its_name(

@@ -57,7 +57,7 @@ class RowsFailed(ValueError):
         self.written = tuple(written)
 
 
-class Work(NamedTuple):
+class TaskFunctions(NamedTuple):
     """What a task does with its recipe.
 
     Attributes:
@@ -72,35 +72,37 @@ class Work(NamedTuple):
     check: Callable[[], Any]
 
 
-def work_of(recipe: Recipe) -> Work:
+def task_functions(recipe: Recipe) -> TaskFunctions:
     """What there is to do for a recipe whose task trains models."""
     match recipe:
         case InduceRecipe():
             from treeformers.reproduction import induce
             from treeformers.training import train_inducer
 
-            return Work(train_inducer, induce.collect, lambda: induce.read_tests(recipe.data))
+            return TaskFunctions(train_inducer, induce.collect, lambda: induce.read_tests(recipe.data))
         case ParseRecipe():
             from treeformers.reproduction import parse
             from treeformers.training.parse import train_parser
 
-            return Work(train_parser, parse.collect, lambda: parse.read_gold(recipe.data))
+            return TaskFunctions(train_parser, parse.collect, lambda: parse.read_gold(recipe.data))
         case ClassifyRecipe() | SimilarityRecipe():
             from treeformers.reproduction import classify
             from treeformers.training.classify import train_classifier
 
             pairs = isinstance(recipe, SimilarityRecipe)
-            return Work(train_classifier, classify.collect, lambda: classify.read_gold(recipe.data, pairs))
+            return TaskFunctions(
+                train_classifier, classify.collect, lambda: classify.read_gold(recipe.data, pairs)
+            )
         case TranslateRecipe():
             from treeformers.reproduction import translate
             from treeformers.training.translate import read_pairs, train_translator
 
-            return Work(train_translator, translate.collect, lambda: read_pairs(recipe.data, "test"))
+            return TaskFunctions(train_translator, translate.collect, lambda: read_pairs(recipe.data, "test"))
         case JudgeRecipe():
             from treeformers.reproduction import judge
             from treeformers.training.judge import check_base, read_tests, train_judge
 
-            return Work(
+            return TaskFunctions(
                 train_judge, judge.collect, lambda: (check_base(recipe.data), read_tests(recipe.data))
             )
         case _:
@@ -179,8 +181,8 @@ def run_recipe(
         return look.collect(recipe, folders, parts) | {
             "members": {name: row.to_dict() for name, row in parts.items()}
         }
-    work = work_of(recipe)
-    work.check()
+    functions = task_functions(recipe)
+    functions.check()
     models = {
         runs / f"{name}-{scale}" / f"seed-{seed}": (trained, seed)
         for name, trained in (parts or {path.stem: recipe}).items()
@@ -190,7 +192,7 @@ def run_recipe(
         for folder, (trained, _) in models.items():
             share(folder, trained, shared)
     fits = _train_all(models, progress, processes)
-    result = work.collect(recipe, list(models), fits)
+    result = functions.collect(recipe, list(models), fits)
     if parts:
         result["members"] = {name: part.to_dict() for name, part in parts.items()}
     else:
@@ -325,12 +327,12 @@ def train_once(
     """
     import torch
 
-    work = work_of(recipe)
+    functions = task_functions(recipe)
     if resume and (known := finished(folder, recipe)) is not None:
         return known
     resume = resume and (folder / "checkpoints").is_dir()
     reset_peak_memory()
-    fit = asdict(work.train(recipe, folder, seed, resume=resume, progress=progress))
+    fit = asdict(functions.train(recipe, folder, seed, resume=resume, progress=progress))
     fit["peak_memory_mb"] = peak_memory()
     fit["threads"] = torch.get_num_threads()
     figure = f"eval_{fit['metric']}"
