@@ -11,6 +11,7 @@ import torch
 import torch.nn.functional as F
 from huggingface_hub.errors import StrictDataclassError
 from torch import Tensor
+from torch.export import Dim
 
 from treeformers.attention.constituent import constituent_prior
 from treeformers.models.treebert import (
@@ -451,3 +452,21 @@ def test_variants_train_in_bfloat16_with_checkpointing(changes: dict[str, Any]) 
     loss.backward()
     for name, parameter in model.named_parameters():
         assert parameter.grad is not None and parameter.grad.isfinite().all(), name
+
+
+@pytest.mark.parametrize("changes", [{}, {"num_priors": 2, "norm": "post", "hard_links": True}])
+def test_exported_for_any_number_of_sentences_and_tokens(changes: dict[str, Any]) -> None:
+    model = TreeBertModel(config(**changes)).eval()
+    sizes = {0: Dim("sentences", min=1, max=64), 1: Dim("tokens", min=4, max=128)}
+
+    def inputs(sentences: int, tokens: int) -> dict[str, Any]:
+        ids, mask = torch.randint(5, 40, (sentences, tokens)), torch.ones(sentences, tokens, dtype=torch.long)
+        mask[-1, tokens // 2 :] = 0
+        return {"input_ids": ids, "attention_mask": mask, "output_links": True}
+
+    dynamic = {"input_ids": sizes, "attention_mask": sizes, "output_links": None}
+    exported = torch.export.export(model, (), inputs(2, 7), dynamic_shapes=dynamic).module()
+    for given in (inputs(3, 11), inputs(1, 4)):
+        found, expected = exported(**given), model(**given)
+        torch.testing.assert_close(found.last_hidden_state, expected.last_hidden_state, rtol=1e-4, atol=1e-5)
+        torch.testing.assert_close(found.links, expected.links, rtol=1e-4, atol=1e-6)

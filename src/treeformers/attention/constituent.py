@@ -262,7 +262,8 @@ class ConstituentAttention(nn.Module):
             log a (B, T-1), and the state for the layer above (B, T-1); with several groups (B, G, T-1) each.
         """
         hidden = self.norm(hidden)
-        if self.groups == 1 and hidden.shape[0] * hidden.shape[1] > hidden.shape[2]:
+        many = torch.compiler.is_exporting() or hidden.shape[0] * hidden.shape[1] > hidden.shape[2]
+        if self.groups == 1 and many:
             # q . k = (Wq x + b) . Wk y = (Wk'Wq x + Wk'b) . y: one projection of the tokens instead of two.
             back = self.key.weight.mT
             query, key = F.linear(hidden, back @ self.query.weight, back @ self.query.bias), hidden

@@ -108,7 +108,11 @@ class TreeBertPreTrainedModel(PreTrainedModel):
 
 
 class TreeBertModel(TreeBertPreTrainedModel):
-    """The encoder. `attn_implementation="eager"` forms the attention weights, "sdpa" does not."""
+    """The encoder. `attn_implementation="eager"` forms the attention weights, "sdpa" does not.
+
+    `torch.export.export` takes it, eagerly, with any number of sentences and from 4 tokens on; not with links
+    between words or recursion.
+    """
 
     def __init__(self, config: TreeBertConfig) -> None:
         super().__init__(config)
@@ -191,13 +195,15 @@ class TreeBertModel(TreeBertPreTrainedModel):
             output_attentions = bool(config.output_attentions)
         if output_hidden_states is None:
             output_hidden_states = bool(config.output_hidden_states)
-        eager = output_attentions or config._attn_implementation == "eager"
+        # Then no value may steer what is computed, and no size the blocks of "sdpa".
+        exporting = torch.compiler.is_exporting()
+        eager = output_attentions or exporting or config._attn_implementation == "eager"
         of_words = config.prior != "none" and config.link_level == "word"
         if of_words and word_ids is None:
             raise ValueError('word_ids are missing: link_level="word" needs the word of each token')
 
         mask = None if attention_mask is None else attention_mask.bool()
-        if mask is not None and mask.device.type == "cpu" and mask.all():
+        if mask is not None and mask.device.type == "cpu" and not exporting and mask.all():
             mask = None
         layout = Layout.build(mask, document_ids, word_ids if of_words else None)
         embedded = self.embeddings(input_ids) if inputs_embeds is None else inputs_embeds
