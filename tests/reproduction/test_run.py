@@ -76,6 +76,8 @@ def test_results_say_where_they_come_from(experiment: Path) -> None:
     assert result["environment"]["torch"] == torch.__version__
     assert set(environment()) <= set(result["environment"])
     assert result["date"].count("-") == 2 and "commit" in result
+    assert result["scoring_seconds"] > 0
+    assert all(seed["preparing_seconds"] > 0 for seed in result["seeds"])
     assert result["averaged"]["signature"] == result["seeds"][0]["signature"] != ""
     assert set(result["baselines"]) == {"random", "left", "balanced", "right", "best binary"}
     mean = result["summary"]["sentence_f1"]["mean"]
@@ -273,7 +275,7 @@ class TestTrainOnce:
     ) -> None:
         induced = train_once(InduceRecipe(), 1, tmp_path / "a")
         names = ["seed", "steps", "loss", "wall_seconds", "processor_seconds", "parameters", "bf16"]
-        names += ["peak_memory_mb", "threads", "validation_curve", "commit"]
+        names += ["preparing_seconds", "peak_memory_mb", "threads", "validation_curve", "commit"]
         assert list(induced) == names
         assert induced["validation_curve"] == [[2, 0.5]]
         parsed = train_once(ParseRecipe(), 1, tmp_path / "b")

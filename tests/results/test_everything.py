@@ -34,10 +34,10 @@ def test_times() -> None:
     }
     by_paper, long = times(rows).split("\n\n")
     assert by_paper.splitlines()[2:] == [
-        "| `ahmed2019` | 3 | 9 | 1.1 | 0.3 | 2.2 | 3 | 1 |",
-        "| `ginn2024` | 2 | 0 | 0.1 | 0.1 | 0.1 | 0 | 0 |",
-        "| `ma2017` | 1 | 1 | 0.3 | 0.3 | 0.3 | 1 | 1 |",
-        "| all | 6 | 10 | 1.5 | 0.7 | 2.7 | 4 | 2 |",
+        "| `ahmed2019` | 3 | 9 | 1.1 | 0.3 | 2.2 | 3 | 3 | 1 |",
+        "| `ginn2024` | 2 | 0 | 0.1 | 0.1 | 0.1 | 0 | 0 | 0 |",
+        "| `ma2017` | 1 | 1 | 0.3 | 0.3 | 0.3 | 1 | 1 | 1 |",
+        "| all | 6 | 10 | 1.5 | 0.7 | 2.7 | 4 | 4 | 2 |",
     ]
     assert long.splitlines()[2:] == [
         "| `ahmed2019/long` | 4 | 50 | 85 | 0 |",
@@ -51,6 +51,17 @@ def test_threads_share_the_time_of_the_processor() -> None:
     assert times({"ma2017/mixed": row}).splitlines()[-1] == "| `ma2017/mixed` | 1 | 22 | 22 | 0 |"
 
 
+def test_scoring_and_preparing_count_where_they_are_known() -> None:
+    row = result(30, 30, busy=12)
+    for seed in row["seeds"]:
+        seed["preparing_seconds"] = 180.0
+    assert "\n\n" not in times({"ma2017/datt": row})  # 15 minutes
+    row["scoring_seconds"] = 360.0
+    by_paper, long = times({"ma2017/datt": row}).split("\n\n")
+    assert by_paper.splitlines()[-1] == "| all | 1 | 2 | 0.3 | 0.1 | 0.6 | 0 | 0 | 1 |"
+    assert long.splitlines()[-1] == "| `ma2017/datt` | 2 | 21 | 36 | 0 |"
+
+
 def test_a_model_that_two_rows_need_counts_once() -> None:
     first, other = result(30, 30), result(60)
     scored_elsewhere = {**first["recipe"], "title": "same", "tables": ["2"]}
@@ -58,9 +69,9 @@ def test_a_model_that_two_rows_need_counts_once() -> None:
     same = {"recipe": scored_elsewhere, "seeds": result(30, 30, 40)["seeds"]}
     by_paper, long = times({"ma2017/first": first, "trees/other": other, "trees/same": same}).split("\n\n")
     assert by_paper.splitlines()[2:] == [
-        "| `ma2017` | 1 | 2 | 0.5 | 0.2 | 1.0 | 2 | 1 |",
-        "| `trees` | 2 | 2 | 0.8 | 0.8 | 1.7 | 2 | 2 |",
-        "| all | 3 | 4 | 1.3 | 1.1 | 2.7 | 4 | 3 |",
+        "| `ma2017` | 1 | 2 | 0.5 | 0.2 | 1.0 | 2 | 1 | 1 |",
+        "| `trees` | 2 | 2 | 0.8 | 0.8 | 1.7 | 2 | 2 | 2 |",
+        "| all | 3 | 4 | 1.3 | 1.1 | 2.7 | 4 | 3 | 3 |",
     ]
     assert "| `trees/same` | 3 | 70 | 100 | 3 |" in long  # by itself it takes them all
 

@@ -11,6 +11,7 @@ import math
 import os
 import platform
 import subprocess
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -192,7 +193,9 @@ def run_recipe(
         for folder, (trained, _) in models.items():
             share(folder, trained, shared)
     fits = _train_all(models, progress, processes)
+    started = time.process_time()
     result = functions.collect(recipe, list(models), fits)
+    result["scoring_seconds"] = time.process_time() - started
     if parts:
         result["members"] = {name: part.to_dict() for name, part in parts.items()}
     else:
@@ -320,7 +323,8 @@ def train_once(
 
     Returns:
         The fields of `treeformers.training.Fit`, with the validation curve of the figure that chose the
-        weights for the history, the commit, the `threads` that computed, and `peak_memory_mb`, see
+        weights for the history, the commit, the `threads` that computed, `preparing_seconds`, of the
+        processor, of all around the training unless it was resumed, and `peak_memory_mb`, see
         `treeformers.reproduction.memory`: of the process, with the data and, of a first seed, with what made
         them ready. Where that figure is the loss, `metric` and `best` are left out: they would say no more
         than `loss`.
@@ -332,7 +336,10 @@ def train_once(
         return known
     resume = resume and (folder / "checkpoints").is_dir()
     reset_peak_memory()
+    started = time.process_time()
     fit = asdict(functions.train(recipe, folder, seed, resume=resume, progress=progress))
+    if not resume:
+        fit["preparing_seconds"] = round(time.process_time() - started - fit["processor_seconds"], 3)
     fit["peak_memory_mb"] = peak_memory()
     fit["threads"] = torch.get_num_threads()
     figure = f"eval_{fit['metric']}"

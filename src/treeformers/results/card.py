@@ -62,6 +62,7 @@ _HIDDEN = (
     "steps",
     "wall_seconds",
     "processor_seconds",
+    "preparing_seconds",
     "parameters",
     "best",
     "loss",

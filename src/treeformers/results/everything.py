@@ -17,11 +17,12 @@ def times(results: Results) -> str:
     """Rows, models and hours of every paper; then the rows that take longer than they should.
 
     What a model takes on a machine that does nothing else is the time of the processor, by thread, where it
-    was measured, and otherwise that of the clock, which other work on the machine lengthens. Hours are those
-    of all models, on two cores if these are never idle, as `--processes 2` keeps them, and one model after
-    the other; and those of one model a row, on two cores, which is the mean over its seeds. A model that
-    several rows need is counted with the first of them, for the others copy it. What a row takes by itself is
-    counted with two of its models at a time.
+    was measured, and otherwise that of the clock, which other work on the machine lengthens. Where it is
+    known, what makes the data ready is added, and to the row what scores its models, which one process does.
+    Hours are those of all models, on two cores if these are never idle, as `--processes 2` keeps them, and
+    one model after the other; and those of one model a row, on two cores, which is the mean over its seeds. A
+    model that several rows need is counted with the first of them, for the others copy it. What a row takes
+    by itself is counted with two of its models at a time.
 
     Args:
         results: by PAPER/ROW.
@@ -38,6 +39,7 @@ def times(results: Results) -> str:
         "of one model a row",
         "one by one",
         "models by the clock",
+        "rows, scoring not timed",
     )
     by_paper = [
         (title, *_sums([once[name] for name in names]), str(sum(_is_long(results[name]) for name in names)))
@@ -49,7 +51,7 @@ def times(results: Results) -> str:
     cells = []
     for name, row in sorted(results.items(), key=lambda item: -_two_at_a_time(item[1])):
         if _is_long(row):
-            minutes = (f"{seconds / 60:.0f}" for seconds in (_two_at_a_time(row), sum(_seconds(row))))
+            minutes = (f"{seconds / 60:.0f}" for seconds in (_two_at_a_time(row), _one_by_one(row)))
             cells.append((f"`{name}`", str(_models(row)), *minutes, str(_by_the_clock(row))))
     tables = (
         markdown_table((*head, f"rows over {ROW_MINUTES} minutes"), by_paper),
@@ -67,8 +69,9 @@ def _sums(rows: list[Result]) -> tuple[str, ...]:
         str(sum(map(_models, rows))),
         f"{sum(map(_on_two_cores, rows)) / 3600:.1f}",
         f"{sum(_on_two_cores(row) / max(1, _models(row)) for row in rows) / 3600:.1f}",
-        f"{sum(sum(_seconds(row)) for row in rows) / 3600:.1f}",
+        f"{sum(map(_one_by_one, rows)) / 3600:.1f}",
         str(sum(map(_by_the_clock, rows))),
+        str(sum(bool(row.get("seeds")) and "scoring_seconds" not in row for row in rows)),
     )
 
 
@@ -97,30 +100,41 @@ def _by_the_clock(row: Result) -> int:
 
 def _parts(row: Result) -> list[tuple[float, int]]:
     """Seconds and threads of every model; of the whole where a row trains none."""
-    threads = row.get("environment", {}).get("threads", 1)
     found = []
     for part in row.get("seeds") or [row]:
-        used = part.get("threads", threads)
+        used = part.get("threads", _threads(row))
         clock = part.get("wall_seconds", 0.0)
-        found.append((min(clock, part.get("processor_seconds", math.inf) / used), used))
+        training = min(clock, part.get("processor_seconds", math.inf) / used)
+        found.append((training + part.get("preparing_seconds", 0.0) / used, used))
     return found
 
 
-def _seconds(row: Result) -> list[float]:
-    return [seconds for seconds, _ in _parts(row)]
+def _threads(row: Result) -> int:
+    threads: int = row.get("environment", {}).get("threads", 1)
+    return threads
+
+
+def _scoring(row: Result) -> float:
+    seconds: float = row.get("scoring_seconds", 0.0)
+    return seconds / _threads(row)
+
+
+def _one_by_one(row: Result) -> float:
+    return sum(seconds for seconds, _ in _parts(row)) + _scoring(row)
 
 
 def _two_at_a_time(row: Result) -> float:
     """Seconds where each model is begun by whichever of two processes is free first."""
     ends = [0.0, 0.0]
-    for seconds in _seconds(row):
+    for seconds, _ in _parts(row):
         ends = sorted((ends[0] + seconds, ends[1]))
-    return ends[1]
+    return ends[1] + _scoring(row)
 
 
 def _on_two_cores(row: Result) -> float:
-    """Seconds where no core is idle: a model that had both counts whole, others half."""
-    return sum(seconds * threads for seconds, threads in _parts(row)) / 2
+    """Seconds where no core is idle: what had both counts whole, all else half."""
+    parts = [*_parts(row), (_scoring(row), _threads(row))]
+    return sum(seconds * threads for seconds, threads in parts) / 2
 
 
 def _is_long(row: Result) -> bool:
