@@ -24,7 +24,7 @@ from treeformers.frozen import FrozenEncoder
 from treeformers.models.words import find_pretrained
 from treeformers.trees.batch import collate_plans, plan_tree
 from treeformers.trees.dependency import DependencyTree
-from treeformers.trees.formats import atomic_write
+from treeformers.trees.formats import atomic_write, read_object
 from treeformers.trees.levels import level_plan
 from treeformers.trees.tree import Tree, unescape_word
 
@@ -94,8 +94,8 @@ class TreeReader:
         path = folder / READER
         if not path.is_file():
             raise FileNotFoundError(f"{path}: no such file, expected the folder of a trained encoder")
+        content = read_object(path)
         try:
-            content = dict(json.loads(path.read_text(encoding="utf-8")))
             content["labels"] = tuple(content["labels"])
             reader = cls(**content)
         except (ValueError, TypeError, KeyError, RecursionError) as error:

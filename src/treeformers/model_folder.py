@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from treeformers.recipes import ParseRecipe, Recipe
-from treeformers.trees.formats import atomic_write
+from treeformers.trees.formats import atomic_write, read_object
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -73,7 +72,7 @@ def read_recipe(folder: Path, several: tuple[type[Recipe], ...] = (ParseRecipe,)
     path = first / "recipe.json"
     if not path.is_file():
         raise FileNotFoundError(f"{path}: {EXPECTED}")
-    recipe = Recipe.from_dict(_read_object(path), str(path))
+    recipe = Recipe.from_dict(read_object(path), str(path))
     if first != folder and not isinstance(recipe, several):
         raise ValueError(f"{folder}: holds several seeds, expected the folder of one, such as {first}")
     return recipe
@@ -118,7 +117,7 @@ def read_settings(folder: Path, task: type[R], *kinds: str) -> tuple[R, dict[str
     for name in ("config.json", "model.safetensors", "recipe.json"):
         if not (folder / name).is_file():
             raise FileNotFoundError(f"{folder / name}: {EXPECTED}")
-    config, stored = (_read_object(folder / name) for name in ("config.json", "recipe.json"))
+    config, stored = (read_object(folder / name) for name in ("config.json", "recipe.json"))
     recipe = task.from_dict(stored, str(folder / "recipe.json"))
     if (kind := config.get("model_type")) not in kinds:
         expected = ", ".join(map(repr, kinds))
@@ -252,13 +251,3 @@ def _checksums(path: Path) -> Iterator[tuple[str, str]]:
 def _digest(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _read_object(path: Path) -> dict[str, Any]:
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"{path}: damaged: {error}") from None
-    if not isinstance(found, dict):
-        raise ValueError(f"{path}: damaged: a {type(found).__name__}, expected an object")
-    return found

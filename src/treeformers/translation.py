@@ -26,7 +26,7 @@ from treeformers.models.translation import AccumulationForTranslation
 from treeformers.recipes import Beam, TranslateRecipe
 from treeformers.tree_sources import complete_trees
 from treeformers.trees.batch import collate_plans, plan_tree, split_words
-from treeformers.trees.formats import atomic_write
+from treeformers.trees.formats import atomic_write, read_object
 from treeformers.trees.tree import Tree, unescape_word
 
 __all__ = ["Look", "SourceReader", "Translator", "train_units"]
@@ -69,10 +69,10 @@ class SourceReader:
                     f"{folder / name}: no such file, expected the folder of a translation model"
                 )
         path = folder / READER
+        content = read_object(path)
         try:
-            content = dict(json.loads(path.read_text(encoding="utf-8")))
             labels, lowercase = tuple(content["labels"]), bool(content["lowercase"])
-        except (ValueError, TypeError, KeyError, RecursionError) as error:
+        except (TypeError, KeyError) as error:
             raise ValueError(f"{path}: damaged: {error}") from None
         try:
             return cls(PreTrainedTokenizerFast.from_pretrained(folder), labels, lowercase)

@@ -104,6 +104,22 @@ def test_a_copy_is_whole_or_is_not_there(
     assert [path.name for path in folder.parent.iterdir()] == ["seed-2"]
 
 
+@pytest.mark.parametrize("content", ["", "[1]", "{}"])
+def test_a_damaged_record_is_named_and_stops_no_other_row(
+    content: str, experiments: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    runs = tmp_path / "runs"
+    recipe = Recipe.load(experiments / "encoders" / "same.toml", "small")
+    damaged = runs / "ahmed2019" / "first-small" / "seed-2"
+    damaged.mkdir(parents=True)
+    (damaged / FIT).write_text(content)
+    with pytest.raises(ValueError, match=rf"^{damaged / FIT}: damaged: "):
+        finished(damaged, recipe)
+    folder = runs / "encoders" / "same-small" / "seed-2"
+    share(folder, recipe, runs)
+    assert not folder.exists() and f"{damaged / FIT}: damaged: " in caplog.text
+
+
 def test_what_is_begun_or_made_otherwise_is_left(experiments: Path, tmp_path: Path) -> None:
     runs = tmp_path / "runs"
     reproduce(experiments / "ahmed2019", runs=runs, progress=False)

@@ -21,6 +21,7 @@ from treeformers.trees.formats import (
     atomic_write,
     opens_tree,
     read_dependencies,
+    read_object,
     read_parses,
     read_trees,
     write_dependencies,
@@ -299,6 +300,25 @@ def test_malformed_dependencies_are_one_error_with_file_and_line(tmp_path, data,
     assert str(caught.value).startswith(f"{path}:{line}: ")
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("content", "fault"),
+    [
+        (b"", "Expecting value"),
+        (b'{"a": 1', "Expecting ',' delimiter"),
+        (b"\xff", "'utf-8' codec"),
+        (b"[" * 100_000, "maximum recursion"),
+        (b"[1]", "a list, expected an object"),
+    ],
+)
+def test_an_object_or_one_error(tmp_path, content, fault):
+    path = tmp_path / "settings.json"
+    path.write_bytes(b'{"a": [1, 2]}')
+    assert read_object(path) == {"a": [1, 2]}
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=rf"^{path}: damaged: {fault}"):
+        read_object(path)
 
 
 @pytest.mark.parametrize("read", [read_trees, read_dependencies])

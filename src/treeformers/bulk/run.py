@@ -16,7 +16,7 @@ from treeformers.bulk.shards import UNPARSED, Format, Shard, Task, cut
 from treeformers.bulk.workers import Load, by_processes, by_ray, here
 from treeformers.engine import check_positive
 from treeformers.processes import LOCK, sole_writer
-from treeformers.trees.formats import atomic_write
+from treeformers.trees.formats import atomic_write, read_object
 
 __all__ = ["MANIFEST", "NAMED", "SHARD_LINES", "Progress", "Summary", "parse_files"]
 
@@ -232,11 +232,7 @@ def _begin(out: Path, job: Mapping[str, Any], resume: bool) -> None:
     if path.is_file():
         if not resume:
             raise ValueError(f"{out}: holds a run; expected --resume to go on with it, or another folder")
-        try:
-            stored = dict(json.loads(path.read_text(encoding="utf-8")))
-        except (ValueError, TypeError, RecursionError) as error:
-            raise ValueError(f"{path}: damaged: {error}") from None
-        if difference := _difference(stored, job):
+        if difference := _difference(read_object(path), job):
             raise ValueError(f"{path}: the run was begun with {difference}; resume it as it was begun")
     elif any(entry.name != LOCK and not _TEMPORARY.fullmatch(entry.name) for entry in out.iterdir()):
         raise ValueError(f"{out}: not empty, and without {MANIFEST}; expected a new folder")

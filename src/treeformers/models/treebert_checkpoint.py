@@ -2,7 +2,6 @@
 
 import dataclasses
 import difflib
-import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from torch import Tensor
 from transformers import BertConfig
 
 from treeformers.models.treebert_config import TreeBertConfig
+from treeformers.trees.formats import read_object
 
 __all__ = ["read_bert", "read_safetensors"]
 
@@ -116,12 +116,8 @@ def read_safetensors(folder: Path) -> dict[str, Tensor]:
 
 
 def _read_config(path: Path) -> tuple[BertConfig, list[str]]:
-    try:
-        table = json.loads(path.read_text(encoding="utf-8"))
-        kind = table.get("model_type")
-    except (ValueError, AttributeError, RecursionError) as error:
-        raise ValueError(f"{path}: damaged: {error}") from None
-    if kind != "bert":
+    table = read_object(path)
+    if (kind := table.get("model_type")) != "bert":
         raise ValueError(f"{path}: a model of kind {kind!r}, expected 'bert'")
     positions = table.get("position_embedding_type", "absolute")
     if table.get("is_decoder"):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import shutil
 from collections.abc import Mapping
@@ -11,6 +10,7 @@ from typing import Any
 
 from treeformers.processes import LOCK, sole_writer
 from treeformers.recipes import Recipe
+from treeformers.trees.formats import read_object
 
 logger = logging.getLogger(__name__)
 
@@ -24,11 +24,18 @@ def finished(folder: Path, recipe: Recipe) -> dict[str, Any] | None:
     Args:
         folder: of the model.
         recipe: what it should have been trained from, see `Recipe.training`.
+
+    Raises:
+        ValueError: what the folder says of its training is damaged.
     """
-    if not (folder / FIT).is_file():
+    path = folder / FIT
+    if not path.is_file():
         return None
-    stored = json.loads((folder / FIT).read_text(encoding="utf-8"))
-    return dict(stored["fit"]) if _is_same(stored["training"], recipe) else None
+    stored = read_object(path)
+    try:
+        return dict(stored["fit"]) if _is_same(stored["training"], recipe) else None
+    except (KeyError, TypeError) as error:
+        raise ValueError(f"{path}: damaged: {error}") from None
 
 
 def share(folder: Path, recipe: Recipe, runs: Path) -> None:
@@ -45,7 +52,12 @@ def share(folder: Path, recipe: Recipe, runs: Path) -> None:
     if folder.exists():
         return
     for other in sorted(runs.glob(f"*/*/{folder.name}")):
-        if finished(other, recipe) is not None:
+        try:
+            usable = finished(other, recipe) is not None
+        except ValueError as error:
+            logger.warning("%s; it is not copied", error)
+            continue
+        if usable:
             logger.info("%s: trained from the same as %s, which is copied", folder, other)
             half = folder.with_name(f"{folder.name}.part")
             with sole_writer(folder.parent):

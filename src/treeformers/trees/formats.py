@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from itertools import chain
 from pathlib import Path
-from typing import IO, Literal, TextIO, TypeAlias, cast
+from typing import IO, Any, Literal, TextIO, TypeAlias, cast
 
 from treeformers.trees.dependency import DependencyTree, find_head_fault
 from treeformers.trees.tree import Tree, parse_brackets
@@ -35,6 +35,7 @@ __all__ = [
     "opens_tree",
     "read_dependencies",
     "read_lines",
+    "read_object",
     "read_parses",
     "read_trees",
     "suffix_of",
@@ -278,6 +279,22 @@ def read_lines(source: Source, piece: int = -1, strict: bool = True) -> Iterator
                 if len(rest) > piece:
                     raise ValueError(f"{where}: a token of more than {piece} characters")
             yield where, line
+
+
+def read_object(path: Path) -> dict[str, Any]:
+    """The object in a JSON file.
+
+    Raises:
+        ValueError: no JSON, or none of an object; the message names `path`.
+        OSError: the file cannot be read.
+    """
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{path}: damaged: {error}") from None
+    if not isinstance(found, dict):
+        raise ValueError(f"{path}: damaged: a {type(found).__name__}, expected an object")
+    return found
 
 
 @contextmanager
