@@ -98,7 +98,7 @@ class TreeReader:
         try:
             content["labels"] = tuple(content["labels"])
             reader = cls(**content)
-        except (ValueError, TypeError, KeyError, RecursionError) as error:
+        except (ValueError, TypeError, KeyError) as error:
             raise ValueError(f"{path}: damaged: {error}") from None
         return reader if reader.vectors else replace(reader, words=SentenceReader.load(folder))
 

@@ -195,7 +195,7 @@ class TreeBertModel(TreeBertPreTrainedModel):
             output_attentions = bool(config.output_attentions)
         if output_hidden_states is None:
             output_hidden_states = bool(config.output_hidden_states)
-        # Then no value may steer what is computed, and no size the blocks of "sdpa".
+        # What is exported serves all values and sizes: none may choose the way, or cut blocks as "sdpa" does.
         exporting = torch.compiler.is_exporting()
         eager = output_attentions or exporting or config._attn_implementation == "eager"
         of_words = config.prior != "none" and config.link_level == "word"
