@@ -323,8 +323,8 @@ def train_once(
 
     Returns:
         The fields of `treeformers.training.Fit`, with the validation curve of the figure that chose the
-        weights for the history, the commit, the `threads` that computed, `preparing_seconds`, of the
-        processor, of all around the training unless it was resumed, and `peak_memory_mb`, see
+        weights for the history, the commit, the `threads` that computed, `preparing_seconds`, those of the
+        processor for reading data and saving (not of a resumed run), and `peak_memory_mb`, see
         `treeformers.reproduction.memory`: of the process, with the data and, of a first seed, with what made
         them ready. Where that figure is the loss, `metric` and `best` are left out: they would say no more
         than `loss`.
