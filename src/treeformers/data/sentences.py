@@ -182,6 +182,10 @@ class SentenceReader:
             batch["tag_ids"] = _padded([[*(known.get(tag, 1) for tag in row), 1] for row in tags])
         return batch
 
+    def lengths(self, sentences: Sequence[Sequence[str]]) -> list[tuple[int, ...]]:
+        """What `batch` pads of each sentence: its words."""
+        return [(len(words),) for words in sentences]
+
     def ids(self, words: Sequence[str], chance: random.Random | None = None) -> list[int]:
         """The numbers that words are read as; see `batch`."""
         return [self._read(word, chance) for word in words]
@@ -271,6 +275,11 @@ class PieceReader:
             "piece_ids": piece_ids,
             "piece_index": _padded(index),
         }
+
+    def lengths(self, sentences: Sequence[Sequence[str]]) -> list[tuple[int, ...]]:
+        """What `batch` pads of each sentence: its words, and its pieces with the marks."""
+        rows, places = self.cut(sentences)
+        return [(len(place) - 1, sum(map(len, rows[place[0][0] : place[-1][0] + 1]))) for place in places]
 
     def cut(
         self, sentences: Sequence[Sequence[str]]

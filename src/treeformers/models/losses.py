@@ -29,8 +29,10 @@ def per_label(total: Tensor, labels: Tensor, items: Tensor | int | None = None) 
     return total / ((labels != IGNORED).sum().clamp_min(1) if items is None else items)
 
 
-def vocabulary_loss(hidden: Tensor, weight: Tensor, labels: Tensor, smoothing: float = 0.0) -> Tensor:
-    """Sum of the cross-entropies, in nats, of the scores `hidden @ weight.T`.
+def vocabulary_loss(
+    hidden: Tensor, weight: Tensor, labels: Tensor, smoothing: float = 0.0, bias: Tensor | None = None
+) -> Tensor:
+    """Sum of the cross-entropies, in nats, of the scores `hidden @ weight.T + bias`.
 
     There are no second derivatives.
 
@@ -40,8 +42,9 @@ def vocabulary_loss(hidden: Tensor, weight: Tensor, labels: Tensor, smoothing: f
         labels: (M,).
         smoothing: Share of the target that is spread evenly over the vocabulary, as
             `torch.nn.functional.cross_entropy` does it.
+        bias: (V,); none by default.
     """
-    total: Tensor = _CrossEntropy.apply(hidden, weight, labels, smoothing)
+    total: Tensor = _CrossEntropy.apply(hidden, weight, bias, labels, smoothing)
     return total
 
 
@@ -49,11 +52,15 @@ class _CrossEntropy(torch.autograd.Function):
     """Value and gradient of `vocabulary_loss`."""
 
     @staticmethod
-    def forward(ctx: Any, hidden: Tensor, weight: Tensor, labels: Tensor, smoothing: float) -> Tensor:
+    def forward(
+        ctx: Any, hidden: Tensor, weight: Tensor, bias: Tensor | None, labels: Tensor, smoothing: float
+    ) -> Tensor:
         matrix, gold, spread = lowered(weight), labels[:, None], smoothing / len(weight)
         states = hidden.to(matrix.dtype)
         scores = states @ matrix.t()
         scores = scores.to(torch.promote_types(scores.dtype, torch.float32))
+        if bias is not None:
+            scores += bias
         aimed = (1 - smoothing) * scores.gather(1, gold).sum()
         if smoothing:
             aimed += spread * scores.sum()
@@ -63,7 +70,7 @@ class _CrossEntropy(torch.autograd.Function):
         total = (highest - shares.amax(1).log()).sum() - aimed
         shares.scatter_add_(1, gold, shares.new_full(gold.shape, smoothing - 1))
         ctx.save_for_backward(states, matrix, shares)
-        ctx.spread, ctx.dtypes = spread, (hidden.dtype, weight.dtype)
+        ctx.spread, ctx.dtypes = spread, (hidden.dtype, weight.dtype, bias is not None and bias.dtype)
         return total
 
     @staticmethod
@@ -76,8 +83,8 @@ class _CrossEntropy(torch.autograd.Function):
         if ctx.spread:
             of_hidden -= ctx.spread * matrix.sum(0)
             of_weight -= ctx.spread * states.sum(0)
-        of_hidden, of_weight = (
-            (above * gradient).to(dtype)
-            for gradient, dtype in zip((of_hidden, of_weight), ctx.dtypes, strict=True)
+        of_hidden, of_weight, of_bias = (
+            (above * gradient).to(dtype) if dtype else None
+            for gradient, dtype in zip((of_hidden, of_weight, shares.sum(0)), ctx.dtypes, strict=True)
         )
-        return of_hidden, of_weight, None, None
+        return of_hidden, of_weight, of_bias, None, None

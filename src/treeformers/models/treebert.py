@@ -14,7 +14,7 @@ from transformers.activations import ACT2FN
 from transformers.utils.generic import ModelOutput, can_return_tuple
 
 from treeformers.attention.dropout import Dropout
-from treeformers.models.losses import IGNORED, per_label
+from treeformers.models.losses import IGNORED, per_label, vocabulary_loss
 from treeformers.models.treebert_config import TreeBertConfig
 from treeformers.models.treebert_encoder import TreeBertModel, TreeBertOutput, TreeBertPreTrainedModel
 from treeformers.models.treebert_layers import TreeBertAttention, TreeBertLayer
@@ -118,6 +118,10 @@ class TreeBertForMaskedLM(TreeBertPreTrainedModel):
         if labels is not None and self.config.sparse_prediction:
             labelled = labels != IGNORED
             hidden, labels = hidden[labelled], labels[labelled]
+            if self.training:
+                states = hidden if self.transform is None else self.transform(hidden)
+                total = vocabulary_loss(states, self.decoder.weight, labels, bias=self.decoder.bias)
+                return _predictions(per_label(total, labels, num_items_in_batch), None, outputs)
         logits = self.score(hidden)
         loss = None
         if labels is not None:

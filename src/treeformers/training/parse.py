@@ -82,7 +82,7 @@ def train_parser(
         features,
         [],
         collator,
-        lengths=[len(tree) for tree in kept],
+        lengths=reader.lengths([tree.words for tree in kept]),
         evaluate=_scorer(reader, validation),
         metric="f1",
         higher_is_better=True,
@@ -127,7 +127,10 @@ def build_parser(
     with building():
         model = TreeParser(ParserConfig(**given))
     if given.get("encoder") == "pretrained":
-        model.encoder.body = AutoModel.from_pretrained(folder, use_safetensors=True, dtype=torch.float32)
+        body = AutoModel.from_pretrained(folder, use_safetensors=True, dtype=torch.float32)
+        model.encoder.body.load_state_dict(body.state_dict())
+        # A large table of which a treebank has few rows.
+        model.encoder.body.get_input_embeddings().requires_grad_(False)
     return model, reader
 
 
