@@ -174,6 +174,10 @@ def test_batch() -> None:
         reader.batch(sentences)
 
 
+def test_words_alone_are_padded_without_pieces() -> None:
+    assert SentenceReader.from_trees(TREES).lengths([["The", "owl"], ["a"]]) == [(2,), (1,)]
+
+
 def test_long_words_are_read_at_their_ends() -> None:
     letters = "abcdefghijklmnopqrstuvwxyz"
     reader = SentenceReader(("[PAD]", END, "<a>"), ("[PAD]", "[UNK]", *letters))
@@ -252,6 +256,7 @@ def test_pieces() -> None:
     rows, places = reader.cut([["owls", "see"], ["\u200b"]])
     assert [[PIECES[piece] for piece in row] for row in rows] == [pieces[0], ["[CLS]", "[UNK]", "[SEP]"]]
     assert places == [[(0, 1, 5), (0, 5, 8), (0, 8, 9)], [(1, 1, 2), (1, 2, 3)]]
+    assert reader.lengths([["owls", "see"], ["\u200b"]]) == [(2, 9), (1, 3)]
 
 
 words_of_letters = st.lists(
@@ -283,6 +288,10 @@ def test_windows_hold_every_word_once(sentences: list[list[str]], limit: int) ->
             alone = reader.batch([words])["piece_ids"][0].tolist()
             assert rows[stop - 1][: len(alone)] == alone
     assert stop == len(rows)
+    lengths = reader.lengths(sentences)
+    assert [words for words, _ in lengths] == list(map(len, sentences))
+    assert sum(pieces for _, pieces in lengths) == sum(piece > 0 for row in rows for piece in row)
+    assert lengths[-1:] == reader.lengths(sentences[-1:])
     for row in rows:
         length = row.index(3) + 1
         assert row[0] == 2 and set(row[length:]) <= {0}

@@ -33,6 +33,19 @@ def test_equals_cross_entropy_and_its_gradient(smoothing: float, scale: float) -
         torch.testing.assert_close(gradient, gold, rtol=1e-12, atol=1e-11)
 
 
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+def test_a_bias_has_its_gradient(smoothing: float) -> None:
+    hidden, weight, labels = inputs()
+    bias = torch.linspace(-2, 3, len(weight), dtype=torch.float64, requires_grad=True)
+    scores = F.linear(hidden, weight, bias)
+    expected = F.cross_entropy(scores, labels, reduction="sum", label_smoothing=smoothing)
+    found = vocabulary_loss(hidden, weight, labels, smoothing, bias)
+    torch.testing.assert_close(found, expected, rtol=1e-12, atol=1e-12)
+    wanted = torch.autograd.grad(3 * expected, (hidden, weight, bias))
+    given = torch.autograd.grad(3 * found, (hidden, weight, bias))
+    torch.testing.assert_close(given, wanted, rtol=1e-12, atol=1e-11)
+
+
 def test_a_word_that_is_all_but_impossible_has_a_finite_loss() -> None:
     hidden = torch.tensor([[1.0, -1.0]], requires_grad=True)
     weight = 300 * torch.eye(2)

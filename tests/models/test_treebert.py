@@ -154,6 +154,24 @@ def test_masked_language_model_loss(sparse: bool) -> None:
     assert nothing.item() == 0 and all(p.grad is None or p.grad.isfinite().all() for p in model.parameters())
 
 
+@pytest.mark.parametrize("transform", [False, True])
+def test_in_training_the_loss_and_its_gradient_are_the_same_without_logits(transform: bool) -> None:
+    ids, mask = batch()
+    still = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
+    model = TreeBertForMaskedLM(config(prediction_transform=transform, **still))
+    torch.nn.init.normal_(model.decoder.bias)
+    labels = torch.full_like(ids, -100)
+    labels[0, 2], labels[1, 1], labels[0, 5] = 7, 3, 9
+    found = []
+    for mode in (True, False):
+        outputs = model.train(mode)(ids, mask, labels=labels, num_items_in_batch=6)
+        assert (outputs.logits is None) == mode
+        model.zero_grad()
+        outputs.loss.backward()
+        found.append([outputs.loss, *(p.grad for p in model.parameters() if p.grad is not None)])
+    torch.testing.assert_close(*found)
+
+
 @pytest.mark.parametrize("changes", [{}, {"prior": "none"}, {"tie_word_embeddings": False, "norm": "post"}])
 def test_save_and_load(tmp_path: Path, changes: dict[str, Any]) -> None:
     ids, mask = batch()

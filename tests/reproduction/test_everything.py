@@ -53,7 +53,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         return {**origin(recipe), "seeds": [{} for _ in fits]}
 
     functions = run.TaskFunctions(train=run.train_once, collect=collect, check=lambda: None)
-    monkeypatch.setattr(run, "task_functions", lambda recipe: functions)
+    monkeypatch.setattr(run, "task_functions", lambda *_: functions)
     monkeypatch.setattr(run, "train_once", lambda *_, **__: {})
     monkeypatch.setattr(card, "write_card", lambda *_: None)
     return ran

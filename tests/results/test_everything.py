@@ -62,6 +62,19 @@ def test_scoring_and_preparing_count_where_they_are_known() -> None:
     assert long.splitlines()[-1] == "| `ma2017/datt` | 2 | 21 | 36 | 0 |"
 
 
+def test_a_model_scored_where_it_was_trained_counts_beside_the_others() -> None:
+    row = result(30, 30, busy=12)
+    for seed in row["seeds"]:
+        seed["scoring_seconds"] = 540.0
+    row["scoring_seconds"] = 60.0
+    by_paper, long = times({"wang2019/inducer": row}).split("\n\n")
+    assert by_paper.splitlines()[-1] == "| all | 1 | 2 | 0.4 | 0.2 | 0.7 | 0 | 0 | 1 |"
+    assert long.splitlines()[-1] == "| `wang2019/inducer` | 2 | 22 | 43 | 0 |"
+    # Copied models are not trained again, but scored.
+    by_paper, _ = times({"wang2019/inducer": row, "wang2019/same": row}).split("\n\n")
+    assert by_paper.splitlines()[-1] == "| all | 2 | 2 | 0.5 | 0.3 | 1.0 | 0 | 0 | 2 |"
+
+
 def test_a_model_that_two_rows_need_counts_once() -> None:
     first, other = result(30, 30), result(60)
     scored_elsewhere = {**first["recipe"], "title": "same", "tables": ["2"]}

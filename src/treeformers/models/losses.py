@@ -80,11 +80,13 @@ class _CrossEntropy(torch.autograd.Function):
         lower = shares.to(matrix.dtype)
         # The transpose of the transposed product is twice as quick on a processor.
         of_hidden, of_weight = lower @ matrix, (states.t() @ lower).t().contiguous()
+        of_bias = shares.sum(0)
         if ctx.spread:
             of_hidden -= ctx.spread * matrix.sum(0)
             of_weight -= ctx.spread * states.sum(0)
+            of_bias -= ctx.spread * len(states)
         of_hidden, of_weight, of_bias = (
             (above * gradient).to(dtype) if dtype else None
-            for gradient, dtype in zip((of_hidden, of_weight, shares.sum(0)), ctx.dtypes, strict=True)
+            for gradient, dtype in zip((of_hidden, of_weight, of_bias), ctx.dtypes, strict=True)
         )
         return of_hidden, of_weight, of_bias, None, None

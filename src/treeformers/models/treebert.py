@@ -80,8 +80,11 @@ class TreeBertForMaskedLM(TreeBertPreTrainedModel):
 
     def score(self, hidden: Tensor) -> Tensor:
         """Scores of the vocabulary (..., V) from final states (..., D)."""
-        scores: Tensor = self.decoder(hidden if self.transform is None else self.transform(hidden))
+        scores: Tensor = self.decoder(self._transformed(hidden))
         return scores
+
+    def _transformed(self, hidden: Tensor) -> Tensor:
+        return hidden if self.transform is None else self.transform(hidden)
 
     @can_return_tuple
     def forward(
@@ -110,7 +113,8 @@ class TreeBertForMaskedLM(TreeBertPreTrainedModel):
 
         Returns:
             Logits (B, T, V); with labels and `sparse_prediction` those of the labelled positions alone, in
-            their order (labels, V). The loss is in nats a label, 0 where there is none.
+            their order (labels, V), and in training none, see `vocabulary_loss`. The loss is in nats a label,
+            0 where there is none.
         """
         kwargs |= {"token_type_ids": token_type_ids, "document_ids": document_ids, "return_dict": True}
         outputs = self.treebert(input_ids, attention_mask, word_ids, **kwargs)
@@ -119,8 +123,8 @@ class TreeBertForMaskedLM(TreeBertPreTrainedModel):
             labelled = labels != IGNORED
             hidden, labels = hidden[labelled], labels[labelled]
             if self.training:
-                states = hidden if self.transform is None else self.transform(hidden)
-                total = vocabulary_loss(states, self.decoder.weight, labels, bias=self.decoder.bias)
+                states, decoder = self._transformed(hidden), self.decoder
+                total = vocabulary_loss(states, decoder.weight, labels, bias=decoder.bias)
                 return _predictions(per_label(total, labels, num_items_in_batch), None, outputs)
         logits = self.score(hidden)
         loss = None
@@ -202,7 +206,7 @@ class TreeBertForTokenClassification(_Classifier):
         return F.cross_entropy(logits.flatten(0, 1).float(), labels.flatten())
 
 
-def _predictions(loss: Tensor | None, logits: Tensor, outputs: Any) -> TreeBertPredictions:
+def _predictions(loss: Tensor | None, logits: Tensor | None, outputs: Any) -> TreeBertPredictions:
     return TreeBertPredictions(
         loss=loss,
         logits=logits,

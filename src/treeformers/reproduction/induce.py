@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from functools import partial
 from itertools import accumulate
@@ -14,6 +14,7 @@ from typing import Any
 
 from treeformers.induction import average_trees, summarise_structure, trivial_tree
 from treeformers.metrics import UnlabeledScore, binary_upper_bound, perplexity, unlabeled_f1
+from treeformers.processes import start_processes
 from treeformers.recipes import Data, InduceRecipe, Readout
 from treeformers.reproduction.run import origin
 from treeformers.statistics import summarise
@@ -131,21 +132,30 @@ def read_tests(data: Data) -> tuple[list[Tree], list[str]]:
 
 
 def collect(
-    recipe: InduceRecipe, models: Sequence[Path], fits: Sequence[Mapping[str, Any]]
+    recipe: InduceRecipe, models: Sequence[Path], fits: Sequence[Mapping[str, Any]], processes: int = 1
 ) -> dict[str, Any]:
     """Score trained models of one recipe: each alone, and averages of the trees of all.
 
     "averaged" has one vote a model, "averaged_layers" one for each layer from 2 up of each model.
 
     The pseudo-perplexity is that of the first sentences of the test part, which a recipe that trains on
-    all parts has read; of the grammar it is that of the gold sentences.
+    all parts has read; of the grammar it is that of the gold sentences. Of each model `scoring_seconds` of
+    the processor are told.
+
+    Args:
+        recipe: of the models.
+        models: their folders.
+        fits: how each was trained.
+        processes: models scored at the same time.
     """
     gold, held_out = read_tests(recipe.data)
     seeds: list[dict[str, Any]] = []
     forests: list[list[Tree]] = []
     layers: list[list[Tree]] = []
-    for folder, fit in zip(models, fits, strict=True):
-        figures, trees, by_layer = score_inducer(folder, gold, _few(held_out), recipe.readout)
+    score = partial(_timed, gold=gold, held_out=_few(held_out), readout=recipe.readout)
+    with start_processes(processes) if processes > 1 else nullcontext() as pool:
+        scored = list((pool.map if pool else map)(score, models))
+    for (figures, trees, by_layer), fit in zip(scored, fits, strict=True):
         seeds.append({**fit, **figures})
         forests += [trees] if trees else []
         layers += by_layer
@@ -161,6 +171,12 @@ def collect(
     if gold:
         result["baselines"] = score_baselines(gold)
     return result
+
+
+def _timed(model: Path, **given: Any) -> tuple[dict[str, Any], list[Tree], list[list[Tree]]]:
+    started = time.process_time()
+    figures, trees, by_layer = score_inducer(model, **given)
+    return {**figures, "scoring_seconds": time.process_time() - started}, trees, by_layer
 
 
 def _average(forests: Sequence[Sequence[Tree]]) -> list[Tree]:

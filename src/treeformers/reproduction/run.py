@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -73,14 +74,20 @@ class TaskFunctions(NamedTuple):
     check: Callable[[], Any]
 
 
-def task_functions(recipe: Recipe) -> TaskFunctions:
-    """What there is to do for a recipe whose task trains models."""
+def task_functions(recipe: Recipe, processes: int = 1) -> TaskFunctions:
+    """What there is to do for a recipe whose task trains models.
+
+    Args:
+        recipe: of the task.
+        processes: that score at the same time, where scoring takes long.
+    """
     match recipe:
         case InduceRecipe():
             from treeformers.reproduction import induce
             from treeformers.training import train_inducer
 
-            return TaskFunctions(train_inducer, induce.collect, lambda: induce.read_tests(recipe.data))
+            collect = partial(induce.collect, processes=processes)
+            return TaskFunctions(train_inducer, collect, lambda: induce.read_tests(recipe.data))
         case ParseRecipe():
             from treeformers.reproduction import parse
             from treeformers.training.parse import train_parser
@@ -182,7 +189,7 @@ def run_recipe(
         return look.collect(recipe, folders, parts) | {
             "members": {name: row.to_dict() for name, row in parts.items()}
         }
-    functions = task_functions(recipe)
+    functions = task_functions(recipe, processes)
     functions.check()
     models = {
         runs / f"{name}-{scale}" / f"seed-{seed}": (trained, seed)
@@ -196,6 +203,8 @@ def run_recipe(
     started = time.process_time()
     result = functions.collect(recipe, list(models), fits)
     result["scoring_seconds"] = time.process_time() - started
+    if processes == 1:  # otherwise those of the models are of other processes
+        result["scoring_seconds"] -= sum(seed.get("scoring_seconds", 0.0) for seed in result["seeds"])
     if parts:
         result["members"] = {name: part.to_dict() for name, part in parts.items()}
     else:

@@ -63,6 +63,7 @@ _HIDDEN = (
     "wall_seconds",
     "processor_seconds",
     "preparing_seconds",
+    "scoring_seconds",
     "parameters",
     "best",
     "loss",

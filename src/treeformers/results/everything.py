@@ -18,7 +18,8 @@ def times(results: Results) -> str:
 
     What a model takes on a machine that does nothing else is the time of the processor, by thread, where it
     was measured, and otherwise that of the clock, which other work on the machine lengthens. Where it is
-    known, what makes the data ready is added, and to the row what scores its models, which one process does.
+    known, what makes the data ready is added and what scores a model by itself, and to the row the rest of
+    scoring, which one process does.
     Hours are those of all models, on two cores if these are never idle, as `--processes 2` keeps them, and
     one model after the other; and those of one model a row, on two cores, which is the mean over its seeds. A
     model that several rows need is counted with the first of them, for the others copy it. What a row takes
@@ -84,6 +85,9 @@ def _each_model_once(results: Results) -> Results:
             training = json.dumps(Recipe.from_dict(row["recipe"]).training(), sort_keys=True)
             own = [seed for seed in row["seeds"] if (training, seed["seed"]) not in known]
             known |= {(training, seed["seed"]) for seed in own}
+            copied = sum(seed.get("scoring_seconds", 0.0) for seed in row["seeds"] if seed not in own)
+            if copied:  # these were scored here nevertheless
+                row = {**row, "scoring_seconds": row["scoring_seconds"] + copied}
             row = {**row, "seeds": own}
         kept[name] = row
     return kept
@@ -105,7 +109,10 @@ def _parts(row: Result) -> list[tuple[float, int]]:
         used = part.get("threads", _threads(row))
         clock = part.get("wall_seconds", 0.0)
         training = min(clock, part.get("processor_seconds", math.inf) / used)
-        found.append((training + part.get("preparing_seconds", 0.0) / used, used))
+        beside = part.get("preparing_seconds", 0.0)
+        if part is not row:
+            beside += part.get("scoring_seconds", 0.0)
+        found.append((training + beside / used, used))
     return found
 
 

@@ -127,10 +127,10 @@ def build_parser(
     with building():
         model = TreeParser(ParserConfig(**given))
     if given.get("encoder") == "pretrained":
-        body = AutoModel.from_pretrained(folder, use_safetensors=True, dtype=torch.float32)
-        model.encoder.body.load_state_dict(body.state_dict())
-        # A large table of which a treebank has few rows.
-        model.encoder.body.get_input_embeddings().requires_grad_(False)
+        body: Any = model.encoder.body
+        given_weights = AutoModel.from_pretrained(folder, use_safetensors=True, dtype=torch.float32)
+        body.load_state_dict(given_weights.state_dict())
+        body.get_input_embeddings().requires_grad_(False)  # large, and a treebank has few of its pieces
     return model, reader
 
 
