@@ -266,7 +266,8 @@ class Train:
     Attributes:
         epochs: passes over the data.
         max_steps: ends training earlier; 0 for no limit.
-        tokens_per_batch: budget of a batch, padding included.
+        tokens_per_batch: budget of a batch, padding included; what is padded apart counts together, as source
+            and target, or the words of a parser and the pieces that its pretrained encoder reads.
         batches_per_step: batches whose gradients make a step, of all processes together: so many processes
             or fewer, which divide it, train alike. More processes than this take a batch each.
         learning_rate: of Adam, at its peak.
