@@ -70,7 +70,8 @@ class _CrossEntropy(torch.autograd.Function):
         total = (highest - shares.amax(1).log()).sum() - aimed
         shares.scatter_add_(1, gold, shares.new_full(gold.shape, smoothing - 1))
         ctx.save_for_backward(states, matrix, shares)
-        ctx.spread, ctx.dtypes = spread, (hidden.dtype, weight.dtype, bias is not None and bias.dtype)
+        ctx.spread = spread
+        ctx.dtypes = hidden.dtype, weight.dtype, None if bias is None else bias.dtype
         return total
 
     @staticmethod
