@@ -24,7 +24,8 @@ from traversal import build, clock, plan_of, seconds
 
 from treeformers.induction import trivial_tree
 from treeformers.models.treebert import TreeBertConfig, TreeBertForMaskedLM
-from treeformers.optimizer import computes_bf16, orthogonal
+from treeformers.optimizer import orthogonal
+from treeformers.processor import computes_bf16
 
 PRODUCTS = ((1024, 128, 5000), (2048, 128, 256), (1500, 300, 300), (1000, 2688, 150))
 

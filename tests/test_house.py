@@ -20,7 +20,7 @@ LEVELS = [
     {"trees", "drawing"},  # a tree draws itself when it is shown
     {"attention"},
     {"models"},
-    {"data", "metrics", "recipes", "model_folder", "statistics", "processes"},
+    {"data", "metrics", "recipes", "model_folder", "statistics", "processes", "processor"},
     {
         "training",
         "optimizer",

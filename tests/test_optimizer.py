@@ -1,14 +1,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
 
 from treeformers import optimizer as optimizer_module
 from treeformers.attention.traversal import BranchAttention
-from treeformers.optimizer import Muon, MuonWithAdam, computes_bf16, orthogonal
+from treeformers.optimizer import Muon, MuonWithAdam, orthogonal
 from treeformers.recipes import Train
 
 torch.set_num_threads(1)
@@ -138,21 +137,3 @@ class TestMuonWithAdam:
             self.step(resumed, other)
         for a, b in zip(whole.parameters(), resumed.parameters(), strict=True):
             assert torch.equal(a, b)
-
-
-@pytest.mark.parametrize(
-    ("capabilities", "expected"),
-    [
-        ({"cpu_name": "AMD EPYC", "avx512_bf16": True}, True),
-        ({"cpu_name": "AMD EPYC", "avx512_bf16": False}, False),
-        ({"cpu_name": "Intel Xeon", "avx512_bf16": True, "amx_bf16": True}, True),
-        ({"cpu_name": "Intel Xeon", "avx512_bf16": True, "amx_bf16": False}, False),
-        ({}, False),
-    ],
-)
-def test_bfloat16_where_a_processor_is_faster_in_it(
-    capabilities: dict[str, Any], expected: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: capabilities)
-    assert computes_bf16() is expected

@@ -19,6 +19,7 @@ from treeformers.engine import Sentence, check_positive, words_of
 from treeformers.induction import best_trees, build_tree, split_greedily
 from treeformers.model_folder import load_tokenizer, load_weights, read_settings
 from treeformers.models.treebert import TreeBertConfig, TreeBertForMaskedLM
+from treeformers.processor import wide_products
 from treeformers.recipes import InduceRecipe, Readout
 from treeformers.trees.tree import Tree
 
@@ -340,7 +341,7 @@ class Inducer:
             batch = {"input_ids": inputs.to(device), "attention_mask": attention.to(device)}
             if self.model.config.link_level == "word":
                 batch["word_ids"] = word_ids.to(device)
-            with torch.inference_mode():
+            with wide_products(len(chunk)), torch.inference_mode():
                 hidden = self.model.treebert(**batch).last_hidden_state
                 chosen = (labels != -100).to(device)
                 scores = self.model.score(hidden[chosen]).float().log_softmax(-1)
@@ -365,7 +366,7 @@ class Inducer:
             batches[-1].append(number)
         for numbers in batches:
             batch, ids = self._encode([split[number] for number in numbers])
-            with torch.inference_mode():
+            with wide_products(len(numbers)), torch.inference_mode():
                 output = self.model.treebert(**batch, output_links=True)
             self._require_links(output)
             links = torch.stack(output.links, dim=1).double().cpu().numpy()

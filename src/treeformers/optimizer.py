@@ -9,23 +9,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from treeformers.processor import computes_bf16
 from treeformers.recipes import Train
 
-__all__ = ["Muon", "MuonWithAdam", "computes_bf16", "orthogonal"]
-
-
-def computes_bf16() -> bool:
-    """Whether this device multiplies faster in bfloat16 than in float32.
-
-    Intel's cores do so with AMX alone, which a virtual machine may hide: by AVX-512 they multiply half as
-    fast in bfloat16 as in float32, those of AMD twice as fast. Cores without either take tens of times as
-    long.
-    """
-    if torch.cuda.is_available():
-        return torch.cuda.is_bf16_supported(including_emulation=False)
-    capabilities = torch.cpu.get_capabilities()
-    by_vectors = capabilities.get("avx512_bf16") and "Intel" not in capabilities.get("cpu_name", "")
-    return bool(capabilities.get("amx_bf16") or by_vectors)
+__all__ = ["Muon", "MuonWithAdam", "orthogonal"]
 
 
 def orthogonal(matrices: Tensor) -> Tensor:

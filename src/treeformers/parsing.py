@@ -16,6 +16,7 @@ from treeformers.data.sentences import END, VOCABULARY, PieceReader, SentenceRea
 from treeformers.engine import Sentence, check_positive, words_of
 from treeformers.model_folder import EXPECTED, load_weights, loading, model_homes, read_settings
 from treeformers.models.parser import Memory, ParserConfig, TreeParser
+from treeformers.processor import wide_products
 from treeformers.recipes import ParseRecipe
 from treeformers.trees.actions import from_bottom_up, from_top_down, is_well_formed
 from treeformers.trees.tree import Tree
@@ -224,11 +225,13 @@ class Parser:
         count: int | None,
         constrained: bool,
     ) -> tuple[Hypotheses, list[list[str]] | None]:
-        memories = [
-            _read(model, reader, words, tags) for model, reader in zip(self.models, self.readers, strict=True)
-        ]
-        found = search(self.models, memories, beam, constrained, count)
-        return found, self._predict_tags(memories, words)
+        with wide_products(len(words)):
+            memories = [
+                _read(model, reader, words, tags)
+                for model, reader in zip(self.models, self.readers, strict=True)
+            ]
+            found = search(self.models, memories, beam, constrained, count)
+            return found, self._predict_tags(memories, words)
 
     def _predict_tags(
         self, memories: Sequence[Memory], words: Sequence[Sequence[str]]

@@ -33,7 +33,8 @@ from transformers import (
 from transformers.trainer_utils import EvalLoopOutput
 from transformers.utils.logging import disable_progress_bar
 
-from treeformers.optimizer import MuonWithAdam, computes_bf16
+from treeformers.optimizer import MuonWithAdam
+from treeformers.processor import computes_bf16
 from treeformers.recipes import Train
 from treeformers.training.averaging import Average, averaging
 from treeformers.training.batches import Collator, Features, Length, Masking, TokenBatchSampler

@@ -1,0 +1,77 @@
+"""What the processor multiplies matrices fastest in, and how."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+
+__all__ = ["MANY", "computes_bf16", "wide_products"]
+
+
+def computes_bf16() -> bool:
+    """Whether this device multiplies faster in bfloat16 than in float32.
+
+    Intel's cores do so with AMX alone, which a virtual machine may hide: by AVX-512 they multiply half as
+    fast in bfloat16 as in float32, those of AMD twice as fast. Cores without either take tens of times as
+    long.
+    """
+    if torch.cuda.is_available():
+        return torch.cuda.is_bf16_supported(including_emulation=False)
+    capabilities = torch.cpu.get_capabilities()
+    by_vectors = capabilities.get("avx512_bf16") and not _of_intel(capabilities)
+    return bool(capabilities.get("amx_bf16") or by_vectors)
+
+
+class _Products:
+    """The blocks that want wide products; several threads may be in one."""
+
+    lock = threading.Lock()
+    blocks = 0
+    before = ""
+
+
+MANY = 8
+"""Sentences of a batch from which on wide products are worth their kernels."""
+
+
+@contextmanager
+def wide_products(sentences: int) -> Iterator[None]:
+    """Within such a block, float32 is multiplied over whole AVX-512 vectors on processors of AMD, too.
+
+    There the library that torch multiplies float32 with (MKL) leaves half of each vector idle, and oneDNN,
+    which it has for bfloat16, does not. oneDNN is asked by allowing it bfloat16 within the product. It makes
+    use of that where there is AMX alone, so that results stay those of float32; elsewhere the block changes
+    nothing. For each new shape of a product it compiles a kernel, which takes longer than it saves on few
+    rows.
+
+    Args:
+        sentences: computed at once; of fewer than `MANY` nothing changes.
+    """
+    if sentences < MANY or not _halves_vectors(torch.cpu.get_capabilities()):
+        yield
+        return
+    products: Any = torch.backends.mkldnn.matmul  # type: ignore[attr-defined]
+    with _Products.lock:
+        if not _Products.blocks:
+            _Products.before, products.fp32_precision = products.fp32_precision, "bf16"
+        _Products.blocks += 1
+    try:
+        yield
+    finally:
+        with _Products.lock:
+            _Products.blocks -= 1
+            if not _Products.blocks:
+                products.fp32_precision = _Products.before
+
+
+def _halves_vectors(capabilities: Mapping[str, Any]) -> bool:
+    amx = capabilities.get("amx_bf16") or capabilities.get("amx_fp16")
+    return bool(capabilities.get("avx512_bw") and not amx and not _of_intel(capabilities))
+
+
+def _of_intel(capabilities: Mapping[str, Any]) -> bool:
+    return "Intel" in capabilities.get("cpu_name", "")
