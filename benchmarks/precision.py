@@ -3,10 +3,12 @@
     python benchmarks/precision.py --out benchmarks/results/precision.json        # Intel without AMX
     python benchmarks/precision.py --out benchmarks/results/precision-amx.json    # with AMX
     python benchmarks/precision.py --out benchmarks/results/precision-avx2.json   # without AVX-512
+    python benchmarks/precision.py --out benchmarks/results/precision-amd.json    # AMD with AVX-512
 
 Single products of matrices (rows x inner x columns), steps, forward and backward, of encoders at the sizes
 of the recipes for small machines, and the iteration of Muon for one matrix. A ratio above 1 says that
-bfloat16 is faster; `computes_bf16` is what training goes by.
+bfloat16 is faster; `computes_bf16` is what training goes by. Then float32 as torch multiplies it beside
+float32 in `wide_products`, where they change it, and the largest difference between the two.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ from traversal import build, clock, plan_of, seconds
 from treeformers.induction import trivial_tree
 from treeformers.models.treebert import TreeBertConfig, TreeBertForMaskedLM
 from treeformers.optimizer import orthogonal
-from treeformers.processor import computes_bf16
+from treeformers.processor import MANY, computes_bf16, wide_products
 
 PRODUCTS = ((1024, 128, 5000), (2048, 128, 256), (1500, 300, 300), (1000, 2688, 150))
 
@@ -72,13 +74,30 @@ def muon(size: int) -> Measure:
     return measure
 
 
-def compare(measure: Measure, repeats: int) -> dict[str, float]:
-    """Milliseconds in both, by turns, and how many times as fast bfloat16 is."""
+def widely(measure: Measure) -> Measure:
+    """The same in float32, in wide products or not."""
+
+    def measure_wide(wide: bool) -> float:
+        with wide_products(MANY if wide else 1):
+            return measure(False)
+
+    return measure_wide
+
+
+def difference(rows: int, inner: int, columns: int) -> float:
+    x, weight = torch.randn(rows, inner), torch.randn(columns, inner)
+    with wide_products(MANY):
+        found = linear(x, weight)
+    return (found - linear(x, weight)).abs().max().item()
+
+
+def compare(measure: Measure, repeats: int, other: str = "bfloat16") -> dict[str, float]:
+    """Milliseconds in float32 and the other way, by turns, and how many times as fast the other is."""
     pairs = [(measure(False), measure(True)) for _ in range(repeats + 1)][1:]
     single, half = zip(*pairs, strict=True)
     return {
         "float32_milliseconds": 1e3 * statistics.median(single),
-        "bfloat16_milliseconds": 1e3 * statistics.median(half),
+        f"{other}_milliseconds": 1e3 * statistics.median(half),
         "ratio": statistics.median(a / b for a, b in pairs),
     }
 
@@ -97,12 +116,17 @@ def main() -> None:
     torch.set_num_threads(args.threads)
     torch.manual_seed(0)
 
-    measures = {" x ".join(map(str, sizes)): product(*sizes) for sizes in PRODUCTS}
+    named = {" x ".join(map(str, sizes)): sizes for sizes in PRODUCTS}
+    measures = {name: product(*sizes) for name, sizes in named.items()}
     measures |= {kind: tree_encoder(kind, args) for kind in ("branch attention", "n-ary Tree-LSTM")}
     measures["Tree Transformer"] = tree_transformer(args)
     measures |= {f"Muon, {size} x {size}": muon(size) for size in (128, 256)}
     rows = {name: compare(measure, args.repeats) for name, measure in measures.items()}
-    report({"computes_bf16": computes_bf16(), "rows": rows}, args.out)
+    wide = {
+        name: {**compare(widely(measures[name]), args.repeats, "wide"), "difference": difference(*sizes)}
+        for name, sizes in named.items()
+    }
+    report({"computes_bf16": computes_bf16(), "rows": rows, "wide": wide}, args.out)
 
 
 if __name__ == "__main__":
