@@ -70,10 +70,10 @@ class Dropout(nn.Dropout):
         return drop(input, self.p, self.training)
 
 
-def quicken(module: nn.Module) -> None:
+def quicken_dropout(module: nn.Module) -> None:
     """Let the parts of a module that are `torch.nn.Dropout` be `Dropout`: those of a model not ours."""
     for name, part in module.named_children():
         if type(part) is nn.Dropout:
             setattr(module, name, Dropout(part.p))
         else:
-            quicken(part)
+            quicken_dropout(part)

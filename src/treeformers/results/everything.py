@@ -105,13 +105,11 @@ def _by_the_clock(row: Result) -> int:
 def _parts(row: Result) -> list[tuple[float, int]]:
     """Seconds and threads of every model; of the whole where a row trains none."""
     found = []
-    for part in row.get("seeds") or [row]:
+    for part in row.get("seeds", [row]):
         used = part.get("threads", _threads(row))
         clock = part.get("wall_seconds", 0.0)
         training = min(clock, part.get("processor_seconds", math.inf) / used)
-        beside = part.get("preparing_seconds", 0.0)
-        if part is not row:
-            beside += part.get("scoring_seconds", 0.0)
+        beside = part.get("preparing_seconds", 0.0) + part.get("scoring_seconds", 0.0)
         found.append((training + beside / used, used))
     return found
 

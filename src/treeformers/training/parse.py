@@ -128,8 +128,8 @@ def build_parser(
         model = TreeParser(ParserConfig(**given))
     if given.get("encoder") == "pretrained":
         body: Any = model.encoder.body
-        given_weights = AutoModel.from_pretrained(folder, use_safetensors=True, dtype=torch.float32)
-        body.load_state_dict(given_weights.state_dict())
+        trained = AutoModel.from_pretrained(folder, use_safetensors=True, dtype=torch.float32)
+        body.load_state_dict(trained.state_dict())
         body.get_input_embeddings().requires_grad_(False)  # large, and a treebank has few of its pieces
     return model, reader
 
