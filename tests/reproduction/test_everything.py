@@ -68,6 +68,7 @@ def test_shipped_rows_have_an_order() -> None:
     order = [row.key for row in in_order(list_rows(ROOT / "experiments", "small"))]
     assert order.index("ma2017/mixed") < order.index("ahmed2019/msrp-ctt")
     assert order.index("ginn2024/mlm-bert") < order.index("ginn2024/table11-id-bert")
+    assert order.index("wang2019/tree-l10-wsj-all") < order.index("trees/sst-ctt-inducer")
 
 
 def test_rows_that_read_each_other(folder: Path) -> None:

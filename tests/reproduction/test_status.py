@@ -109,6 +109,21 @@ def test_an_ensemble_is_as_old_as_its_members(tmp_path: Path) -> None:
     assert read_row(both, "small").changed == ("ensemble",)
 
 
+def test_a_row_is_as_old_as_the_models_it_reads(tmp_path: Path) -> None:
+    source = write(tmp_path / "q", "parser", PARSER)
+    path = write(tmp_path / "p", "a", 'task = "classify"\n[data]\ntrees = "runs/q/parser-small/seed-1"\n')
+    assert read_row(path, "small").reads() == {"q/parser"}
+    store(path)
+    assert read_row(path, "small").state == "done"  # from which model is not known
+    store(path, sources={"q/parser": Recipe.load(source, "small").training()})
+    write(tmp_path / "q", "parser", f'title = "parser"\n{PARSER}[train]\nseeds = [1, 2]\n')
+    assert read_row(path, "small").state == "done"
+    write(tmp_path / "q", "parser", f"{PARSER}[train]\nepochs = 3\n")
+    assert read_row(path, "small").changed == ("model of q/parser",)
+    source.unlink()
+    assert read_row(path, "small").changed == ("model of q/parser",)
+
+
 def test_all_rows_are_listed(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match=r"no experiments there: expected recipes PAPER/ROW\.toml"):
         list_rows(tmp_path, "small")

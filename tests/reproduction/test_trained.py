@@ -9,7 +9,7 @@ import pytest
 
 from treeformers.recipes import Recipe
 from treeformers.reproduction import reproduce
-from treeformers.reproduction.trained import FIT, finished, share
+from treeformers.reproduction.trained import FIT, finished, named_models, share, sources
 
 ROW = """
 task = "classify"
@@ -131,3 +131,54 @@ def test_what_is_begun_or_made_otherwise_is_left(experiments: Path, tmp_path: Pa
     share(runs / "encoders" / "other-small" / "seed-2", other, runs)
     assert not (runs / "encoders" / "other-small").exists()
     assert finished(runs / "ahmed2019" / "first-small" / "seed-2", other) is None
+
+
+def test_sources_are_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a folder of seeds, and of one seed, whose own trees came from a third row."""
+    monkeypatch.chdir(tmp_path)
+    recipe = {
+        "data": {"trees": "runs/p/one-small/seed-2", "text": "runs/p/all-small", "base": "runs/p/c-paper"}
+    }
+    assert named_models(recipe, "small") == {
+        "p/one": Path("runs/p/one-small/seed-2"),
+        "p/all": Path("runs/p/all-small"),
+    }
+    assert named_models(recipe, "paper") == {"p/c": Path("runs/p/c-paper")}
+    assert sources(recipe, "small") == {}
+    trained = {
+        "runs/p/one-small/seed-2": {"data": {"trees": "runs/q/deep-small/seed-1"}},
+        "runs/p/all-small/seed-1": {"train": {"learning_rate": 1e-7}},
+        "runs/p/all-small/seed-3": {"train": {"learning_rate": 2e-7}},
+        "runs/q/deep-small/seed-1": {"data": {"trees": "right"}},
+    }
+    for folder, training in trained.items():
+        Path(folder).mkdir(parents=True)
+        Path(folder, FIT).write_text(json.dumps({"training": training, "fit": {}}))
+    assert sources(recipe, "small") == {
+        "p/one": trained["runs/p/one-small/seed-2"],
+        "p/all": trained["runs/p/all-small/seed-1"],
+        "q/deep": trained["runs/q/deep-small/seed-1"],
+    }
+
+
+def test_a_model_over_trees_of_a_model_that_has_changed_is_not_finished(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    recipe = Recipe.from_dict(
+        {"task": "classify", "data": {"trees": "runs/p/parser-small"}, "scale": "small"}
+    )
+    parser = tmp_path / "runs" / "p" / "parser-small" / "seed-1" / FIT
+    parser.parent.mkdir(parents=True)
+    before, after = ({"training": {"train": {"epochs": epochs}}} for epochs in (1, 2))
+    parser.write_text(json.dumps(before))
+    (tmp_path / FIT).write_text(
+        json.dumps(
+            {"training": recipe.training(), "sources": sources(recipe.to_dict(), "small"), "fit": {"seed": 1}}
+        )
+    )
+    assert finished(tmp_path, recipe) == {"seed": 1}
+    parser.write_text(json.dumps(after))
+    assert finished(tmp_path, recipe) is None
+    parser.unlink()  # the model is not here any more: nothing says that it is another
+    assert finished(tmp_path, recipe) == {"seed": 1}

@@ -37,11 +37,11 @@ from treeformers.recipes import (
 )
 from treeformers.reproduction.memory import peak_memory, reset_peak_memory
 from treeformers.reproduction.status import members, read_row
-from treeformers.reproduction.trained import FIT, finished, share
+from treeformers.reproduction.trained import FIT, finished, share, sources
 
 logger = logging.getLogger(__name__)
 
-_RECIPES = ("recipe", "members", "training")
+_RECIPES = ("recipe", "members", "sources", "training")
 """Keys that hold recipes, whose numbers are not rounded: a small rate would be lost."""
 
 
@@ -166,7 +166,7 @@ def run_recipe(
         shared: folder for the models of all papers: one that another row trained from the same is copied.
 
     Returns:
-        What is written to the results file.
+        What is written to the results file, but for the `sources`.
     """
     overrides = tuple(overrides)
     recipe = Recipe.load(path, scale, overrides)
@@ -360,7 +360,8 @@ def train_once(
     from treeformers.results import card
 
     card.write_card(folder, recipe, fit)
-    write_json(folder / FIT, {"training": recipe.training(), "fit": fit})
+    read = sources(recipe.to_dict(), recipe.scale)
+    write_json(folder / FIT, {"training": recipe.training(), "sources": read, "fit": fit})
     return fit
 
 
@@ -391,6 +392,8 @@ def _run_row(
             " ".join(overrides),
         )
     result = run_recipe(path, scale, models, overrides, progress, processes, shared=runs)
+    if known := sources(row.recipe.to_dict(), scale):
+        result["sources"] = known
     row.target.parent.mkdir(exist_ok=True)
     write_json(row.target, result)
     return row.target

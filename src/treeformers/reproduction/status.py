@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from treeformers.recipes import LookRecipe, ParseRecipe, Recipe, Scale
+from treeformers.reproduction.trained import is_trained_from, named_models
 
 SHOWN = ("title", "tables", "published")
 """What of a recipe is shown beside a result, and changes none of it."""
@@ -26,7 +26,8 @@ class Row:
         recipe: the recipe.
         target: its results file.
         result: what stands there; None if there is no such file, empty if it is damaged.
-        changed: what of the recipe is another than when the result was made: keys, such as "train.epochs".
+        changed: what of the recipe is another than when the result was made: keys, such as "train.epochs",
+            and "model of PAPER/ROW" where that row no longer trains the model that was read.
     """
 
     path: Path
@@ -41,12 +42,10 @@ class Row:
         return f"{self.path.parent.name}/{self.path.stem}"
 
     def reads(self) -> set[str]:
-        """The keys of the rows whose trained models the recipe names, as "runs/PAPER/ROW-SCALE/seed-1", or as
-        its members."""
-        text = json.dumps(self.recipe.to_dict())
-        found = re.findall(rf"runs/([\w-]+)/([\w-]+)-{self.recipe.scale}/", text)
-        beside = {(self.path.parent.name, name) for name in _member_names(self.recipe)}
-        return {f"{paper}/{name}" for paper, name in beside | set(found)} - {self.key}
+        """The keys of the rows whose trained models the recipe names, by their folders or as its members."""
+        named = named_models(self.recipe.to_dict(), self.recipe.scale).keys()
+        beside = {f"{self.path.parent.name}/{name}" for name in _member_names(self.recipe)}
+        return (named | beside) - {self.key}
 
     @property
     def state(self) -> State:
@@ -66,7 +65,8 @@ def read_row(path: Path, scale: Scale, overrides: Sequence[str] = ()) -> Row:
     """Compare a recipe with the one that its results file says it was made from.
 
     Values count: a key that was not there yet has its default. Title, tables, published figures and the
-    folder of the corpora do not count. The recipes of the members of an ensemble do.
+    folder of the corpora do not count. The recipes of the members of an ensemble do, and those of the rows
+    whose models were read, as far as weights depend on them.
 
     Args:
         path: the recipe, `experiments/PAPER/ROW.toml`.
@@ -87,6 +87,10 @@ def read_row(path: Path, scale: Scale, overrides: Sequence[str] = ()) -> Row:
         for name, current in recipes.items():
             keys = _changed_keys(stored.get(name), current)
             changed += [f"{name}: {key}" if name else key for key in keys]
+        for key, training in result.get("sources", {}).items():
+            source = path.parent.parent / f"{key}.toml"
+            if not source.is_file() or not is_trained_from(training, Recipe.load(source, scale)):
+                changed.append(f"model of {key}")
     return Row(path, recipe, target, result, tuple(changed))
 
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import logging
+import re
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from treeformers.processes import LOCK, sole_writer
-from treeformers.recipes import Recipe
+from treeformers.recipes import Recipe, Scale
 from treeformers.trees.formats import read_object
 
 logger = logging.getLogger(__name__)
@@ -23,7 +25,8 @@ def finished(folder: Path, recipe: Recipe) -> dict[str, Any] | None:
 
     Args:
         folder: of the model.
-        recipe: what it should have been trained from, see `Recipe.training`.
+        recipe: what it should have been trained from, see `Recipe.training`. One that read a model which has
+            been trained from something else since does not count.
 
     Raises:
         ValueError: what the folder says of its training is damaged.
@@ -33,7 +36,10 @@ def finished(folder: Path, recipe: Recipe) -> dict[str, Any] | None:
         return None
     stored = read_object(path)
     try:
-        return dict(stored["fit"]) if _is_same(stored["training"], recipe) else None
+        read = stored.get("sources", {})
+        now = read | sources(recipe.to_dict(), recipe.scale)
+        same = is_trained_from(stored["training"], recipe) and all(now[key] == read[key] for key in read)
+        return dict(stored["fit"]) if same else None
     except (KeyError, TypeError) as error:
         raise ValueError(f"{path}: damaged: {error}") from None
 
@@ -67,9 +73,35 @@ def share(folder: Path, recipe: Recipe, runs: Path) -> None:
             return
 
 
-def _is_same(stored: Mapping[str, Any], recipe: Recipe) -> bool:
-    """By value: a key that was not there yet has its default."""
+def named_models(recipe: Mapping[str, Any], scale: Scale) -> dict[str, Path]:
+    """The models of other rows that a recipe names, by PAPER/ROW: "runs/PAPER/ROW-SCALE", or a seed in it.
+
+    Args:
+        recipe: as JSON has it, or what of it training depends on.
+        scale: that of the rows.
+    """
+    named = re.findall(rf'"(runs/([\w-]+)/([\w-]+)-{scale}(?:/seed-\d+)?)[/"]', json.dumps(recipe))
+    return {f"{paper}/{name}": Path(folder) for folder, paper, name in named}
+
+
+def sources(recipe: Mapping[str, Any], scale: Scale) -> dict[str, Any]:
+    """What the models were trained from that a recipe names, and those that these name: by PAPER/ROW.
+
+    Args:
+        recipe: as for `named_models`; a model whose folder does not say it is left out.
+        scale: that of the rows.
+    """
+    found: dict[str, Any] = {}
+    for key, folder in named_models(recipe, scale).items():
+        for path in [*folder.glob(FIT), *sorted(folder.glob(f"seed-*/{FIT}"))][:1]:
+            training = read_object(path).get("training", {})
+            found |= {key: training, **sources(training, scale)}
+    return found
+
+
+def is_trained_from(training: Mapping[str, Any], recipe: Recipe) -> bool:
+    """Whether a recipe trains as a stored one did, by value: a key that was not there yet has its default."""
     try:
-        return Recipe.from_dict(stored).training() == recipe.training()
+        return Recipe.from_dict(training).training() == recipe.training()
     except ValueError:
         return False
