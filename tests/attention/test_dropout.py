@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from treeformers.attention.dropout import Dropout, drop, keep_mask, quicken_dropout
+from treeformers.attention.dropout import Dropout, drop, keep_mask
 
 
 @pytest.mark.parametrize("probability", [0.1, 0.5, 0.93])
@@ -86,11 +86,3 @@ def test_what_is_no_probability_is_refused(probability: float) -> None:
         keep_mask((3,), probability)
     with pytest.raises(ValueError, match=str(probability)):
         Dropout(probability)
-
-
-def test_those_of_a_foreign_model_become_quick_ones() -> None:
-    inner = nn.Sequential(nn.Linear(2, 2), nn.Dropout(0.2))
-    model = nn.ModuleDict({"inner": inner, "own": Dropout(0.3), "channels": nn.Dropout1d(0.4)})
-    quicken_dropout(model)
-    assert type(inner[1]) is Dropout and inner[1].p == 0.2
-    assert type(model["channels"]) is nn.Dropout1d and model["own"].p == 0.3

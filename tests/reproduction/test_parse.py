@@ -15,7 +15,7 @@ from treeformers.metrics import SentenceScore, parseval
 from treeformers.parsing import Parser
 from treeformers.recipes import ParseRecipe, Recipe, Treebanks
 from treeformers.reproduction import reproduce
-from treeformers.reproduction.parse import bootstrap_interval, read_gold, score_parser
+from treeformers.reproduction.parse import bootstrap_interval, collect, read_gold, score_parser
 from treeformers.reproduction.run import run_recipe
 from treeformers.training.parse import read_treebank
 from treeformers.trees.tree import Tree
@@ -220,6 +220,19 @@ class TestCollect:
         assert result["ensemble"]["models"] == 2
         assert result["ensemble"]["f1_test"] == pytest.approx(score.f1, abs=1e-3)
 
+    def test_several_processes_score_as_one(self, folder: Path) -> None:
+        expected = results(folder, "bound")
+        recipe = Recipe.from_dict(expected["recipe"])
+        assert isinstance(recipe, ParseRecipe)
+        models = [folder.parent / "runs" / "rows" / "bound-smoke" / f"seed-{seed}" for seed in (1, 2)]
+        found = collect(recipe, models, [{"seed": 1}, {"seed": 2}], processes=2)
+        for ours, theirs in zip(
+            (*found["seeds"], found["ensemble"]), (*expected["seeds"], expected["ensemble"]), strict=True
+        ):
+            assert ours.pop("scoring_seconds") > 0
+            for name in ("f1_test", "f1_both", "greedy_f1_test", "f1_test_high", "exact_test"):
+                assert ours[name] == pytest.approx(theirs[name], abs=1e-3)
+
     def test_no_sentence_is_stored(self, folder: Path) -> None:
         def strings(content: Any) -> list[str]:
             if isinstance(content, Mapping):
@@ -244,6 +257,7 @@ class TestCollect:
         assert path.name == "both.smoke.json"
         assert result["ensemble"]["models"] == 4
         assert [seed["seed"] for seed in result["seeds"]] == [1, 2, 1, 2]
+        assert not any("scoring_seconds" in seed for seed in result["seeds"])
         assert "f1_test" not in result["summary"] and "parameters" in result["seeds"][0]
         runs = folder.parent / "runs" / "rows"
         parser = Parser.from_pretrained(runs / "bound-smoke", runs / "head-smoke")

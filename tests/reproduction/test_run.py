@@ -4,6 +4,9 @@ import json
 import logging
 import re
 import shutil
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -19,7 +22,7 @@ from treeformers.recipes import (
     ProbeRecipe,
     Recipe,
 )
-from treeformers.reproduction import run
+from treeformers.reproduction import induce, run
 from treeformers.reproduction.run import (
     RowsFailed,
     environment,
@@ -117,6 +120,58 @@ def test_seeds_in_several_processes_are_as_in_one(experiment: Path, tmp_path: Pa
         assert [seed[name] for seed in two["seeds"]] == [seed[name] for seed in one["seeds"]]
     with pytest.raises(ValueError, match="processes is 0, expected at least 1"):
         reproduce(folder, row, "smoke", processes=0)
+
+
+def test_a_single_model_has_all_cores(
+    experiment: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(number: int) -> None:
+        raise AssertionError(f"{number} processes")
+
+    folder, row = tmp_path / "wang2019", "tree-l10-wsj-all"
+    shutil.copytree(experiment, folder, ignore=shutil.ignore_patterns("results"))
+    for module in (run, induce):
+        monkeypatch.setattr(module, "start_processes", fail)
+    (path,) = reproduce(
+        folder, row, "smoke", tmp_path / "runs", ["train.seeds=[1]"], progress=False, processes=2
+    )
+    assert [seed["seed"] for seed in json.loads(path.read_text())["seeds"]] == [1]
+    with pytest.raises(AssertionError, match="2 processes"):
+        reproduce(folder, row, "smoke", tmp_path / "runs", progress=False, processes=2, again=True)
+
+
+def test_models_of_a_last_round_share_all_cores(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    trained: list[tuple[int, int]] = []  # seed, and processes at that time
+    numbers = [1]
+
+    @contextmanager
+    def start(number: int) -> Iterator[ThreadPoolExecutor]:
+        numbers.append(number)
+        with ThreadPoolExecutor(1) as pool:
+            yield pool
+        numbers.pop()
+
+    def train(recipe: Recipe, seed: int, folder: Path, progress: bool) -> dict[str, int]:
+        trained.append((seed, numbers[-1]))
+        return {"seed": seed}
+
+    monkeypatch.setattr(run, "start_processes", start)
+    monkeypatch.setattr(run, "train_once", train)
+    for models, processes, expected in (
+        (5, 2, [2, 2, 2, 2, 1]),
+        (4, 2, [2, 2, 2, 2]),
+        (8, 3, [3, 3, 3, 3, 3, 3, 2, 2]),
+        (2, 8, [2, 2]),
+        (1, 2, [1]),
+        (3, 1, [1, 1, 1]),
+    ):
+        trained.clear()
+        folders = {Path(f"seed-{seed}"): (InduceRecipe(), seed) for seed in range(models)}
+        fits = run._train_all(folders, False, processes)
+        assert [fit["seed"] for fit in fits] == list(range(models))
+        assert trained == list(enumerate(expected))
 
 
 def test_the_rendered_readme_is_stable(experiment: Path) -> None:

@@ -45,10 +45,16 @@ def test_times() -> None:
     ]
 
 
-def test_threads_share_the_time_of_the_processor() -> None:
+def test_several_threads_take_what_the_clock_says_and_share_scoring() -> None:
     row = result(30, busy=44)
-    row["seeds"][0]["threads"] = 2
-    assert times({"ma2017/mixed": row}).splitlines()[-1] == "| `ma2017/mixed` | 1 | 22 | 22 | 0 |"
+    row["seeds"][0] |= {"threads": 2, "preparing_seconds": 60.0, "scoring_seconds": 240.0}
+    assert times({"ma2017/mixed": row}).splitlines()[-1] == "| `ma2017/mixed` | 1 | 33 | 33 | 0 |"
+
+
+def test_a_last_model_on_both_cores_begins_when_both_are_free() -> None:
+    row = result(30, 30, 10, busy=18)
+    row["seeds"][2]["threads"] = 2
+    assert times({"ma2017/datt": row}).splitlines()[-1] == "| `ma2017/datt` | 3 | 28 | 46 | 0 |"
 
 
 def test_scoring_and_preparing_count_where_they_are_known() -> None:

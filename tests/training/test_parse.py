@@ -25,6 +25,7 @@ from treeformers.training.parse import (
     position_lists,
     read_treebank,
     train_parser,
+    treebank_reader,
 )
 from treeformers.trees.actions import (
     attended_positions_of,
@@ -197,6 +198,16 @@ class TestTreebanks:
         (tmp_path / "dev.mrg").unlink()
         with pytest.raises(ValueError, match="has no part 'validation': expected train, test"):
             read_treebank(name, "validation", data)
+
+    def test_a_reader_loads_a_treebank_once(self, tmp_path: Path) -> None:
+        path = write(tmp_path / "trees.mrg", [chain(number) for number in range(25)])
+        data = Treebanks(train=(str(path),))
+        read = treebank_reader(data)
+        train = read(str(path), "train")
+        expected = read_treebank(str(path), "validation", data)
+        path.unlink()
+        assert read(str(path), "validation") == expected
+        assert read(str(path), "train") == train and read(str(path), "train") is not train
 
     def test_the_parts_of_the_grammar_differ(self) -> None:
         parts = {part: read_treebank("grammar", part, GRAMMAR) for part in ("train", "validation", "test")}

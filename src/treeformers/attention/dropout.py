@@ -68,12 +68,3 @@ class Dropout(nn.Dropout):
     def forward(self, input: Tensor) -> Tensor:
         """Any shape, and the same comes back."""
         return drop(input, self.p, self.training)
-
-
-def quicken_dropout(module: nn.Module) -> None:
-    """Let the parts of a module that are `torch.nn.Dropout` be `Dropout`: those of a model not ours."""
-    for name, part in module.named_children():
-        if type(part) is nn.Dropout:
-            setattr(module, name, Dropout(part.p))
-        else:
-            quicken_dropout(part)

@@ -16,7 +16,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from transformers import AutoConfig, AutoModel
 
-from treeformers.attention.dropout import quicken_dropout
+from treeformers.models.pretrained import quicken_dropout
 from treeformers.models.recurrence import BidirectionalGRU
 from treeformers.models.treebert_config import TreeBertConfig
 from treeformers.models.treebert_layers import Layout, TreeBertLayer

@@ -153,6 +153,7 @@ def collect(
     forests: list[list[Tree]] = []
     layers: list[list[Tree]] = []
     score = partial(_timed, gold=gold, held_out=_few(held_out), readout=recipe.readout)
+    processes = min(processes, len(models))
     with start_processes(processes) if processes > 1 else nullcontext() as pool:
         scored = list((pool.map if pool else map)(score, models))
     for (figures, trees, by_layer), fit in zip(scored, fits, strict=True):

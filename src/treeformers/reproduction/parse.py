@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from treeformers.metrics import ParsevalScore, SentenceScore, parseval
+from treeformers.processes import start_processes
 from treeformers.recipes import ParseRecipe, Treebanks
 from treeformers.reproduction.inspection import compare_words, one_word_attention
 from treeformers.reproduction.run import origin
@@ -24,37 +27,50 @@ if TYPE_CHECKING:
 Parts = Mapping[str, Sequence[Tree]]
 """The trees to score against: validation and test part of a treebank."""
 
+_Scored: TypeAlias = tuple[dict[str, Any], ParsevalScore, ParsevalScore]
+"""Figures of one treebank, and the scores of its validation and test part."""
+
 LENGTHS = {"1-10": (1, 10), "11-20": (11, 20), "21-30": (21, 30), "31-40": (31, 40), "41-": (41, 1 << 30)}
 """Words of a sentence, punctuation counted."""
 RESAMPLES = 1000
 SEED = 1  # of the resampling
 
 
-def collect(recipe: ParseRecipe, models: Sequence[Path], fits: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def collect(
+    recipe: ParseRecipe, models: Sequence[Path], fits: Sequence[Mapping[str, Any]], processes: int = 1
+) -> dict[str, Any]:
     """Score trained parsers of one recipe: each alone, and all of them as one ensemble.
 
     The models of a recipe that is made of others (`ParseRecipe.ensemble`) are scored by those: here only the
-    ensemble is.
+    ensemble is. Of each model `scoring_seconds` of the processor are told.
+
+    Args:
+        recipe: of the models.
+        models: their folders.
+        fits: how each was trained.
+        processes: that score at the same time, each a model on a treebank.
 
     Returns:
         What is written to the results file. A seed has the figures of `score_parser`, and those of
         `one_word_attention` and `compare_words` where it has them; "ensemble" those of `score_parser`.
     """
     from treeformers.parsing import Parser
-    from treeformers.training.parse import read_treebank
+    from treeformers.training.parse import treebank_reader
 
-    train = {name: read_treebank(name, "train", recipe.data) for name in recipe.data.train}
-    gold = read_gold(recipe.data)
-    seeds = []
-    for folder, fit in zip(models, fits, strict=True):
-        seeds.append(dict(fit))
-        if recipe.ensemble:
-            continue
+    read = treebank_reader(recipe.data)
+    train = {name: read(name, "train") for name in recipe.data.train}
+    gold = _read_gold(recipe.data, read)
+    alone = [] if recipe.ensemble else models
+    parsers = [*((folder,) for folder in alone), *([tuple(models)] if len(models) > 1 else [])]
+    scored = _score_all(parsers, gold, recipe.beam.size, processes)
+    seeds = [dict(fit) for fit in fits]
+    for seed, folder, (figures, seconds) in zip(seeds, alone, scored, strict=False):
         parser = Parser.from_pretrained(folder)
-        seeds[-1] |= score_parser(parser, gold, recipe.beam.size)
         validation = [tree for parts in gold.values() for tree in parts["validation"]]
-        seeds[-1] |= one_word_attention(parser, validation, recipe.beam.size) or {}
-        seeds[-1] |= compare_words(parser, [tree for trees in train.values() for tree in trees]) or {}
+        seed |= figures
+        seed |= one_word_attention(parser, validation, recipe.beam.size) or {}
+        seed |= compare_words(parser, [tree for trees in train.values() for tree in trees]) or {}
+        seed["scoring_seconds"] = seconds
     result: dict[str, Any] = {
         **origin(recipe),
         "data": _describe(train, gold, recipe.data.max_length),
@@ -62,10 +78,8 @@ def collect(recipe: ParseRecipe, models: Sequence[Path], fits: Sequence[Mapping[
         "summary": summarise(seeds),
     }
     if len(models) > 1:
-        result["ensemble"] = {
-            "models": len(models),
-            **score_parser(Parser.from_pretrained(*models), gold, recipe.beam.size),
-        }
+        figures, seconds = scored[-1]
+        result["ensemble"] = {"models": len(models), **figures, "scoring_seconds": seconds}
     return result
 
 
@@ -76,11 +90,14 @@ def read_gold(data: Treebanks) -> dict[str, Parts]:
         FileNotFoundError: a treebank that is not there.
         ValueError: a treebank without one of these parts.
     """
-    from treeformers.training.parse import read_treebank
+    from treeformers.training.parse import treebank_reader
 
+    return _read_gold(data, treebank_reader(data))
+
+
+def _read_gold(data: Treebanks, read: Callable[[str, str], list[Tree]]) -> dict[str, Parts]:
     return {
-        name: {part: read_treebank(name, part, data) for part in ("validation", "test")}
-        for name in data.test or data.train
+        name: {part: read(name, part) for part in ("validation", "test")} for name in data.test or data.train
     }
 
 
@@ -104,7 +121,34 @@ def score_parser(parser: Parser, gold: Mapping[str, Parts], beam: int) -> dict[s
         trees repaired; `f1_by_length` over both parts; the `signature` of the score; and, `by_treebank`, the
         same of each treebank.
     """
-    treebanks = {name: _score_treebank(parser, parts, beam) for name, parts in gold.items()}
+    return _of_all({name: _score_treebank(parser, parts, beam) for name, parts in gold.items()})
+
+
+def _score_all(
+    parsers: Sequence[tuple[Path, ...]], gold: Mapping[str, Parts], beam: int, processes: int
+) -> list[tuple[dict[str, Any], float]]:
+    """Figures and seconds of the processor of each parser, whose models are in these folders."""
+    score = partial(_score_folders, beam=beam)
+    models = [folders for folders in parsers for _ in gold]
+    processes = min(processes, len(models))
+    with start_processes(processes) if processes > 1 else nullcontext() as pool:
+        found = iter(list((pool.map if pool else map)(score, models, [*gold.values()] * len(parsers))))
+    scored = []
+    for _ in parsers:
+        treebanks, seconds = zip(*(next(found) for _ in gold), strict=True)
+        scored.append((_of_all(dict(zip(gold, treebanks, strict=True))), sum(seconds)))
+    return scored
+
+
+def _score_folders(folders: Sequence[Path], parts: Parts, beam: int) -> tuple[_Scored, float]:
+    from treeformers.parsing import Parser
+
+    started = time.process_time()
+    scored = _score_treebank(Parser.from_pretrained(*folders), parts, beam)
+    return scored, time.process_time() - started
+
+
+def _of_all(treebanks: Mapping[str, _Scored]) -> dict[str, Any]:
     tables = [figures for figures, _, _ in treebanks.values()]
     numbers = [name for name, value in tables[0].items() if isinstance(value, float)]
     low, high = bootstrap_interval([test.by_sentence for _, _, test in treebanks.values()])
@@ -138,12 +182,9 @@ def _f1_of_counts(counts: NDArray[np.float64]) -> float:
     return float(200 * matched / max(1, brackets))
 
 
-def _score_treebank(
-    parser: Parser, parts: Parts, beam: int
-) -> tuple[dict[str, Any], ParsevalScore, ParsevalScore]:
+def _score_treebank(parser: Parser, parts: Parts, beam: int) -> _Scored:
     validation, _ = _score(parser, parts["validation"], beam)
     test, seconds = _score(parser, parts["test"], beam)
-    greedy, _ = _score(parser, parts["test"], 1)
     low, high = bootstrap_interval([test.by_sentence])
     both = (*validation.by_sentence, *test.by_sentence)
     figures: dict[str, Any] = {
@@ -155,9 +196,9 @@ def _score_treebank(
         "precision_test": test.precision,
         "exact_test": test.exact_match,
         "f1_both": _f1(both),
-        "greedy_f1_test": greedy.f1,
         "sentences_per_second": len(parts["test"]) / seconds,
-        **_figures_of_its_own(parser, parts["test"], beam),
+        **_greedy_figures(parser, parts["test"]),
+        **_left_alone(parser, parts["test"], beam),
         "f1_by_length": _f1_by_length(both),
         "signature": test.signature,
     }
@@ -175,21 +216,40 @@ def _score(
     return parseval(gold, trees, missing="zero"), seconds
 
 
-def _figures_of_its_own(parser: Parser, gold: Sequence[Tree], beam: int) -> dict[str, float]:
-    """Of the tags that a model predicts, and of the brackets that it writes when left alone."""
-    figures: dict[str, float] = {}
-    configs = [model.config for model in parser.models]
+def _greedy_figures(parser: Parser, gold: Sequence[Tree]) -> dict[str, float]:
+    """The F1 without a beam, and of a model that predicts tags and reads none how many are right."""
     words, tags = [tree.words for tree in gold], [tree.tags for tree in gold]
-    if any(config.tags for config in configs) and not any(config.tag_size for config in configs):
-        found = parser.parse(words, beam=1)
+    configs = [model.config for model in parser.models]
+    predicts = any(config.tags for config in configs) and not any(config.tag_size for config in configs)
+    trees = parser.parse(words, beam=1, tags=None if predicts else tags)
+    figures: dict[str, float] = {}
+    if predicts:
         pairs = [
-            pair for row, tree in zip(tags, found, strict=True) for pair in zip(row, tree.tags, strict=True)
+            pair for row, tree in zip(tags, trees, strict=True) for pair in zip(row, tree.tags, strict=True)
         ]
         figures["predicted_tags_accuracy_test"] = 100 * fmean(tag == guess for tag, guess in pairs)
-    if configs[0].linearization == "top-down":
-        figures["malformed"] = parser.malformed(words, beam=beam, tags=tags)
-        figures["repaired_f1_test"] = _score(parser, gold, beam, constrained=False)[0].f1
-    return figures
+        trees = [_with_tags(tree, row) for tree, row in zip(trees, tags, strict=True)]
+    return {"greedy_f1_test": parseval(gold, trees, missing="zero").f1, **figures}
+
+
+def _with_tags(tree: Tree, tags: Sequence[str]) -> Tree:
+    left = list(tags)  # a fold meets the last word first
+
+    def build(node: Tree, children: list[Tree]) -> Tree:
+        return Tree(node.label, tuple(children)) if children else Tree(left.pop(), word=node.word)
+
+    return tree.fold(build)
+
+
+def _left_alone(parser: Parser, gold: Sequence[Tree], beam: int) -> dict[str, float]:
+    """Of the brackets that a top-down model writes without constraints."""
+    if parser.models[0].config.linearization != "top-down":
+        return {}
+    words, tags = [tree.words for tree in gold], [tree.tags for tree in gold]
+    return {
+        "malformed": parser.malformed(words, beam=beam, tags=tags),
+        "repaired_f1_test": _score(parser, gold, beam, constrained=False)[0].f1,
+    }
 
 
 def _f1(lines: Iterable[SentenceScore]) -> float:

@@ -92,7 +92,8 @@ def task_functions(recipe: Recipe, processes: int = 1) -> TaskFunctions:
             from treeformers.reproduction import parse
             from treeformers.training.parse import train_parser
 
-            return TaskFunctions(train_parser, parse.collect, lambda: parse.read_gold(recipe.data))
+            collect = partial(parse.collect, processes=processes)
+            return TaskFunctions(train_parser, collect, lambda: parse.read_gold(recipe.data))
         case ClassifyRecipe() | SimilarityRecipe():
             from treeformers.reproduction import classify
             from treeformers.training.classify import train_classifier
@@ -162,7 +163,7 @@ def run_recipe(
         runs: folder for the models.
         overrides: changes to the recipe, see `Recipe.load`.
         progress: show progress bars; several processes show none.
-        processes: seeds that are trained at the same time.
+        processes: models that are trained at the same time, or scored where that takes long.
         shared: folder for the models of all papers: one that another row trained from the same is copied.
 
     Returns:
@@ -204,7 +205,8 @@ def run_recipe(
     result = functions.collect(recipe, list(models), fits)
     result["scoring_seconds"] = time.process_time() - started
     if processes == 1:  # otherwise those of the models are of other processes
-        result["scoring_seconds"] -= sum(seed.get("scoring_seconds", 0.0) for seed in result["seeds"])
+        apart = [*result["seeds"], result.get("ensemble", {})]
+        result["scoring_seconds"] -= sum(part.get("scoring_seconds", 0.0) for part in apart)
     if parts:
         result["members"] = {name: part.to_dict() for name, part in parts.items()}
     else:
@@ -218,9 +220,14 @@ def run_recipe(
 def _train_all(
     models: Mapping[Path, tuple[Recipe, int]], progress: bool, processes: int
 ) -> list[dict[str, Any]]:
-    """`train_once` for every folder: recipe and seed."""
-    if processes == 1:
+    """`train_once` for every folder: recipe and seed. The models of a short last round share all cores."""
+    processes = min(processes, len(models))
+    if processes <= 1:
         return [train_once(*what, folder, progress=progress) for folder, what in models.items()]
+    if last := len(models) % processes:
+        folders = list(models)
+        rounds = [{folder: models[folder] for folder in part} for part in (folders[:-last], folders[-last:])]
+        return [fit for part in rounds for fit in _train_all(part, progress, processes)]
     with start_processes(processes) as pool:
         started = [pool.submit(train_once, *what, folder, progress=False) for folder, what in models.items()]
         return [future.result() for future in started]
@@ -251,7 +258,7 @@ def reproduce(
         overrides: changes to every recipe.
         progress: show progress bars; several processes show none.
         again: run rows that are up to date, too; trained seeds are not trained again.
-        processes: seeds of a row that are trained at the same time.
+        processes: models of a row that are trained at the same time, or scored where that takes long.
 
     Returns:
         The results files, with those that were up to date.

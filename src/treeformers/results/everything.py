@@ -16,10 +16,10 @@ ROW_MINUTES = 20
 def times(results: Results) -> str:
     """Rows, models and hours of every paper; then the rows that take longer than they should.
 
-    What a model takes on a machine that does nothing else is the time of the processor, by thread, where it
-    was measured, and otherwise that of the clock, which other work on the machine lengthens. Where it is
-    known, what makes the data ready is added and what scores a model by itself, and to the row the rest of
-    scoring, which one process does.
+    What a model takes on a machine that does nothing else is the time of the processor where it was measured
+    and one thread computed, and otherwise that of the clock, which other work on the machine lengthens. Where
+    it is known, what makes the data ready is added and what scores a model by itself, and to the row the rest
+    of scoring, which one process does.
     Hours are those of all models, on two cores if these are never idle, as `--processes 2` keeps them, and
     one model after the other; and those of one model a row, on two cores, which is the mean over its seeds. A
     model that several rows need is counted with the first of them, for the others copy it. What a row takes
@@ -108,9 +108,9 @@ def _parts(row: Result) -> list[tuple[float, int]]:
     for part in row.get("seeds", [row]):
         used = part.get("threads", _threads(row))
         clock = part.get("wall_seconds", 0.0)
-        training = min(clock, part.get("processor_seconds", math.inf) / used)
-        beside = part.get("preparing_seconds", 0.0) + part.get("scoring_seconds", 0.0)
-        found.append((training + beside / used, used))
+        training = min(clock, part.get("processor_seconds", math.inf)) if used == 1 else clock
+        scoring = part.get("scoring_seconds", 0.0) / used
+        found.append((training + part.get("preparing_seconds", 0.0) + scoring, used))
     return found
 
 
@@ -120,7 +120,7 @@ def _threads(row: Result) -> int:
 
 
 def _scoring(row: Result) -> float:
-    seconds: float = row.get("scoring_seconds", 0.0)
+    seconds: float = sum(part.get("scoring_seconds", 0.0) for part in (row, row.get("ensemble", {})))
     return seconds / _threads(row)
 
 
@@ -129,10 +129,10 @@ def _one_by_one(row: Result) -> float:
 
 
 def _two_at_a_time(row: Result) -> float:
-    """Seconds where each model is begun by whichever of two processes is free first."""
+    """Seconds where each model is begun by the process of two that is free first, one on threads by both."""
     ends = [0.0, 0.0]
-    for seconds, _ in _parts(row):
-        ends = sorted((ends[0] + seconds, ends[1]))
+    for seconds, threads in _parts(row):
+        ends = sorted((ends[0] + seconds, ends[1])) if threads == 1 else 2 * [ends[1] + seconds]
     return ends[1] + _scoring(row)
 
 

@@ -6,6 +6,7 @@ import logging
 import math
 import random
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -64,11 +65,7 @@ def train_parser(
         )
     _check_model(recipe)
     run = Run(out, recipe, seed, resume, progress)
-    trees = [tree for name in recipe.data.train for tree in read_treebank(name, "train", recipe.data)]
-    validation = {
-        name: read_treebank(name, "validation", recipe.data)
-        for name in recipe.data.validation or recipe.data.train
-    }
+    trees, validation = _read_trees(recipe.data)
     kept = [tree for tree in trees if not recipe.data.max_length or len(tree) <= recipe.data.max_length]
     if len(kept) < len(trees):
         longer = len(trees) - len(kept)
@@ -152,13 +149,33 @@ def read_treebank(name: str, split: str, data: Treebanks) -> list[Tree]:
     Raises:
         ValueError: an unknown part, or one without constituency trees.
     """
-    limit = data.sentences if split == "train" else data.scored_sentences
-    if name == "grammar":
-        return [sample.tree for sample in sample_part(split, limit, GRAMMAR_SIZES)]
-    trees = choose_part(corpora.load(name, root=data.root or None), split, name)
-    if not trees or not isinstance(trees[0], Tree):
-        raise ValueError(f"{name}: no constituency trees in its {split} part")
-    return trees[: limit or None]
+    return treebank_reader(data)(name, split)
+
+
+def treebank_reader(data: Treebanks) -> Callable[[str, str], list[Tree]]:
+    """`read_treebank` for many parts: a treebank is loaded with the first of them, and stays in memory."""
+
+    @cache
+    def load(name: str) -> Mapping[str, Sequence[Any]]:
+        return corpora.load(name, root=data.root or None)
+
+    def read(name: str, split: str) -> list[Tree]:
+        limit = data.sentences if split == "train" else data.scored_sentences
+        if name == "grammar":
+            return [sample.tree for sample in sample_part(split, limit, GRAMMAR_SIZES)]
+        trees = choose_part(load(name), split, name)
+        if not trees or not isinstance(trees[0], Tree):
+            raise ValueError(f"{name}: no constituency trees in its {split} part")
+        return trees[: limit or None]
+
+    return read
+
+
+def _read_trees(data: Treebanks) -> tuple[list[Tree], dict[str, list[Tree]]]:
+    """All trees to train on, and the validation part of every treebank."""
+    read = treebank_reader(data)
+    trees = [tree for name in data.train for tree in read(name, "train")]
+    return trees, {name: read(name, "validation") for name in data.validation or data.train}
 
 
 def _inventory(trees: Sequence[Tree], linearization: str) -> list[str]:
