@@ -190,7 +190,7 @@ def unlabeled_f1(
         n_spans.append(len(guess_set))
         if n_words > 2:
             flat.append(n_spans[-1] == 0)
-        for start, end, label in {span._replace(label=_category(span.label)) for span in gold_spans}:
+        for start, end, label in {(start, end, _category(label)) for start, end, label in gold_spans}:
             if recall_root or (start, end) != whole:
                 wanted[label] += 1
                 found[label] += (start, end) == whole or (start, end) in guess_set
@@ -302,8 +302,11 @@ def parseval(
 
 def _alignment(gold: Tree, predicted: Tree, number: int) -> tuple[list[bool], list[bool]]:
     """Which leaves of the gold tree count, and which of the predicted tree."""
-    leaves, words = gold.leaves, _words(predicted.leaves)
+    leaves, guessed = gold.leaves, predicted.leaves
     keep = [is_word(leaf) for leaf in leaves]
+    if [leaf.word for leaf in leaves] == [leaf.word for leaf in guessed]:
+        return keep, keep
+    words = _words(guessed)
     untraced = [leaf.label != "-NONE-" for leaf in leaves]
     readings = [[True] * len(leaves), untraced, keep]
     for present in readings:
