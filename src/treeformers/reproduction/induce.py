@@ -155,7 +155,9 @@ def collect(
     score = partial(_timed, gold=gold, held_out=_few(held_out), readout=recipe.readout)
     processes = min(processes, len(models))
     with start_processes(processes) if processes > 1 else nullcontext() as pool:
-        scored = list((pool.map if pool else map)(score, models))
+        running = (pool.map if pool else map)(score, models)
+        baselines = score_baselines(gold) if gold else None  # on a core that the last models leave idle
+        scored = list(running)
     for (figures, trees, by_layer), fit in zip(scored, fits, strict=True):
         seeds.append({**fit, **figures})
         forests += [trees] if trees else []
@@ -169,8 +171,8 @@ def collect(
     if len(forests) > 1:
         result["averaged"] = score_trees(gold, _average(forests))
         result["averaged_layers"] = score_trees(gold, _average(layers))
-    if gold:
-        result["baselines"] = score_baselines(gold)
+    if baselines:
+        result["baselines"] = baselines
     return result
 
 
