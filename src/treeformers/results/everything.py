@@ -120,8 +120,8 @@ def _threads(row: Result) -> int:
 
 
 def _scoring(row: Result) -> float:
-    seconds: float = sum(part.get("scoring_seconds", 0.0) for part in (row, row.get("ensemble", {})))
-    return seconds / _threads(row)
+    """Seconds of one process, most of which is not arithmetic that threads would share."""
+    return sum(part.get("scoring_seconds", 0.0) for part in (row, row.get("ensemble", {})))
 
 
 def _one_by_one(row: Result) -> float:
@@ -138,7 +138,7 @@ def _two_at_a_time(row: Result) -> float:
 
 def _on_two_cores(row: Result) -> float:
     """Seconds where no core is idle: what had both counts whole, all else half."""
-    parts = [*_parts(row), (_scoring(row), _threads(row))]
+    parts = [*_parts(row), (_scoring(row), 1)]
     return sum(seconds * threads for seconds, threads in parts) / 2
 
 
