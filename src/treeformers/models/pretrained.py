@@ -55,7 +55,7 @@ def attend(
         query: (B, H, T, D).
         key: as the query.
         value: as the query.
-        attention_mask: (B, 1, T, T), or what becomes this shape; true at what is attended to. None: at all.
+        attention_mask: (B, 1, T, T), or what becomes this shape; true at what is attended to. None: all.
         dropout: probability.
         scaling: of the scores; 1/sqrt(D) by default.
         **others: what else `sdpa_attention_forward` takes.
@@ -66,9 +66,9 @@ def attend(
     causal = others.get("is_causal")
     if causal is None:
         causal = getattr(module, "is_causal", True)  # as transformers has it for its own
-    more = any(others.get(name) is not None for name in ("position_bias", "softcap", "cache"))
-    more = more or query.shape[1] != key.shape[1] or (causal and attention_mask is None)
-    if not dropout or query.device.type != "cpu" or more:
+    plain = query.shape[1] == key.shape[1] and not (causal and attention_mask is None)
+    plain = plain and all(others.get(name) is None for name in ("position_bias", "softcap", "cache"))
+    if not (plain and dropout and query.device.type == "cpu"):
         found: tuple[Tensor, None] = sdpa_attention_forward(
             module, query, key, value, attention_mask, dropout=dropout, scaling=scaling, **others
         )
