@@ -121,7 +121,7 @@ def score_parser(parser: Parser, gold: Mapping[str, Parts], beam: int) -> dict[s
         trees repaired; `f1_by_length` over both parts; the `signature` of the score; and, `by_treebank`, the
         same of each treebank.
     """
-    return _of_all({name: _score_treebank(parser, parts, beam) for name, parts in gold.items()})
+    return _over_treebanks({name: _score_treebank(parser, parts, beam) for name, parts in gold.items()})
 
 
 def _score_all(
@@ -136,7 +136,7 @@ def _score_all(
     scored = []
     for _ in parsers:
         treebanks, seconds = zip(*(next(found) for _ in gold), strict=True)
-        scored.append((_of_all(dict(zip(gold, treebanks, strict=True))), sum(seconds)))
+        scored.append((_over_treebanks(dict(zip(gold, treebanks, strict=True))), sum(seconds)))
     return scored
 
 
@@ -148,7 +148,7 @@ def _score_folders(folders: Sequence[Path], parts: Parts, beam: int) -> tuple[_S
     return scored, time.process_time() - started
 
 
-def _of_all(treebanks: Mapping[str, _Scored]) -> dict[str, Any]:
+def _over_treebanks(treebanks: Mapping[str, _Scored]) -> dict[str, Any]:
     tables = [figures for figures, _, _ in treebanks.values()]
     numbers = [name for name, value in tables[0].items() if isinstance(value, float)]
     low, high = bootstrap_interval([test.by_sentence for _, _, test in treebanks.values()])
