@@ -21,10 +21,13 @@ from pathlib import Path
 
 import torch
 from figures import report
+from torch import Tensor
 from torch.nn.functional import linear
+from transformers import BertConfig, BertModel
 from traversal import build, clock, plan_of, seconds
 
 from treeformers.induction import trivial_tree
+from treeformers.models.pretrained import quicken
 from treeformers.models.treebert import TreeBertConfig, TreeBertForMaskedLM
 from treeformers.optimizer import orthogonal
 from treeformers.processor import MANY, computes_bf16, wide_products
@@ -33,6 +36,8 @@ PRODUCTS = ((1024, 128, 5000), (2048, 128, 256), (1500, 300, 300), (1000, 2688, 
 
 Measure = Callable[[bool], float]
 """Seconds, in bfloat16 or not."""
+
+Work = Callable[[], Tensor]
 
 
 def product(rows: int, inner: int, columns: int) -> Measure:
@@ -74,21 +79,37 @@ def muon(size: int) -> Measure:
     return measure
 
 
-def widely(measure: Measure) -> Measure:
-    """The same in float32, in wide products or not."""
-
-    def measure_wide(wide: bool) -> float:
-        with wide_products(MANY if wide else 1):
-            return measure(False)
-
-    return measure_wide
-
-
-def difference(rows: int, inner: int, columns: int) -> float:
+def in_float32(rows: int, inner: int, columns: int) -> Work:
     x, weight = torch.randn(rows, inner), torch.randn(columns, inner)
+    return lambda: linear(x, weight)
+
+
+def pretrained_encoder(args: argparse.Namespace) -> Work:
+    """An encoder of the size of all-MiniLM-L6-v2, whose states are read."""
+    sizes = {"hidden_size": 384, "num_hidden_layers": 6, "num_attention_heads": 12, "intermediate_size": 1536}
+    model = BertModel(BertConfig(vocab_size=args.vocabulary, **sizes)).eval()
+    quicken(model)
+    ids = torch.randint(1, args.vocabulary, (args.sentences, 40))
+    states: Work = torch.no_grad()(lambda: model(input_ids=ids).last_hidden_state)
+    return states
+
+
+def widely(work: Work) -> Measure:
+    """Seconds of what is computed in float32, in wide products or not."""
+
+    def measure(wide: bool) -> float:
+        with wide_products(MANY if wide else 1):
+            started = clock()
+            work()
+            return clock() - started
+
+    return measure
+
+
+def difference(work: Work) -> float:
     with wide_products(MANY):
-        found = linear(x, weight)
-    return (found - linear(x, weight)).abs().max().item()
+        found = work()
+    return (found - work()).abs().max().item()
 
 
 def compare(measure: Measure, repeats: int, other: str = "bfloat16") -> dict[str, float]:
@@ -122,9 +143,11 @@ def main() -> None:
     measures["Tree Transformer"] = tree_transformer(args)
     measures |= {f"Muon, {size} x {size}": muon(size) for size in (128, 256)}
     rows = {name: compare(measure, args.repeats) for name, measure in measures.items()}
+    works = {name: in_float32(*sizes) for name, sizes in named.items()}
+    works["pretrained encoder"] = pretrained_encoder(args)
     wide = {
-        name: {**compare(widely(measures[name]), args.repeats, "wide"), "difference": difference(*sizes)}
-        for name, sizes in named.items()
+        name: {**compare(widely(work), args.repeats, "wide"), "difference": difference(work)}
+        for name, work in works.items()
     }
     report({"computes_bf16": computes_bf16(), "rows": rows, "wide": wide}, args.out)
 

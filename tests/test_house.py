@@ -18,9 +18,9 @@ RUN_PYTHON = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
 
 LEVELS = [
     {"trees", "drawing"},  # a tree draws itself when it is shown
-    {"attention"},
+    {"attention", "processor"},
     {"models"},
-    {"data", "metrics", "recipes", "model_folder", "statistics", "processes", "processor"},
+    {"data", "metrics", "recipes", "model_folder", "statistics", "processes"},
     {
         "training",
         "optimizer",

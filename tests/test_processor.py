@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 
-from treeformers.processor import MANY, computes_bf16, wide_products
+from treeformers.processor import MANY, computes_bf16, narrow_products, wide_products
 
 PRODUCTS = torch.backends.mkldnn.matmul
 AMD = {"cpu_name": "AMD EPYC", "avx512_bw": True, "avx512_bf16": True}
@@ -73,6 +73,23 @@ def test_they_end_with_the_last_block(monkeypatch: pytest.MonkeyPatch) -> None:
     left.set()
     thread.join(10)
     assert found == ["bf16"] and PRODUCTS.fp32_precision == before
+
+
+@pytest.mark.parametrize("capabilities", [AMD, {}], ids=["of halves of vectors", "elsewhere"])
+def test_within_them_products_are_narrow_where_asked_for(
+    capabilities: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: capabilities)
+    before = PRODUCTS.fp32_precision
+    with narrow_products():
+        assert PRODUCTS.fp32_precision == before
+    with wide_products(MANY):
+        wide = PRODUCTS.fp32_precision
+        with pytest.raises(ValueError, match="within"), narrow_products():
+            assert PRODUCTS.fp32_precision == before
+            raise ValueError("within")
+        assert PRODUCTS.fp32_precision == wide == ("bf16" if capabilities else before)
+    assert PRODUCTS.fp32_precision == before
 
 
 def test_products_stay_those_of_float32() -> None:

@@ -18,7 +18,9 @@ from transformers import AutoModel, PreTrainedModel
 
 from treeformers.data.sentences import PieceReader
 from treeformers.model_folder import loading
+from treeformers.models.pretrained import quicken
 from treeformers.models.words import find_pretrained
+from treeformers.processor import wide_products
 
 __all__ = ["FrozenEncoder"]
 
@@ -49,6 +51,7 @@ class FrozenEncoder:
             raise ValueError(f"{name}: layers is {layers}, expected 1 to {most}, the states of the encoder")
         self.name = name
         self.width: int = layers * model.config.hidden_size
+        quicken(model)
         self._model = model.eval().requires_grad_(False)
         self._reader = reader
         self._layers = layers
@@ -123,7 +126,8 @@ class FrozenEncoder:
             console=Console(stderr=True),
             disable=not progress,
         ):
-            states = self._states([rows[row] for row in batch])
+            with wide_products(len(batch)):
+                states = self._states([rows[row] for row in batch])
             width = states.shape[1]
             numbers: list[int] = []
             pieces: list[int] = []

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-__all__ = ["MANY", "computes_bf16", "wide_products"]
+__all__ = ["MANY", "computes_bf16", "narrow_products", "wide_products"]
 
 
 def computes_bf16() -> bool:
@@ -27,11 +27,23 @@ def computes_bf16() -> bool:
 
 
 class _Products:
-    """The blocks that want wide products; several threads may be in one."""
+    """The blocks that threads are in, and what torch was set to before them."""
 
     lock = threading.Lock()
-    blocks = 0
+    wide = 0
+    narrow = 0
     before = ""
+
+    @classmethod
+    def count(cls, wide: int = 0, narrow: int = 0) -> None:
+        """Enter or leave blocks: products are wide while more blocks ask for it than against."""
+        products: Any = torch.backends.mkldnn.matmul  # type: ignore[attr-defined]
+        with cls.lock:
+            if not cls.wide:
+                cls.before = products.fp32_precision
+            cls.wide += wide
+            cls.narrow += narrow
+            products.fp32_precision = "bf16" if cls.wide > cls.narrow else cls.before
 
 
 MANY = 8
@@ -54,18 +66,27 @@ def wide_products(sentences: int) -> Iterator[None]:
     if sentences < MANY or not _halves_vectors(torch.cpu.get_capabilities()):
         yield
         return
-    products: Any = torch.backends.mkldnn.matmul  # type: ignore[attr-defined]
-    with _Products.lock:
-        if not _Products.blocks:
-            _Products.before, products.fp32_precision = products.fp32_precision, "bf16"
-        _Products.blocks += 1
+    _Products.count(wide=1)
     try:
         yield
     finally:
-        with _Products.lock:
-            _Products.blocks -= 1
-            if not _Products.blocks:
-                products.fp32_precision = _Products.before
+        _Products.count(wide=-1)
+
+
+@contextmanager
+def narrow_products() -> Iterator[None]:
+    """Within such a block in `wide_products`, float32 is multiplied as elsewhere.
+
+    For torch's fused attention, which multiplies many small blocks: on each oneDNN loses more than it saves.
+    """
+    if not _Products.wide:
+        yield
+        return
+    _Products.count(narrow=1)
+    try:
+        yield
+    finally:
+        _Products.count(narrow=-1)
 
 
 def _halves_vectors(capabilities: Mapping[str, Any]) -> bool:

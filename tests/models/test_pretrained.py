@@ -10,7 +10,7 @@ from transformers import BertConfig, BertModel, MPNetConfig, MPNetModel, PreTrai
 
 from treeformers.attention.dropout import Dropout, keep_mask
 from treeformers.models import pretrained
-from treeformers.models.pretrained import attend, quicken_dropout
+from treeformers.models.pretrained import attend, quicken
 
 SIZES: dict[str, Any] = {
     "vocab_size": 20,
@@ -44,12 +44,20 @@ def run(model: PreTrainedModel, lengths: list[int]) -> tuple[Tensor, dict[str, T
 )
 def test_all_dropout_becomes_quick(model: PreTrainedModel) -> None:
     drops = [part.p for part in model.modules() if type(part) is nn.Dropout]
-    quicken_dropout(model)
+    quicken(model)
     assert drops == [part.p for part in model.modules() if type(part) is Dropout] != []
     assert not any(type(part) is nn.Dropout for part in model.modules())
     expected = pretrained.QUICK if isinstance(model, BertModel) else "eager"
     assert model.config._attn_implementation == expected
     model.train()(**inputs([3, 2]))
+
+
+def test_a_model_that_does_not_train_drops_nothing_afterwards() -> None:
+    model = bert(hidden_dropout_prob=0.5, attention_probs_dropout_prob=0.5).eval()
+    given = inputs([3, 2])
+    expected = model(**given).last_hidden_state
+    quicken(model)
+    torch.testing.assert_close(model(**given).last_hidden_state, expected)
 
 
 @pytest.mark.parametrize("lengths", [[5, 3, 1], [4, 4]], ids=["padded", "of one length"])
@@ -63,7 +71,7 @@ def test_states_and_gradients_are_those_of_torch(
     for module in quick.modules():
         if isinstance(module, nn.Dropout):
             module.p = 0.5
-    quicken_dropout(quick)
+    quicken(quick)
     monkeypatch.setattr(Dropout, "forward", lambda self, states: states)
     dropped = []
     monkeypatch.setattr(pretrained, "drop", lambda weights, rate: dropped.append(rate) or weights)

@@ -1,4 +1,4 @@
-"""Pretrained encoders inside models of ours: they train with the dropout that is quick on a CPU.
+"""Pretrained encoders inside models of ours, as they are quick on a CPU.
 
 Shapes: B batch, H heads, T pieces, D width of a head.
 """
@@ -14,15 +14,16 @@ from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from transformers.masking_utils import sdpa_mask
 
 from treeformers.attention.dropout import Dropout, drop
+from treeformers.processor import narrow_products
 
-__all__ = ["attend", "quicken_dropout"]
+__all__ = ["attend", "quicken"]
 
-QUICK = "sdpa_quick_dropout"
+QUICK = "sdpa_quick"
 """The name under which transformers finds `attend`."""
 
 
-def quicken_dropout(model: PreTrainedModel) -> None:
-    """Let `drop` do what `torch.nn.Dropout` does in a model, and in its attention where that is torch's.
+def quicken(model: PreTrainedModel) -> None:
+    """Let `drop` do what `torch.nn.Dropout` does in a model, and `attend` what torch's attention does.
 
     Args:
         model: not one of ours; it is changed.
@@ -30,7 +31,7 @@ def quicken_dropout(model: PreTrainedModel) -> None:
     for module in list(model.modules()):
         for name, part in list(module.named_children()):
             if type(part) is nn.Dropout:
-                setattr(module, name, Dropout(part.p))
+                setattr(module, name, Dropout(part.p).train(part.training))
     if getattr(model, "_supports_attention_backend", False) and model.config._attn_implementation == "sdpa":
         model.set_attn_implementation(QUICK)
 
@@ -48,7 +49,7 @@ def attend(
     """Scaled dot-product attention as transformers calls it, whose weights `drop` drops on a CPU.
 
     torch has no fused kernel with dropout there. Without dropout, and where more than a mask is asked for, it
-    does everything itself.
+    does everything itself, and not in the wide products that may be asked for around it.
 
     Args:
         module: the layer.
@@ -69,9 +70,10 @@ def attend(
     plain = query.shape[1] == key.shape[1] and not (causal and attention_mask is None)
     plain = plain and all(others.get(name) is None for name in ("position_bias", "softcap", "cache"))
     if not (plain and dropout and query.device.type == "cpu"):
-        found: tuple[Tensor, None] = sdpa_attention_forward(
-            module, query, key, value, attention_mask, dropout=dropout, scaling=scaling, **others
-        )
+        with narrow_products():
+            found: tuple[Tensor, None] = sdpa_attention_forward(
+                module, query, key, value, attention_mask, dropout=dropout, scaling=scaling, **others
+            )
         return found
     scores = query * (query.shape[-1] ** -0.5 if scaling is None else scaling) @ key.transpose(2, 3)
     if attention_mask is not None:

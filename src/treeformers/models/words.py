@@ -16,7 +16,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from transformers import AutoConfig, AutoModel
 
-from treeformers.models.pretrained import quicken_dropout
+from treeformers.models.pretrained import quicken
 from treeformers.models.recurrence import BidirectionalGRU
 from treeformers.models.treebert_config import TreeBertConfig
 from treeformers.models.treebert_layers import Layout, TreeBertLayer
@@ -123,7 +123,7 @@ class WordEncoder(nn.Module):
             settings = dict(pretrained)
             config = AutoConfig.for_model(settings.pop("model_type"), **settings)
             self.body: nn.Module = AutoModel.from_config(config)
-            quicken_dropout(self.body)
+            quicken(self.body)
             self.width = config.hidden_size
             self.pad = config.pad_token_id or 0
             return
