@@ -48,7 +48,7 @@ Evaluate = Callable[[Any], Mapping[str, float]]
 STEPS_BETWEEN_STATES = 500
 """So many steps are lost at most when a run is killed; fewer where it is validated more often."""
 
-FEWEST_BF16 = 1_500_000
+FEWEST_BF16 = 1_000_000
 """Weights from which on a processor trains faster in bfloat16; below, it converts longer than it saves."""
 
 
