@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from treeformers.recipes import ParseRecipe
+from treeformers.recipes import InduceRecipe, ParseRecipe
 from treeformers.results import rendered
 from treeformers.results.everything import times
 
@@ -66,6 +66,28 @@ def test_scoring_and_preparing_count_where_they_are_known() -> None:
     by_paper, long = times({"ma2017/datt": row}).split("\n\n")
     assert by_paper.splitlines()[-1] == "| all | 1 | 2 | 0.3 | 0.1 | 0.6 | 0 | 0 | 1 |"
     assert long.splitlines()[-1] == "| `ma2017/datt` | 2 | 21 | 36 | 0 |"
+
+
+def test_what_a_row_does_not_tell_is_reckoned_from_others() -> None:
+    told, slow, untold = result(30, 30, busy=12), result(30, busy=5), result(30, busy=12)
+    told["scoring_seconds"], slow["scoring_seconds"] = 360.0, 600.0
+    told["seeds"][0]["preparing_seconds"], told["seeds"][1]["preparing_seconds"] = 60.0, 300.0
+    slow["seeds"][0] |= {"preparing_seconds": 180.0, "scoring_seconds": 120.0}
+    rows = {"ma2017/told": told, "ma2017/slow": slow, "trees/untold": untold}
+    by_paper, long = times(rows).split("\n\n")
+    # 3 minutes and, of 6 and of 10 with 2 of the model, 9
+    assert long.splitlines()[2:] == [
+        "| `trees/untold` | 1 | 24 | 24 | 0 |",
+        "| `ma2017/told` | 2 | 23 | 36 | 0 |",
+    ]
+    assert by_paper.splitlines()[3:] == [
+        "| `trees` | 1 | 1 | 0.2 | 0.2 | 0.4 | 0 | 1 | 1 |",
+        "| all | 3 | 4 | 0.7 | 0.5 | 1.3 | 0 | 1 | 2 |",
+    ]
+    untold["recipe"] = InduceRecipe(title="other").to_dict()
+    assert times(rows).split("\n\n")[1] == long  # nothing is known of its task
+    told["recipe"] = untold["recipe"]
+    assert "| `trees/untold` | 1 | 21 | 21 | 0 |" in times(rows)
 
 
 def test_a_model_scored_where_it_was_trained_counts_beside_the_others() -> None:

@@ -17,9 +17,10 @@ def times(results: Results) -> str:
     """Rows, models and hours of every paper; then the rows that take longer than they should.
 
     What a model takes on a machine that does nothing else is the time of the processor where it was measured
-    and one thread computed, and otherwise that of the clock, which other work on the machine lengthens. Where
-    it is known, what makes the data ready is added and what scores a model by itself, and to the row the rest
-    of scoring, which one process does.
+    and one thread computed, and otherwise that of the clock, which other work on the machine lengthens. To it
+    are added what makes the data ready and what scores a model by itself, and to the row the rest of scoring,
+    which one process does. Where a row does not tell them, they are reckoned: as much as a model or a row of
+    the same task takes on the average, or of all tasks if none of its own tells.
     Hours are those of all models, on two cores if these are never idle, as `--processes 2` keeps them, and
     one model after the other; and those of one model a row, on two cores, which is the mean over its seeds. A
     model that several rows need is counted with the first of them, for the others copy it. What a row takes
@@ -28,6 +29,8 @@ def times(results: Results) -> str:
     Args:
         results: by PAPER/ROW.
     """
+    told = results
+    results = _reckoned(told)
     once = _each_model_once(results)
     papers: dict[str, list[str]] = {}
     for name in results:
@@ -40,10 +43,15 @@ def times(results: Results) -> str:
         "of one model a row",
         "one by one",
         "models by the clock",
-        "rows, scoring not timed",
+        "rows, scoring reckoned",
     )
     by_paper = [
-        (title, *_sums([once[name] for name in names]), str(sum(_is_long(results[name]) for name in names)))
+        (
+            title,
+            *_sums([once[name] for name in names]),
+            str(sum(_is_reckoned(told[name]) for name in names)),
+            str(sum(_is_long(results[name]) for name in names)),
+        )
         for title, names in [
             *((f"`{paper}`", names) for paper, names in sorted(papers.items())),
             ("all", results),
@@ -72,8 +80,39 @@ def _sums(rows: list[Result]) -> tuple[str, ...]:
         f"{sum(_on_two_cores(row) / max(1, _models(row)) for row in rows) / 3600:.1f}",
         f"{sum(map(_one_by_one, rows)) / 3600:.1f}",
         str(sum(map(_by_the_clock, rows))),
-        str(sum(bool(row.get("seeds")) and "scoring_seconds" not in row for row in rows)),
     )
+
+
+def _reckoned(results: Results) -> Results:
+    """The results, all of whose models and rows tell what makes the data ready and what scores."""
+    preparing: dict[str, list[float]] = {}
+    scoring: dict[str, list[float]] = {}
+    for row in results.values():
+        for seed in row.get("seeds", ()):
+            if "preparing_seconds" in seed:
+                preparing.setdefault(row["recipe"]["task"], []).append(seed["preparing_seconds"])
+        if "scoring_seconds" in row:
+            scoring.setdefault(row["recipe"]["task"], []).append(_all_scoring(row))
+    kept: dict[str, Result] = {}
+    for name, row in results.items():
+        if row.get("seeds"):
+            task = row["recipe"]["task"]
+            ready = {"preparing_seconds": _mean(preparing, task)}
+            row = {**row, "seeds": [{**ready, **seed} for seed in row["seeds"]]}
+            if _is_reckoned(row):
+                row["scoring_seconds"] = _mean(scoring, task)
+        kept[name] = row
+    return kept
+
+
+def _is_reckoned(row: Result) -> bool:
+    return bool(row.get("seeds")) and "scoring_seconds" not in row
+
+
+def _mean(seconds: Mapping[str, list[float]], task: str) -> float:
+    """Of a task, or of all where nothing is known of it."""
+    known = seconds.get(task) or [one for those in seconds.values() for one in those]
+    return sum(known) / len(known) if known else 0.0
 
 
 def _each_model_once(results: Results) -> Results:
@@ -122,6 +161,11 @@ def _threads(row: Result) -> int:
 def _scoring(row: Result) -> float:
     """Seconds of one process, most of which is not arithmetic that threads would share."""
     return sum(part.get("scoring_seconds", 0.0) for part in (row, row.get("ensemble", {})))
+
+
+def _all_scoring(row: Result) -> float:
+    """The seconds of all processes together."""
+    return _scoring(row) + sum(seed.get("scoring_seconds", 0.0) for seed in row.get("seeds", ()))
 
 
 def _one_by_one(row: Result) -> float:
