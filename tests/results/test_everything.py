@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from treeformers.recipes import InduceRecipe, ParseRecipe
+from treeformers.recipes import ClassifyRecipe, ParseRecipe
 from treeformers.results import rendered
 from treeformers.results.everything import times
 
@@ -84,10 +84,12 @@ def test_what_a_row_does_not_tell_is_reckoned_from_others() -> None:
         "| `trees` | 1 | 1 | 0.2 | 0.2 | 0.4 | 0 | 1 | 1 |",
         "| all | 3 | 4 | 0.7 | 0.5 | 1.3 | 0 | 1 | 2 |",
     ]
-    untold["recipe"] = InduceRecipe(title="other").to_dict()
+    untold["recipe"] = ClassifyRecipe(title="other").to_dict()
     assert times(rows).split("\n\n")[1] == long  # nothing is known of its task
+    slow["recipe"] = {**untold["recipe"], "data": {**untold["recipe"]["data"], "corpus": "imdb"}}
+    assert "| `trees/untold` | 1 | 27 | 27 | 0 |" in times(rows)  # no more than slow of the task
     told["recipe"] = untold["recipe"]
-    assert "| `trees/untold` | 1 | 21 | 21 | 0 |" in times(rows)
+    assert "| `trees/untold` | 1 | 21 | 21 | 0 |" in times(rows)  # of the corpus, too
 
 
 def test_a_model_scored_where_it_was_trained_counts_beside_the_others() -> None:

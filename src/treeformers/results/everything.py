@@ -9,6 +9,9 @@ from collections.abc import Callable, Mapping
 from treeformers.recipes import Recipe
 from treeformers.results.tables import Result, Results, markdown_table
 
+Known = dict[tuple[str, ...], list[float]]
+"""Seconds by what rows are alike in."""
+
 ROW_MINUTES = 20
 """What a row at scale `small` should take at most."""
 
@@ -20,7 +23,7 @@ def times(results: Results) -> str:
     and one thread computed, and otherwise that of the clock, which other work on the machine lengthens. To it
     are added what makes the data ready and what scores a model by itself, and to the row the rest of scoring,
     which one process does. Where a row does not tell them, they are reckoned: as much as a model or a row of
-    the same task takes on the average, or of all tasks if none of its own tells.
+    the same task and corpus takes on the average, or of the task alone, or of all, if none of those tells.
     Hours are those of all models, on two cores if these are never idle, as `--processes 2` keeps them, and
     one model after the other; and those of one model a row, on two cores, which is the mean over its seeds. A
     model that several rows need is counted with the first of them, for the others copy it. What a row takes
@@ -85,34 +88,44 @@ def _sums(rows: list[Result]) -> tuple[str, ...]:
 
 def _reckoned(results: Results) -> Results:
     """The results, all of whose models and rows tell what makes the data ready and what scores."""
-    preparing: dict[str, list[float]] = {}
-    scoring: dict[str, list[float]] = {}
+    preparing: Known = {}
+    scoring: Known = {}
     for row in results.values():
         for seed in row.get("seeds", ()):
             if "preparing_seconds" in seed:
-                preparing.setdefault(row["recipe"]["task"], []).append(seed["preparing_seconds"])
-        if "scoring_seconds" in row:
-            scoring.setdefault(row["recipe"]["task"], []).append(_all_scoring(row))
+                _add(preparing, row, seed["preparing_seconds"])
+        if row.get("seeds") and "scoring_seconds" in row:
+            _add(scoring, row, _all_scoring(row))
     kept: dict[str, Result] = {}
     for name, row in results.items():
         if row.get("seeds"):
-            task = row["recipe"]["task"]
-            ready = {"preparing_seconds": _mean(preparing, task)}
+            ready = {"preparing_seconds": _mean(preparing, row)}
             row = {**row, "seeds": [{**ready, **seed} for seed in row["seeds"]]}
             if _is_reckoned(row):
-                row["scoring_seconds"] = _mean(scoring, task)
+                row["scoring_seconds"] = _mean(scoring, row)
         kept[name] = row
     return kept
 
 
+def _kinds(row: Result) -> list[tuple[str, ...]]:
+    """What rows may be alike in, the closest first."""
+    recipe = row["recipe"]
+    return [(recipe["task"], str(recipe["data"].get("corpus"))), (recipe["task"],), ()]
+
+
+def _add(known: Known, row: Result, seconds: float) -> None:
+    for kind in _kinds(row):
+        known.setdefault(kind, []).append(seconds)
+
+
+def _mean(known: Known, row: Result) -> float:
+    """Of the closest kind of which something is known."""
+    seconds = next((known[kind] for kind in _kinds(row) if kind in known), [0.0])
+    return sum(seconds) / len(seconds)
+
+
 def _is_reckoned(row: Result) -> bool:
     return bool(row.get("seeds")) and "scoring_seconds" not in row
-
-
-def _mean(seconds: Mapping[str, list[float]], task: str) -> float:
-    """Of a task, or of all where nothing is known of it."""
-    known = seconds.get(task) or [one for those in seconds.values() for one in those]
-    return sum(known) / len(known) if known else 0.0
 
 
 def _each_model_once(results: Results) -> Results:
