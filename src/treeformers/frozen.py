@@ -31,7 +31,7 @@ class FrozenEncoder:
     The vector of a word is the mean over its pieces in the last layer, or in several layers joined.
 
     Args:
-        model: the Transformer; it is put into evaluation and its weights are frozen.
+        model: the Transformer; it is put into evaluation, its weights are frozen, and `quicken` changes it.
         reader: cuts words into its pieces.
         name: what to call it.
         layers: how many of the last states of a piece are joined side by side; its embedding is the first
