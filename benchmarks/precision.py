@@ -17,6 +17,7 @@ import argparse
 import random
 import statistics
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -40,16 +41,17 @@ Measure = Callable[[bool], float]
 Work = Callable[[], Tensor]
 
 
+def timed(work: Work) -> float:
+    started = clock()
+    work()
+    return clock() - started
+
+
 def product(rows: int, inner: int, columns: int) -> Measure:
     x, weight = torch.randn(rows, inner), torch.randn(columns, inner)
     factors = {False: (x, weight), True: (x.bfloat16(), weight.bfloat16())}
 
-    def measure(bfloat16: bool) -> float:
-        started = clock()
-        linear(*factors[bfloat16])
-        return clock() - started
-
-    return measure
+    return lambda bfloat16: timed(lambda: linear(*factors[bfloat16]))
 
 
 def tree_encoder(kind: str, args: argparse.Namespace) -> Measure:
@@ -71,17 +73,7 @@ def tree_transformer(args: argparse.Namespace) -> Measure:
 def muon(size: int) -> Measure:
     matrix = torch.randn(size, size)
 
-    def measure(bfloat16: bool) -> float:
-        started = clock()
-        orthogonal((matrix.bfloat16() if bfloat16 else matrix)[None])
-        return clock() - started
-
-    return measure
-
-
-def in_float32(rows: int, inner: int, columns: int) -> Work:
-    x, weight = torch.randn(rows, inner), torch.randn(columns, inner)
-    return lambda: linear(x, weight)
+    return lambda bfloat16: timed(lambda: orthogonal((matrix.bfloat16() if bfloat16 else matrix)[None]))
 
 
 def pretrained_encoder(args: argparse.Namespace) -> Work:
@@ -99,9 +91,7 @@ def widely(work: Work) -> Measure:
 
     def measure(wide: bool) -> float:
         with wide_products(MANY if wide else 1):
-            started = clock()
-            work()
-            return clock() - started
+            return timed(work)
 
     return measure
 
@@ -143,7 +133,10 @@ def main() -> None:
     measures["Tree Transformer"] = tree_transformer(args)
     measures |= {f"Muon, {size} x {size}": muon(size) for size in (128, 256)}
     rows = {name: compare(measure, args.repeats) for name, measure in measures.items()}
-    works = {name: in_float32(*sizes) for name, sizes in named.items()}
+    works: dict[str, Work] = {
+        name: partial(linear, torch.randn(rows, inner), torch.randn(columns, inner))
+        for name, (rows, inner, columns) in named.items()
+    }
     works["pretrained encoder"] = pretrained_encoder(args)
     wide = {
         name: {**compare(widely(work), args.repeats, "wide"), "difference": difference(work)}

@@ -32,9 +32,8 @@ def times(results: Results) -> str:
     Args:
         results: by PAPER/ROW.
     """
-    told = results
-    results = _reckoned(told)
-    once = _each_model_once(results)
+    whole = _reckoned(results)
+    once = _each_model_once(whole)
     papers: dict[str, list[str]] = {}
     for name in results:
         papers.setdefault(name.partition("/")[0], []).append(name)
@@ -52,8 +51,8 @@ def times(results: Results) -> str:
         (
             title,
             *_sums([once[name] for name in names]),
-            str(sum(_is_reckoned(told[name]) for name in names)),
-            str(sum(_is_long(results[name]) for name in names)),
+            str(sum(_is_untold(results[name]) for name in names)),
+            str(sum(_is_long(whole[name]) for name in names)),
         )
         for title, names in [
             *((f"`{paper}`", names) for paper, names in sorted(papers.items())),
@@ -61,7 +60,7 @@ def times(results: Results) -> str:
         ]
     ]
     cells = []
-    for name, row in sorted(results.items(), key=lambda item: -_two_at_a_time(item[1])):
+    for name, row in sorted(whole.items(), key=lambda item: -_two_at_a_time(item[1])):
         if _is_long(row):
             minutes = (f"{seconds / 60:.0f}" for seconds in (_two_at_a_time(row), _one_by_one(row)))
             cells.append((f"`{name}`", str(_models(row)), *minutes, str(_by_the_clock(row))))
@@ -101,7 +100,7 @@ def _reckoned(results: Results) -> Results:
         if row.get("seeds"):
             ready = {"preparing_seconds": _mean(preparing, row)}
             row = {**row, "seeds": [{**ready, **seed} for seed in row["seeds"]]}
-            if _is_reckoned(row):
+            if _is_untold(row):
                 row["scoring_seconds"] = _mean(scoring, row)
         kept[name] = row
     return kept
@@ -124,7 +123,8 @@ def _mean(known: Known, row: Result) -> float:
     return sum(seconds) / len(seconds)
 
 
-def _is_reckoned(row: Result) -> bool:
+def _is_untold(row: Result) -> bool:
+    """Whether the row has models and does not tell what scored them."""
     return bool(row.get("seeds")) and "scoring_seconds" not in row
 
 
