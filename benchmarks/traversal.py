@@ -4,6 +4,7 @@
     python benchmarks/traversal.py --bfloat16 --out benchmarks/results/traversal-bfloat16.json
     python benchmarks/traversal.py --threads 2 --out benchmarks/results/traversal-threads.json
     python benchmarks/traversal.py --threads 2 --hidden 150 --out benchmarks/results/traversal-150.json
+    python benchmarks/traversal.py --device cuda --out benchmarks/results/traversal-gpu.json
 
 Forward and backward of random binary trees (each split drawn evenly) with frozen word vectors. Each encoder
 is compared with two ways of composing one node at a time, with the same parameters and the same result:
@@ -188,6 +189,7 @@ def clock() -> float:
     """Seconds: of the processor where one thread works, so that other work on the machine does not count."""
     if torch.cuda.is_available():
         torch.cuda.synchronize()
+        return time.perf_counter()  # the processor waits for the device
     return time.process_time() if torch.get_num_threads() == 1 else time.perf_counter()
 
 
