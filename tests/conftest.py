@@ -10,6 +10,7 @@ import pytest
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")  # a GPU does not repeat a run bit for bit
 
 ROOT = Path(__file__).parents[1]
 needs_corpora = pytest.mark.skipif(

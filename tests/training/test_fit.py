@@ -250,6 +250,7 @@ class TestFiguresOfOurOwn:
         module = import_module("treeformers.training.fit")  # whose name is that of the function
         monkeypatch.setattr(module, "computes_bf16", lambda: True)
         monkeypatch.setattr(module, "FEWEST_BF16", fewest)
+        monkeypatch.setattr(torch.cuda, "is_available", lambda: False)  # there it is for all
         model, result = self.fit(tmp_path, held_out=2)
         assert result.bf16 == (fewest <= model.num_parameters())
 
