@@ -31,7 +31,7 @@ from treeformers.induction import trivial_tree
 from treeformers.models.pretrained import quicken
 from treeformers.models.treebert import TreeBertConfig, TreeBertForMaskedLM
 from treeformers.optimizer import orthogonal
-from treeformers.processor import MANY, computes_bf16, wide_products
+from treeformers.processor import computes_bf16, wide_products
 
 PRODUCTS = ((1024, 128, 5000), (2048, 128, 256), (1500, 300, 300), (1000, 2688, 150))
 
@@ -90,14 +90,14 @@ def widely(work: Work) -> Measure:
     """Seconds of what is computed in float32, in wide products or not."""
 
     def measure(wide: bool) -> float:
-        with wide_products(MANY if wide else 1):
+        with wide_products(wide):
             return timed(work)
 
     return measure
 
 
 def difference(work: Work) -> float:
-    with wide_products(MANY):
+    with wide_products():
         found = work()
     return (found - work()).abs().max().item()
 

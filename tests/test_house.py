@@ -18,7 +18,7 @@ RUN_PYTHON = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
 
 LEVELS = [
     {"trees", "drawing"},  # a tree draws itself when it is shown
-    {"attention", "processor"},
+    {"attention", "processor", "batching"},
     {"models"},
     {"data", "metrics", "recipes", "model_folder", "statistics", "processes"},
     {

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from tiny_models import WITH_BRACKETS as TREES
 from tiny_models import decided_parser
-from treeformers import parsing
+from treeformers import batching
 from treeformers.beam import search
 from treeformers.data.penn import tokenize
 from treeformers.data.sentences import SentenceReader
@@ -302,7 +302,7 @@ class TestSearch:
 
     @pytest.mark.parametrize("model", [{}, {"heads": "right"}, TOP_DOWN], ids=["bound", "head", "top-down"])
     def test_order_and_result_do_not_depend_on_the_batches(
-        self, model: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+        self, model: dict[str, Any], few_shapes: bool, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         made = parser(**model)
         alone = [made.parse([words])[0] for words in SENTENCES]
@@ -310,7 +310,7 @@ class TestSearch:
             assert made.parse(SENTENCES, batch_size=size) == alone
         assert made.parse(iter(SENTENCES)) == alone
         assert made.parse(SENTENCES[::-1]) == alone[::-1]
-        monkeypatch.setattr(parsing, "LARGEST_BATCH", 10)
+        monkeypatch.setattr(batching, "TYPICAL", 1)
         assert made.parse(SENTENCES) == alone
 
     def test_batches_hold_so_many_sentences_and_words(
@@ -319,14 +319,14 @@ class TestSearch:
         sizes: list[list[int]] = []
         batch = SentenceReader.batch
 
-        def watched(self: SentenceReader, sentences: Any, *rest: Any) -> Any:
+        def watched(self: SentenceReader, sentences: Any, *rest: Any, **options: Any) -> Any:
             sizes.append([len(words) for words in sentences])
-            return batch(self, sentences, *rest)
+            return batch(self, sentences, *rest, **options)
 
         monkeypatch.setattr(SentenceReader, "batch", watched)
-        monkeypatch.setattr(parsing, "LARGEST_BATCH", 12)
+        monkeypatch.setattr(batching, "TYPICAL", 5)  # tokens, of which the end mark is one
         bound.parse([["a"] * n for n in (1, 7, 3, 20, 3, 6, 6, 1, 2)], batch_size=3)
-        assert sizes == [[20], [7], [6, 6], [3, 3, 2], [1, 1]]
+        assert sizes == [[1, 1], [3, 3, 2], [6, 6], [7], [20]]
 
     def test_the_beam_is_that_of_the_parser(self, bound: Parser) -> None:
         made, reader = build()

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 
-from treeformers.processor import MANY, computes_bf16, narrow_products, wide_products
+from treeformers.processor import computes_bf16, narrow_products, wide_products
 
 PRODUCTS = torch.backends.mkldnn.matmul
 AMD = {"cpu_name": "AMD EPYC", "avx512_bw": True, "avx512_bf16": True}
@@ -47,9 +47,9 @@ def test_products_are_asked_for_where_half_a_vector_would_be_idle(
 ) -> None:
     monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: capabilities)
     before = PRODUCTS.fp32_precision
-    with wide_products(MANY):
+    with wide_products():
         assert PRODUCTS.fp32_precision == (before if expected == "before" else expected)
-    with wide_products(MANY - 1):
+    with wide_products(False):
         assert PRODUCTS.fp32_precision == before
     assert PRODUCTS.fp32_precision == before
 
@@ -60,13 +60,13 @@ def test_they_end_with_the_last_block(monkeypatch: pytest.MonkeyPatch) -> None:
     entered, left = threading.Event(), threading.Event()
 
     def other() -> None:
-        with wide_products(MANY):
+        with wide_products():
             entered.set()
             left.wait(10)
             found.append(PRODUCTS.fp32_precision)
 
     thread = threading.Thread(target=other)
-    with pytest.raises(ValueError, match="within"), wide_products(MANY):
+    with pytest.raises(ValueError, match="within"), wide_products():
         thread.start()
         assert entered.wait(10)
         raise ValueError("within")
@@ -83,7 +83,7 @@ def test_within_them_products_are_narrow_where_asked_for(
     before = PRODUCTS.fp32_precision
     with narrow_products():
         assert PRODUCTS.fp32_precision == before
-    with wide_products(MANY):
+    with wide_products():
         wide = PRODUCTS.fp32_precision
         with pytest.raises(ValueError, match="within"), narrow_products():
             assert PRODUCTS.fp32_precision == before
@@ -96,6 +96,6 @@ def test_products_stay_those_of_float32() -> None:
     generator = torch.Generator().manual_seed(0)
     a, b = (torch.randn(512, 512, generator=generator) for _ in range(2))
     exact = a.double() @ b.double()
-    with wide_products(MANY):
+    with wide_products():
         found = a @ b
     assert (found.double() - exact).abs().max().item() < 1e-3  # in bfloat16 some 0.3

@@ -20,7 +20,7 @@ from treeformers.data.sentences import PieceReader
 from treeformers.model_folder import loading
 from treeformers.models.pretrained import quicken
 from treeformers.models.words import find_pretrained
-from treeformers.processor import wide_products
+from treeformers.processor import MANY, wide_products
 
 __all__ = ["FrozenEncoder"]
 
@@ -126,7 +126,7 @@ class FrozenEncoder:
             console=Console(stderr=True),
             disable=not progress,
         ):
-            with wide_products(len(batch)):
+            with wide_products(len(batch) >= MANY):
                 states = self._states([rows[row] for row in batch])
             width = states.shape[1]
             numbers: list[int] = []

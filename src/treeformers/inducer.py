@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from numpy.typing import NDArray
 from transformers import PreTrainedTokenizerBase
 
+from treeformers.batching import batches
 from treeformers.data.text import normalize_word
 from treeformers.engine import Sentence, check_positive, words_of
 from treeformers.induction import best_trees, build_tree, split_greedily
@@ -34,8 +36,6 @@ LONGEST_BLOCKS = 1000
 """Words of the longest sentence read as "blocks", which takes O(T^3); half a second at this length."""
 LONGEST_HEAT_MAP = 100
 """Words of the longest sentence whose heat maps a notebook shows: they have the square of it in cells."""
-LARGEST_BATCH = 1 << 24
-"""Pairs of words in a batch, whatever its size asked for: attention takes O(T^2) memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,8 +152,8 @@ class Inducer:
 
         Args:
             sentences: strings, split at white space, or lists of words.
-            batch_size: sentences computed at once, fewer where they are very long; those of like
-                length go together.
+            batch_size: sentences computed at once, fewer where they have more than 30 tokens; those of
+                like length go together.
             layer: read this layer alone; negative ones count from the top.
             readout: how to read trees; the model's own way by default.
 
@@ -324,11 +324,10 @@ class Inducer:
     ) -> Iterator[tuple[list[_Case], torch.Tensor, torch.Tensor, torch.Tensor]]:
         """Batches of cases; of their M masked tokens log-probabilities (M, V), the tokens, and the rows."""
         check_positive(batch_size=batch_size)
-        ordered = sorted(cases, key=lambda case: len(case.tokens))
         device = self.model.device
-        for start in range(0, len(ordered), batch_size):
-            chunk = ordered[start : start + batch_size]
-            width = max(len(case.tokens) for case in chunk)
+        for batch in batches([len(case.tokens) for case in cases], batch_size):
+            chunk = [cases[number] for number in batch.rows]
+            width = self._within(batch.width)(len(chunk[0].tokens))
             inputs = torch.full((len(chunk), width), int(self.tokenizer.pad_token_id))
             labels = torch.full_like(inputs, -100)
             word_ids = torch.full_like(inputs, -1)
@@ -338,11 +337,11 @@ class Inducer:
                 labels[row, case.places] = inputs[row, case.places]
                 inputs[row, case.places] = int(self.tokenizer.mask_token_id)
             attention = inputs != self.tokenizer.pad_token_id
-            batch = {"input_ids": inputs.to(device), "attention_mask": attention.to(device)}
+            given = {"input_ids": inputs.to(device), "attention_mask": attention.to(device)}
             if self.model.config.link_level == "word":
-                batch["word_ids"] = word_ids.to(device)
-            with wide_products(len(chunk)), torch.inference_mode():
-                hidden = self.model.treebert(**batch).last_hidden_state
+                given["word_ids"] = word_ids.to(device)
+            with wide_products(batch.recurs), torch.inference_mode():
+                hidden = self.model.treebert(**given).last_hidden_state
                 chosen = (labels != -100).to(device)
                 scores = self.model.score(hidden[chosen]).float().log_softmax(-1)
             yield chunk, scores, labels.to(device)[chosen], (labels != -100).nonzero()[:, 0]
@@ -358,21 +357,18 @@ class Inducer:
     ) -> Iterator[tuple[list[int], NDArray[np.float64], NDArray[np.int64], torch.Tensor]]:
         """Numbers of the sentences, links (B, L, T-1), the word of every token (B, T), and the tokens."""
         check_positive(batch_size=batch_size)
-        batches: list[list[int]] = []
-        for number in sorted(range(len(split)), key=lambda number: len(split[number])):
-            rows = len(batches[-1]) if batches else batch_size
-            if rows >= batch_size or (rows + 1) * len(split[number]) ** 2 > LARGEST_BATCH:
-                batches.append([])
-            batches[-1].append(number)
-        for numbers in batches:
-            batch, ids = self._encode([split[number] for number in numbers])
-            with wide_products(len(numbers)), torch.inference_mode():
-                output = self.model.treebert(**batch, output_links=True)
+        marks = self.tokenizer.num_special_tokens_to_add()
+        for batch in batches([len(words) + marks for words in split], batch_size):
+            inputs, ids = self._encode([split[number] for number in batch.rows], batch.width)
+            with wide_products(batch.recurs), torch.inference_mode():
+                output = self.model.treebert(**inputs, output_links=True)
             self._require_links(output)
             links = torch.stack(output.links, dim=1).double().cpu().numpy()
-            yield numbers, links, ids, batch["input_ids"]
+            yield batch.rows, links, ids, inputs["input_ids"]
 
-    def _encode(self, sentences: list[list[str]]) -> tuple[dict[str, torch.Tensor], NDArray[np.int64]]:
+    def _encode(
+        self, sentences: list[list[str]], width: Callable[[int], int] = int
+    ) -> tuple[dict[str, torch.Tensor], NDArray[np.int64]]:
         """Input tensors, and the word of every token (B, T), -1 where there is none."""
         if self.normalize:
             sentences = [[normalize_word(word) for word in words] for words in sentences]
@@ -386,10 +382,22 @@ class Inducer:
             if np.unique(index[index >= 0]).size != len(words):
                 lost = sorted(set(range(len(words))) - set(index.tolist()))
                 raise ValueError(f"the tokenizer has nothing for the word {words[lost[0]]!r}")
-        batch = {"input_ids": encoded["input_ids"], "attention_mask": encoded["attention_mask"]}
+        spare = self._within(width)(ids.shape[1]) - ids.shape[1]
+        ids = np.pad(ids, ((0, 0), (0, spare)), constant_values=-1)
+        batch = {
+            "input_ids": F.pad(encoded["input_ids"], (0, spare), value=int(self.tokenizer.pad_token_id)),
+            "attention_mask": F.pad(encoded["attention_mask"], (0, spare)),
+        }
         if self.model.config.link_level == "word":
             batch["word_ids"] = torch.from_numpy(ids)
         return {key: value.to(self.model.device) for key, value in batch.items()}, ids
+
+    def _within(self, width: Callable[[int], int]) -> Callable[[int], int]:
+        """The same widths, but for those that the model has no positions for."""
+        config = self.model.config
+        if config.position_embedding_type != "learned":
+            return width
+        return lambda longest: max(longest, min(width(longest), config.max_position_embeddings))
 
     def _require_links(self, output: Any) -> None:
         if output.links is None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple, Protocol, Self
 
 import torch
 from torch import Tensor, nn
 
+from treeformers.batching import Batch, batches
 from treeformers.beam import Hypotheses, search
 from treeformers.data.penn import split_words
 from treeformers.data.sentences import END, VOCABULARY, PieceReader, SentenceReader
@@ -26,15 +27,15 @@ __all__ = ["Analysis", "Parser", "load_reader"]
 logger = logging.getLogger(__name__)
 
 
-LARGEST_BATCH = 1 << 13
-"""Words of a batch, whatever its size asked for: memory grows with them."""
-
-
 class Reader(Protocol):
     """What turns words into the inputs of a model."""
 
     def batch(
-        self, sentences: Sequence[Sequence[str]], tags: Sequence[Sequence[str]] | None = None
+        self,
+        sentences: Sequence[Sequence[str]],
+        tags: Sequence[Sequence[str]] | None = None,
+        *,
+        width: Callable[[int], int] = ...,
     ) -> dict[str, Tensor]: ...
 
 
@@ -114,8 +115,8 @@ class Parser:
 
         Args:
             sentences: strings or lists of words.
-            batch_size: sentences computed at once, fewer where they are very long; those of like length go
-                together.
+            batch_size: sentences computed at once, fewer where they have more than 30 words; those of like
+                length go together.
             beam: hypotheses kept; those of the model's recipe by default.
             tags: part-of-speech tags to put into the trees, and to read where the model reads tags; a model
                 that predicts tags uses its own by default, another writes "XX".
@@ -205,29 +206,24 @@ class Parser:
         """Numbers of the sentences, the best hypotheses, and the tags predicted, if a model does."""
         beam = self.beam if beam is None else beam
         check_positive(beam=beam, batch_size=batch_size)
-        batches: list[list[int]] = []
-        for number in sorted(range(len(split)), key=lambda number: -len(split[number])):
-            rows = len(batches[-1]) if batches else batch_size
-            if rows >= batch_size or (rows + 1) * len(split[batches[-1][0]]) > LARGEST_BATCH:
-                batches.append([])
-            batches[-1].append(number)
-        for numbers in batches:
-            words = [split[number] for number in numbers]
-            given = None if tags is None else [tags[number] for number in numbers]
-            yield numbers, *self._search(words, given, beam, count, constrained)
+        for batch in batches([len(words) + 1 for words in split], batch_size):
+            words = [split[number] for number in batch.rows]
+            given = None if tags is None else [tags[number] for number in batch.rows]
+            yield batch.rows, *self._search(batch, words, given, beam, count, constrained)
 
     @torch.inference_mode()
     def _search(
         self,
+        batch: Batch,
         words: Sequence[Sequence[str]],
         tags: Sequence[Sequence[str]] | None,
         beam: int,
         count: int | None,
         constrained: bool,
     ) -> tuple[Hypotheses, list[list[str]] | None]:
-        with wide_products(len(words)):
+        with wide_products(batch.recurs):
             memories = [
-                _read(model, reader, words, tags)
+                _read(model, reader, batch, words, tags)
                 for model, reader in zip(self.models, self.readers, strict=True)
             ]
             found = search(self.models, memories, beam, constrained, count)
@@ -272,9 +268,14 @@ def load_reader(folder: Path) -> Reader:
 
 
 def _read(
-    model: TreeParser, reader: Reader, words: Sequence[Sequence[str]], tags: Sequence[Sequence[str]] | None
+    model: TreeParser,
+    reader: Reader,
+    batch: Batch,
+    words: Sequence[Sequence[str]],
+    tags: Sequence[Sequence[str]] | None,
 ) -> Memory:
-    return model.read(**{name: part.to(model.device) for name, part in reader.batch(words, tags).items()})
+    inputs = reader.batch(words, tags, width=batch.width)
+    return model.read(**{name: part.to(model.device) for name, part in inputs.items()})
 
 
 def _load(folder: Path) -> tuple[TreeParser, Reader, ParseRecipe]:

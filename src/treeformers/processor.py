@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-__all__ = ["MANY", "computes_bf16", "narrow_products", "wide_products"]
+__all__ = ["MANY", "computes_bf16", "halves_vectors", "narrow_products", "wide_products"]
 
 
 def computes_bf16() -> bool:
@@ -51,19 +51,19 @@ MANY = 8
 
 
 @contextmanager
-def wide_products(sentences: int) -> Iterator[None]:
+def wide_products(wanted: bool = True) -> Iterator[None]:
     """Within such a block, float32 is multiplied over whole AVX-512 vectors on processors of AMD, too.
 
     There the library that torch multiplies float32 with (MKL) leaves half of each vector idle, and oneDNN,
     which it has for bfloat16, does not. oneDNN is asked by allowing it bfloat16 within the product. It makes
     use of that where there is AMX alone, so that results stay those of float32; elsewhere the block changes
-    nothing. For each new shape of a product it compiles a kernel, which takes longer than it saves on few
-    rows.
+    nothing. For each new shape of a product it compiles a kernel and keeps it, which takes longer than it
+    saves on few rows or a shape that does not come again.
 
     Args:
-        sentences: computed at once; of fewer than `MANY` nothing changes.
+        wanted: without it nothing changes.
     """
-    if sentences < MANY or not _halves_vectors(torch.cpu.get_capabilities()):
+    if not wanted or not halves_vectors():
         yield
         return
     _Products.count(wide=1)
@@ -74,12 +74,16 @@ def wide_products(sentences: int) -> Iterator[None]:
 
 
 @contextmanager
-def narrow_products() -> Iterator[None]:
+def narrow_products(wanted: bool = True) -> Iterator[None]:
     """Within such a block in `wide_products`, float32 is multiplied as elsewhere.
 
     For torch's fused attention, which multiplies many small blocks: on each oneDNN loses more than it saves.
+    And for shapes that do not come again.
+
+    Args:
+        wanted: without it nothing changes.
     """
-    if not _Products.wide:
+    if not wanted or not _Products.wide:
         yield
         return
     _Products.count(narrow=1)
@@ -89,7 +93,9 @@ def narrow_products() -> Iterator[None]:
         _Products.count(narrow=-1)
 
 
-def _halves_vectors(capabilities: Mapping[str, Any]) -> bool:
+def halves_vectors() -> bool:
+    """Whether MKL leaves half of each vector idle on this processor: one of AMD with AVX-512."""
+    capabilities = torch.cpu.get_capabilities()
     amx = capabilities.get("amx_bf16") or capabilities.get("amx_fp16")
     return bool(capabilities.get("avx512_bw") and not amx and not _of_intel(capabilities))
 
