@@ -1,7 +1,6 @@
 """Level-batched tree encoders beside the same cells applied node by node, in one interleaved run.
 
     python benchmarks/traversal.py --out benchmarks/results/traversal.json
-    python benchmarks/traversal.py --bfloat16 --out benchmarks/results/traversal-bfloat16.json
     python benchmarks/traversal.py --threads 2 --out benchmarks/results/traversal-threads.json
     python benchmarks/traversal.py --threads 2 --hidden 150 --out benchmarks/results/traversal-150.json
     python benchmarks/traversal.py --device cuda --out benchmarks/results/traversal-gpu.json
@@ -13,8 +12,10 @@ zeros for words and children that are not there), and `lean`, which leaves out w
 without (all branches in one product, no product with zeros). A processor core is kept busy by the products of
 a few trees, so that there the ratio is bounded by the share of the time that `lean` spends on anything else.
 
-`--bfloat16` computes all ways alike under autocast, as recipes train where the processor multiplies in
-bfloat16.
+All ways are computed alike in float32 and, where the processor is faster in it, under autocast in bfloat16,
+in which recipes train models of these sizes there. Autocast lengthens the ways of single nodes, each of whose
+small products pays for a conversion: "ratio_to_float32" compares the batched way in bfloat16 to theirs in
+float32.
 
 The curve shows milliseconds a step for batches of trees of one size and different heights, at a width where
 arithmetic does not hide the number of steps.
@@ -38,6 +39,7 @@ from treeformers.attention.traversal import BranchAttention
 from treeformers.induction import trivial_tree
 from treeformers.models.recurrent import ChildSumTreeLSTM, NaryTreeLSTM, RecurrentConfig, RecurrentModel
 from treeformers.models.traversal import TraversalConfig, TraversalModel
+from treeformers.processor import computes_bf16
 from treeformers.trees.levels import level_plan
 from treeformers.trees.tree import Tree
 
@@ -206,7 +208,7 @@ def plan_of(trees: Sequence[Tree], device: str) -> dict[str, Tensor]:
     return {name: tensor.to(device) for name, tensor in level_plan(trees).items()}
 
 
-def compare(kind: str, args: argparse.Namespace) -> dict[str, object]:
+def compare(kind: str, args: argparse.Namespace) -> list[dict[str, object]]:
     chance = random.Random(0)
     trees = [
         trivial_tree([f"w{i}" for i in range(chance.randint(*args.leaves))], "random", f"{number}")
@@ -227,40 +229,49 @@ def compare(kind: str, args: argparse.Namespace) -> dict[str, object]:
     for way in ways.values():
         torch.testing.assert_close(way(words, trees), expected, rtol=1e-3, atol=1e-4)
     model.train()
-    times: dict[str, list[float]] = {name: [] for name in ("batched", *ways)}
-    for _ in range(args.repeats + 1):  # interleaved, so that other work on the machine hits all alike
-        # One step a batch, as in training.
-        times["batched"].append(
-            sum(
-                seconds(lambda batch=batch, plan=plan: model(words[batch], plan).root, model, args.bfloat16)
-                for batch, plan in zip(batches, plans, strict=True)
-            )
-        )
-        for name, way in ways.items():
-            times[name].append(
-                sum(
-                    seconds(
-                        lambda batch=batch, way=way: way(words[batch], trees[batch]), model, args.bfloat16
-                    )
-                    for batch in batches
+    steps = {"batched": lambda batch, plan: model(words[batch], plan).root}
+    for name, way in ways.items():
+        steps[name] = lambda batch, plan, way=way: way(words[batch], trees[batch])
+    times: dict[tuple[str, str], list[float]] = {}
+    for repeat in range(args.repeats + 1):  # interleaved, so that other work on the machine hits all alike
+        for precision in args.precision:
+            for name, step in steps.items():
+                taken = sum(  # one step a batch, as in training
+                    seconds(lambda step=step, given=given: step(*given), model, precision == "bfloat16")
+                    for given in zip(batches, plans, strict=True)
                 )
-            )
-    kept = {name: measured[1:] for name, measured in times.items()}
+                if repeat:
+                    times.setdefault((precision, name), []).append(taken)
+
+    def ratios(precision: str, to: str) -> dict[str, float]:
+        batched = times[precision, "batched"]
+        return {
+            name: statistics.median(a / b for a, b in zip(times[to, name], batched, strict=True))
+            for name in ways
+        }
+
     started = clock()
     for batch in batches:
         level_plan(trees[batch])
-    return {
-        "model": kind,
-        "trees_per_second": {name: args.trees / statistics.median(t) for name, t in kept.items()},
-        "best_trees_per_second": {name: args.trees / min(t) for name, t in kept.items()},
-        "ratio": {
-            name: statistics.median(a / b for a, b in zip(kept[name], kept["batched"], strict=True))
-            for name in ways
-        },
+    about = {
         "plans_per_second": args.trees / (clock() - started),
         "levels": statistics.fmean(len(plan["levels"]) for plan in plans),
         "nodes": sum(int(plan["levels"][:, 0].sum()) for plan in plans),
     }
+    rows = []
+    for precision in args.precision:
+        measured = {name: times[precision, name] for name in steps}
+        row = {
+            "model": kind,
+            "precision": precision,
+            "trees_per_second": {name: args.trees / statistics.median(t) for name, t in measured.items()},
+            "best_trees_per_second": {name: args.trees / min(t) for name, t in measured.items()},
+            "ratio": ratios(precision, precision),
+        }
+        if precision != "float32" and "float32" in args.precision:
+            row["ratio_to_float32"] = ratios(precision, "float32")
+        rows.append(row | about)
+    return rows
 
 
 def curve(args: argparse.Namespace) -> list[dict[str, object]]:
@@ -309,7 +320,12 @@ def main() -> None:
     parser.add_argument("--curve-trees", type=int, nargs="+", default=[1, 2, 4, 8, 16])
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--bfloat16", action="store_true")
+    parser.add_argument(
+        "--precision",
+        nargs="+",
+        choices=["float32", "bfloat16"],
+        default=["float32", "bfloat16"] if computes_bf16() else ["float32"],
+    )
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--out", type=Path, help="write the figures as JSON")
     parser.add_argument("--smoke", action="store_true", help="the smallest sizes, to see that it runs")
@@ -328,14 +344,13 @@ def main() -> None:
         "curve_width",
         "curve_leaves",
         "repeats",
-        "bfloat16",
+        "precision",
         "device",
     )
+    kinds = ("branch attention", "child-sum Tree-LSTM", "n-ary Tree-LSTM")
     figures = {
         "run": {name: getattr(args, name) for name in names},
-        "models": [
-            compare(kind, args) for kind in ("branch attention", "child-sum Tree-LSTM", "n-ary Tree-LSTM")
-        ],
+        "models": [row for kind in kinds for row in compare(kind, args)],
         "curve": curve(args),
     }
     report(figures, args.out)
