@@ -233,13 +233,16 @@ class _Characters(nn.Module):
 
     def forward(self, char_ids: Tensor) -> Tensor:
         """(U, C) to (U, width)."""
+        words, letters = char_ids.shape
+        if not torch.is_grad_enabled():  # else a processor keeps a kernel for each shape of a long text
+            char_ids = F.pad(char_ids, (0, -letters % 4, 0, -words % 64))
         characters = self.embedding(char_ids).transpose(1, 2)
         absent = char_ids.eq(0)[:, None]
         maxima = [
             convolution(characters).masked_fill(absent, -math.inf).amax(-1)
             for convolution in self.convolutions
         ]
-        return torch.tanh(torch.cat(maxima, -1))
+        return torch.tanh(torch.cat(maxima, -1))[:words]
 
 
 def sinusoids(steps: Tensor, width: int, dtype: torch.dtype = torch.float32) -> Tensor:
