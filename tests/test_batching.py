@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from treeformers import batching
-from treeformers.batching import MOST, TYPICAL, Batch, batches
+from treeformers.batching import MOST, TYPICAL, Batch, batches, by_tokens
 
 LENGTHS = st.lists(st.integers(1, 400), max_size=300)
 SIZES = st.integers(1, 300)
@@ -65,3 +65,15 @@ def test_the_rest_is_not_padded() -> None:
 
 def test_one_sentence_at_a_time() -> None:
     assert [batch.rows for batch in made([3, 700, 2], 1, True)] == [[2], [0], [1]]
+
+
+@given(LENGTHS, st.integers(1, 2000))
+def test_as_many_rows_as_there_are_tokens_for(lengths: list[int], tokens: int) -> None:
+    cut = by_tokens(lengths, tokens)
+    rows = [row for batch in cut for row in batch]
+    assert sorted(rows) == list(range(len(lengths)))
+    assert [lengths[row] for row in rows] == sorted(lengths, reverse=True)
+    for batch in cut:
+        assert len(batch) == 1 or len(batch) * lengths[batch[0]] <= tokens
+    for batch in cut[:-1]:
+        assert (len(batch) + 1) * lengths[batch[0]] > tokens

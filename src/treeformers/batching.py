@@ -6,12 +6,12 @@ texts that is memory and time for ever new shapes, where a dozen of them would h
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from treeformers.processor import MANY, halves_vectors
 
-__all__ = ["Batch", "batches"]
+__all__ = ["Batch", "batches", "by_tokens"]
 
 TYPICAL = 30
 """Tokens of a sentence up to which as many are computed at once as were asked for."""
@@ -54,17 +54,34 @@ def batches(lengths: Sequence[int], size: int) -> list[Batch]:
         lengths: tokens of each sentence, at least one.
         size: sentences of a batch, at least one; fewer where they have more than 30 tokens.
     """
-    order = sorted(range(len(lengths)), key=lambda number: -lengths[number])
     tokens = TYPICAL * min(size, MOST)
     room = tokens if size >= MANY and halves_vectors() else 0
-    made, start = [], 0
+
+    def full(longest: int) -> int:
+        return max(1, min(size, tokens // _width(longest, room)))
+
+    cut = reversed(_cut(lengths, full))
+    return [Batch(rows, room if len(rows) == full(lengths[rows[0]]) else 0) for rows in cut]
+
+
+def by_tokens(lengths: Sequence[int], tokens: int) -> list[list[int]]:
+    """Numbers of rows of like length, the longest first, at most so many tokens at once, padding included.
+
+    Args:
+        lengths: tokens of each row, at least one.
+        tokens: of a batch; a longer row is a batch of its own.
+    """
+    return _cut(lengths, lambda longest: max(1, tokens // longest))
+
+
+def _cut(lengths: Sequence[int], full: Callable[[int], int]) -> list[list[int]]:
+    """Rows by length, the longest first, cut after so many as `full` says of the longest of them."""
+    order = sorted(range(len(lengths)), key=lambda number: -lengths[number])
+    cut, start = [], 0
     while start < len(order):
-        width = _width(lengths[order[start]], room)
-        count = max(1, min(size, tokens // width))
-        rows = order[start : start + count]
-        made.append(Batch(rows, room if len(rows) == count else 0))
-        start += count
-    return made[::-1]
+        cut.append(order[start : start + full(lengths[order[start]])])
+        start += len(cut[-1])
+    return cut
 
 
 def _width(longest: int, room: int) -> int:

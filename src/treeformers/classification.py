@@ -6,7 +6,7 @@ Shapes: n examples, K classes.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedModel
 
+from treeformers.batching import by_tokens
 from treeformers.data.examples import Text
 from treeformers.data.sentences import VOCABULARY
 from treeformers.encoding import AnyTree, Encoded, TreeReader
@@ -234,7 +235,7 @@ def predict(model: Any, encoded: Sequence[Encoded], reader: TreeReader) -> Tenso
     examples = [encoded[start : start + each] for start in range(0, len(encoded), each)]
     lengths = [max(len(one.words) for one in example) for example in examples]
     found: dict[int, Tensor] = {}
-    for numbers in _batches(lengths, each):
+    for numbers in by_tokens(lengths, LARGEST_BATCH // each):
         batch = collate(reader, [examples[number] for number in numbers])
         output = model(**{name: part.to(model.device) for name, part in batch.items()})
         rows = output.logits.float().softmax(-1) if getattr(output, "scores", None) is None else output.scores
@@ -265,18 +266,6 @@ def collate(
         for name in {"input_ids", "inputs_embeds"} & set(batch):
             batch[name] = batch[name].unflatten(0, (-1, 2))
     return batch
-
-
-def _batches(lengths: Sequence[int], each: int) -> Iterator[list[int]]:
-    """Numbers of examples of like length, the longest first."""
-    batch: list[int] = []
-    for number in sorted(range(len(lengths)), key=lambda number: -lengths[number]):
-        if batch and (len(batch) + 1) * lengths[batch[0]] * each > LARGEST_BATCH:
-            yield batch
-            batch = []
-        batch.append(number)
-    if batch:
-        yield batch
 
 
 def _load(

@@ -5,7 +5,7 @@ Shapes: T words of a sentence, R rows of a batch, P pieces of the longest row, K
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Self
 
 import torch
@@ -16,6 +16,7 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 from transformers import AutoModel, PreTrainedModel
 
+from treeformers.batching import by_tokens
 from treeformers.data.sentences import PieceReader
 from treeformers.model_folder import loading
 from treeformers.models.pretrained import quicken
@@ -119,13 +120,15 @@ class FrozenEncoder:
                 in_row[row].append((number, start, stop))
             count += len(words)
         table = torch.empty(count, self.width)
-        for batch in track(
-            # Of some windows all words are taken from their neighbours.
-            _batches({row: len(rows[row]) for row, taken in enumerate(in_row) if taken}, tokens),
+        # Of some windows all words are taken from their neighbours.
+        read = [row for row, taken in enumerate(in_row) if taken]
+        for numbered in track(
+            by_tokens([len(rows[row]) for row in read], tokens),
             description=self.name,
             console=Console(stderr=True),
             disable=not progress,
         ):
+            batch = [read[number] for number in numbered]
             with wide_products(len(batch) >= MANY):
                 states = self._states([rows[row] for row in batch])
             width = states.shape[1]
@@ -165,16 +168,6 @@ def _checked(sentences: Iterable[Sequence[str]]) -> list[list[str]]:
             raise ValueError(f"sentence {number} has no words")
         split.append(list(words))
     return split
-
-
-def _batches(lengths: Mapping[int, int], tokens: int) -> list[list[int]]:
-    """Numbers of the rows, longest first, so that a batch is as wide as its first one."""
-    batches: list[list[int]] = []
-    for row in sorted(lengths, key=lambda row: -lengths[row]):
-        if not batches or (len(batches[-1]) + 1) * lengths[batches[-1][0]] > tokens:
-            batches.append([])
-        batches[-1].append(row)
-    return batches
 
 
 def _means(states: Tensor, pieces: Sequence[int], sizes: Sequence[int]) -> Tensor:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
@@ -18,6 +18,7 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 from transformers import PreTrainedTokenizerFast, StoppingCriteria
 
+from treeformers.batching import by_tokens
 from treeformers.encoding import check_kind, count_unseen
 from treeformers.engine import check_positive, listed
 from treeformers.model_folder import load_weights, read_settings
@@ -252,7 +253,7 @@ class Translator:
                     f"text {number} has {len(one['input_ids'])} units, the model reads at most {longest}"
                 )
         found: dict[int, str] = {}
-        for numbers in _batches([len(one["input_ids"]) for one in encoded]):
+        for numbers in by_tokens([len(one["input_ids"]) for one in encoded], LARGEST_BATCH):
             rows = self._search([encoded[number] for number in numbers], beam)
             found.update(zip(numbers, rows, strict=True))
         return [found[number] for number in range(len(given))]
@@ -306,7 +307,7 @@ class Translator:
         encoded = self.reader.encode([tree for tree, _ in given])
         targets = self.reader.encode_target([text for _, text in given])
         on_nodes = units = nodes = leaves = 0.0
-        for numbers in _batches([len(one["input_ids"]) for one in encoded]):
+        for numbers in by_tokens([len(one["input_ids"]) for one in encoded], LARGEST_BATCH):
             batch = self.reader.collate([encoded[number] for number in numbers])
             rows = [torch.tensor(targets[number]) for number in numbers]
             labels = pad_sequence(rows, batch_first=True, padding_value=-100)
@@ -345,15 +346,3 @@ class _Lengths(StoppingCriteria):
         hypotheses = len(input_ids) // len(self.most)
         written = input_ids.shape[1] - 1  # without the start mark
         return written >= self.most.repeat_interleave(hypotheses)
-
-
-def _batches(lengths: Sequence[int]) -> Iterator[list[int]]:
-    """Numbers of sentences of like length, the longest first."""
-    batch: list[int] = []
-    for number in sorted(range(len(lengths)), key=lambda number: -lengths[number]):
-        if batch and (len(batch) + 1) * lengths[batch[0]] > LARGEST_BATCH:
-            yield batch
-            batch = []
-        batch.append(number)
-    if batch:
-        yield batch
