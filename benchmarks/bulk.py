@@ -25,7 +25,7 @@ from typing import Any
 from figures import report
 
 from treeformers.bulk import CHUNK, MANIFEST, Progress, parse_files, parse_lines
-from treeformers.engine import Engine, load_engine
+from treeformers.tasks.load import Engine, load_engine
 from treeformers.trees.formats import read_lines
 from treeformers.trees.tree import Tree
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from treeformers.reproduction import commit, environment, write_json
+from treeformers.training.provenance import commit, environment, write_json
 
 
 def report(figures: Mapping[str, Any], out: Path | None = None) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from figures import report
 
-from treeformers.inducer import Inducer, read_trees
+from treeformers.tasks.induce.predictor import Inducer, read_trees
 
 
 def main() -> None:

@@ -19,9 +19,9 @@ from pathlib import Path
 
 from figures import report
 
-from treeformers.parsing import Parser
 from treeformers.recipes import Treebanks
-from treeformers.training.parse import read_treebank
+from treeformers.tasks.parse.predictor import Parser
+from treeformers.tasks.parse.train import read_treebank
 
 LONG = 500
 BEAM = 10

@@ -28,10 +28,10 @@ from transformers import BertConfig, BertModel
 from traversal import build, clock, plan_of, seconds
 
 from treeformers.induction import trivial_tree
+from treeformers.kernels.precision import computes_bf16, wide_products
 from treeformers.models.pretrained import quicken
 from treeformers.models.treebert import TreeBertConfig, TreeBertForMaskedLM
-from treeformers.optimizer import orthogonal
-from treeformers.processor import computes_bf16, wide_products
+from treeformers.training.optimizer import orthogonal
 
 PRODUCTS = ((1024, 128, 5000), (2048, 128, 256), (1500, 300, 300), (1000, 2688, 150))
 

@@ -28,8 +28,9 @@ from typing import Any
 from figures import report
 from safetensors import SafetensorError, safe_open
 
+from lab.model_cache import train_once
+from lab.run import task_functions
 from treeformers.recipes import Recipe
-from treeformers.reproduction.run import task_functions, train_once
 
 EXPERIMENTS = Path(__file__).parents[1] / "experiments"
 FORK = multiprocessing.get_context("fork")  # so that only this process has to import torch

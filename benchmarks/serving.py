@@ -29,7 +29,7 @@ from typing import Any
 from figures import report
 
 from treeformers.recipes import Treebanks
-from treeformers.training.parse import read_treebank
+from treeformers.tasks.parse.train import read_treebank
 
 TOLD = 8  # of the statuses of hostile requests
 TURNS = 3

@@ -15,8 +15,8 @@ import spacy
 from figures import report
 from spacy.tokens import Doc
 
-from treeformers.engine import load_engine
 from treeformers.spacy_component import Component
+from treeformers.tasks.load import load_engine
 
 
 def main() -> None:

@@ -27,7 +27,7 @@ from transformers import BertConfig, BertModel, PreTrainedModel
 
 from treeformers.models.treebert import TreeBertModel
 from treeformers.models.treeify import treeify
-from treeformers.reproduction import commit, environment
+from treeformers.training.provenance import commit, environment
 
 KINDS = ["bert", "off", "outside", "inside", "treeified"]
 

@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from treeformers.engine import Engine
+from treeformers.tasks.load import Engine
 from treeformers.trees.tree import Tree
 
 

@@ -21,7 +21,7 @@ needs_corpora = pytest.mark.skipif(
 @pytest.fixture(params=[True, False], ids=["few shapes", "any shape"])
 def few_shapes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
     """Batches as on processors that keep a kernel for each shape, and as elsewhere."""
-    from treeformers import batching
+    from treeformers.tasks import batching
 
     monkeypatch.setattr(batching, "MANY", 1)
     monkeypatch.setattr(batching, "halves_vectors", lambda: request.param)
@@ -31,7 +31,7 @@ def few_shapes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) 
 @pytest.fixture(scope="session")
 def experiment(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of experiments/wang2019 with smoke results of its headline; the models are in `../runs`."""
-    from treeformers.reproduction import reproduce
+    from lab.run import reproduce
 
     folder = tmp_path_factory.mktemp("experiments") / "wang2019"
     shutil.copytree(

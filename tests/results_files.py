@@ -9,7 +9,7 @@ from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
 
-from treeformers.results import rendered
+from lab.render import rendered
 
 MADE = ["1, 2", "700", "1.5", "", "a CPU, 1 of 2 cores", "", "2.13", "`abc`", "2026-01-02"]
 """What the table of where figures come from shows of two seeds of `trained`."""

@@ -24,8 +24,8 @@ from tiny_models import save_inducer, save_parser
 from treeformers.bulk import MANIFEST, Progress, Summary, parse_files, parse_lines, shards
 from treeformers.bulk.shards import Task
 from treeformers.cli import app
-from treeformers.engine import Engine
-from treeformers.processes import sole_writer
+from treeformers.tasks.load import Engine
+from treeformers.training.processes import sole_writer
 from treeformers.trees.formats import read_trees
 from treeformers.trees.tree import Tree
 

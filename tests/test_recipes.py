@@ -8,8 +8,6 @@ import pytest
 from transformers import PreTrainedConfig
 
 from conftest import ROOT
-from treeformers.classification import predict
-from treeformers.encoding import AnyTree
 from treeformers.models.accumulation import AccumulationConfig
 from treeformers.models.heads import PairClassifierConfig, SentenceClassifierConfig
 from treeformers.models.parser import ParserConfig
@@ -36,7 +34,9 @@ from treeformers.recipes import (
     Treebanks,
 )
 from treeformers.recipes.rules import MODEL
-from treeformers.training.examples import build_encoder
+from treeformers.tasks.classify.examples import build_encoder
+from treeformers.tasks.classify.predictor import predict
+from treeformers.tasks.inputs import AnyTree
 from treeformers.trees.dependency import DependencyTree
 from treeformers.trees.tree import Tree
 

@@ -17,9 +17,9 @@ from spacy.tokens import Doc
 from between_processes import send
 from tiny_models import save_inducer, save_parser
 from tree_strategies import tokens, trees
-from treeformers.inducer import Inducer
-from treeformers.parsing import Parser
 from treeformers.spacy_component import KEY, Component, Constituents, NotAConstituent
+from treeformers.tasks.induce.predictor import Inducer
+from treeformers.tasks.parse.predictor import Parser
 from treeformers.trees.tree import Span, Tree
 
 torch.set_num_threads(1)

@@ -8,17 +8,17 @@ from typing import Any, Literal
 
 import torch
 
-from treeformers.classification import Classifier
 from treeformers.data.sentences import SentenceReader
 from treeformers.data.text import train_tokenizer
-from treeformers.inducer import Inducer
 from treeformers.models.parser import TreeParser
 from treeformers.models.treebert import TreeBertConfig, TreeBertForMaskedLM
-from treeformers.parsing import Parser
 from treeformers.recipes import Beam, ClassifyRecipe, Examples, InduceRecipe, ParseRecipe, Readout
-from treeformers.training import save_model
-from treeformers.training.examples import build_encoder
-from treeformers.training.parse import build_parser
+from treeformers.tasks.classify.examples import build_encoder
+from treeformers.tasks.classify.predictor import Classifier
+from treeformers.tasks.induce.predictor import Inducer
+from treeformers.tasks.parse.predictor import Parser
+from treeformers.tasks.parse.train import build_parser
+from treeformers.training.folder import save_model
 from treeformers.trees.tree import Tree
 
 TREES = [

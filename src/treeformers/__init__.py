@@ -8,8 +8,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from treeformers.classification import Classifier, Similarity
-    from treeformers.inducer import Inducer
     from treeformers.models.treebert import (
         TreeBertConfig,
         TreeBertForMaskedLM,
@@ -18,8 +16,10 @@ if TYPE_CHECKING:
         TreeBertModel,
     )
     from treeformers.models.treeify import treeify
-    from treeformers.parsing import Parser
-    from treeformers.translation import Translator
+    from treeformers.tasks.classify.predictor import Classifier, Similarity
+    from treeformers.tasks.induce.predictor import Inducer
+    from treeformers.tasks.parse.predictor import Parser
+    from treeformers.tasks.translate.predictor import Translator
     from treeformers.trees.tree import DependencyTree, Span, Tree
 
 __version__ = "0.1.0"
@@ -42,13 +42,13 @@ __all__ = [
 ]
 
 _HOME = {
-    "Classifier": "treeformers.classification",
+    "Classifier": "treeformers.tasks.classify.predictor",
     "DependencyTree": "treeformers.trees.tree",
-    "Inducer": "treeformers.inducer",
-    "Parser": "treeformers.parsing",
-    "Similarity": "treeformers.classification",
+    "Inducer": "treeformers.tasks.induce.predictor",
+    "Parser": "treeformers.tasks.parse.predictor",
+    "Similarity": "treeformers.tasks.classify.predictor",
     "Span": "treeformers.trees.tree",
-    "Translator": "treeformers.translation",
+    "Translator": "treeformers.tasks.translate.predictor",
     "Tree": "treeformers.trees.tree",
     "TreeBertConfig": "treeformers.models.treebert",
     "TreeBertForMaskedLM": "treeformers.models.treebert",

@@ -22,8 +22,8 @@ from spacy.language import Language
 from spacy.tokens import Doc, Span, Token
 from spacy.util import minibatch, raise_error
 
-from treeformers.engine import Engine, check_positive, load_engine
-from treeformers.model_folder import model_files
+from treeformers.tasks.load import Engine, check_positive, load_engine
+from treeformers.training.model_folder import model_files
 from treeformers.trees.tree import Tree
 
 __all__ = ["Component", "NotAConstituent", "make_component"]

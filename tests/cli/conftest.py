@@ -13,7 +13,7 @@ from command_line import (
     with_readout,
 )
 from treeformers.recipes import ClassifyRecipe, Examples, SimilarityRecipe
-from treeformers.training.examples import build_encoder
+from treeformers.tasks.classify.examples import build_encoder
 from treeformers.training.folder import save_model
 
 

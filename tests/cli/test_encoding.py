@@ -13,10 +13,10 @@ from command_line import (
     output,
     run,
 )
-from treeformers.classification import Classifier, Similarity
 from treeformers.cli import encoding
 from treeformers.cli.encoding import read_text
-from treeformers.translation import Translator
+from treeformers.tasks.classify.predictor import Classifier, Similarity
+from treeformers.tasks.translate.predictor import Translator
 from treeformers.trees.formats import write_dependencies
 from treeformers.trees.tree import Tree
 

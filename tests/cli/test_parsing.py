@@ -21,7 +21,7 @@ from command_line import (
     with_readout,
 )
 from treeformers.cli import parsing
-from treeformers.parsing import Parser
+from treeformers.tasks.parse.predictor import Parser
 from treeformers.trees.formats import read_dependencies, read_trees
 from treeformers.trees.heads import to_dependencies
 from treeformers.trees.tree import Tree

@@ -13,7 +13,7 @@ from command_line import (
     contents,
     output,
 )
-from treeformers.translation import Translator
+from treeformers.tasks.translate.predictor import Translator
 
 
 def conllu(*words: tuple[str, int, str]) -> str:

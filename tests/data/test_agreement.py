@@ -19,11 +19,7 @@ from treeformers.data.agreement import (
     summarise,
     write_sets,
 )
-from treeformers.data.corpora import CORPORA, load
-from treeformers.data.examples import Labelled
-from treeformers.data.grammar import default_grammar
-from treeformers.data.released import released_gen, released_id
-from treeformers.data.violations import (
+from treeformers.data.agreement_errors import (
     Sampler,
     change_verbs,
     deep_productions,
@@ -31,6 +27,10 @@ from treeformers.data.violations import (
     follows_linear_rule,
     linear_failures,
 )
+from treeformers.data.corpora import CORPORA, load
+from treeformers.data.examples import Labelled
+from treeformers.data.grammar import default_grammar
+from treeformers.data.original_agreement import released_gen, released_id
 
 SMALL = (120, 40, 40)
 

@@ -6,9 +6,9 @@ from random import Random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from treeformers.data.agreement_errors import Sampler, change_verbs, find_verbs
 from treeformers.data.grammar import PCFG, Production, Symbol, default_grammar
 from treeformers.data.recognizer import Recognizer
-from treeformers.data.violations import Sampler, change_verbs, find_verbs
 
 LONGEST = 5
 WORDS = (Symbol("a", True), Symbol("b", True))

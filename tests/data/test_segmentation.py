@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from treeformers.data.penn import tokenize
+from treeformers.data.penn_tokenizer import tokenize
 from treeformers.data.segmentation import split_document, split_sentences
 
 

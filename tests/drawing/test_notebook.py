@@ -19,7 +19,7 @@ from treeformers.drawing import (
     tree_svg,
     tree_text,
 )
-from treeformers.inducer import Look
+from treeformers.tasks.induce.predictor import Look
 from treeformers.trees.tree import DependencyTree, Tree
 
 DOG = Tree.from_brackets("(S (NP (DT the) (NN dog)) (VP (VBZ <b>barks</b>)))")

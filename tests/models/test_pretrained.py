@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from transformers import BertConfig, BertModel, MPNetConfig, MPNetModel, PreTrainedModel
 
-from treeformers.attention.dropout import Dropout, keep_mask
+from treeformers.kernels.dropout import Dropout, keep_mask
 from treeformers.models import pretrained
 from treeformers.models.pretrained import attend, quicken
 

@@ -11,11 +11,11 @@ import pytest
 from tiny_models import tiny_inducer
 from treeformers.data.examples import Labelled
 from treeformers.data.grammar import default_grammar
-from treeformers.data.pairs import MinimalPair
-from treeformers.inducer import Inducer
+from treeformers.data.minimal_pairs import MinimalPair
 from treeformers.induction import split_greedily, trivial_tree
 from treeformers.probing import find_words, probe, summarise_links
 from treeformers.recipes import Readout
+from treeformers.tasks.induce.predictor import Inducer
 from treeformers.trees.formats import read_trees
 from treeformers.trees.tree import Tree
 

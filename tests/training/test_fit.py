@@ -19,7 +19,9 @@ from transformers.trainer_utils import get_last_checkpoint
 from conftest import ROOT
 from treeformers.models.treebert import TreeBertForMaskedLM
 from treeformers.recipes import InduceRecipe, Train
-from treeformers.training import Fit, TokenBatchSampler, fit, read_text, train_inducer
+from treeformers.tasks.induce.train import read_text, train_inducer
+from treeformers.training.batches import TokenBatchSampler
+from treeformers.training.fit import Fit, fit
 
 torch.set_num_threads(1)
 
@@ -182,7 +184,7 @@ def test_two_processes_train_one_model(tmp_path: Path) -> None:
     script.write_text(
         "import sys\n"
         "from treeformers.recipes import InduceRecipe\n"
-        "from treeformers.training import train_inducer\n"
+        "from treeformers.tasks.induce.train import train_inducer\n"
         "overrides = ['data.sentences=120', 'train.tokens_per_batch=200']\n"
         f"recipe = InduceRecipe.load({str(HEADLINE)!r}, 'smoke', overrides)\n"
         "fit = train_inducer(recipe, sys.argv[1], 1, progress=False)\n"

@@ -9,10 +9,10 @@ from transformers import AutoTokenizer
 
 from conftest import ROOT
 from treeformers.models.treebert import TreeBertForMaskedLM
-from treeformers.processes import sole_writer
 from treeformers.recipes import InduceRecipe
-from treeformers.training import train_inducer
+from treeformers.tasks.induce.train import train_inducer
 from treeformers.training.folder import Run, refuse_others, save_model
+from treeformers.training.processes import sole_writer
 
 torch.set_num_threads(1)
 

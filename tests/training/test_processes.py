@@ -1,114 +1,107 @@
-"""Two processes train as one does: the same batches make the same steps, killed and resumed too."""
-
 from __future__ import annotations
 
-import json
 import os
+import signal
 import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from treeformers.training.processes import LOCK, sole_writer, start_processes
+
+
+def die(_: object) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def variable(name: str) -> str | None:
+    return os.environ.get(name)
+
+
+def remember(name: str, value: str) -> None:
+    os.environ[name] = value
+
+
+def test_each_is_prepared_and_has_its_share_of_the_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OMP_NUM_THREADS")
+    monkeypatch.setattr(os, "cpu_count", lambda: 6)
+    with start_processes(2, remember, "SPECIES", "owl") as pool:
+        assert list(pool.map(variable, ["SPECIES", "OMP_NUM_THREADS"])) == ["owl", "3"]
+    monkeypatch.setenv("OMP_NUM_THREADS", "5")
+    with start_processes(8) as pool:
+        assert pool.submit(variable, "OMP_NUM_THREADS").result() == "5"
+
+
+def test_one_that_is_killed_ends_all() -> None:
+    with (
+        pytest.raises(ChildProcessError, match=r"a process was killed, .*; the run can be resumed"),
+        start_processes(2) as pool,
+    ):
+        list(pool.map(die, range(3)))
+
+
+STARTS = """
+import time
+
+from treeformers.training.processes import start_processes
+
+if __name__ == "__main__":
+    with start_processes(1) as pool:
+        pool.submit(print, "begun", flush=True).result()
+        pool.submit(time.sleep, 600).result()
+"""
+
+
+def test_they_end_with_the_one_that_started_them(tmp_path: Path) -> None:
+    script = tmp_path / "starts.py"
+    script.write_text(STARTS)
+    with subprocess.Popen([sys.executable, str(script)], stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout.readline() == "begun\n"
+        parent.kill()
+        # Whoever it started holds this end too: it is closed when the last of them is gone.
+        assert parent.communicate(timeout=60) == ("", None)
+
+
+HOLDS = """
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
-import psutil
-import pytest
-import torch
-from safetensors.torch import load_file
+from treeformers.training.processes import sole_writer
 
-from conftest import ROOT
-from treeformers.recipes import Recipe
-from treeformers.training.induce import train_inducer
-from treeformers.training.parse import train_parser
-
-torch.set_num_threads(1)
-
-TRAIN = (
-    *("train.batches_per_step=2", "train.evaluations=4", "train.warmup_steps=2"),
-    *("train.seeds=[1]", "train.bf16=false"),
-)
-CASES: dict[str, tuple[Any, str, tuple[str, ...]]] = {  # without dropout, which each process draws for itself
-    "inducer": (
-        train_inducer,
-        "wang2019/tree-l10-wsj-all.toml",
-        (
-            *("data.sentences=120", "train.tokens_per_batch=120"),
-            *("model.hidden_dropout_prob=0.0", "model.attention_probs_dropout_prob=0.0"),
-        ),
-    ),
-    "parser": (
-        train_parser,
-        "ma2017/datt-bound.toml",
-        (
-            *("data.sentences=50", "data.scored_sentences=5", "model.dropout=0.0"),
-            *("train.tokens_per_batch=40", "train.epochs=3"),
-        ),
-    ),
-}
+with sole_writer(Path(sys.argv[1])):
+    print("begun", flush=True)
+    time.sleep(600)
+"""
 
 
-def start(recipe: Path, overrides: tuple[str, ...], out: Path, *options: str) -> subprocess.Popen[str]:
-    """`treeformers train` in two processes."""
-    launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
-    command = [*launch, "-m", "treeformers.cli", "train", str(recipe), *overrides, "--scale", "smoke"]
-    added = {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT / "src"), "CUDA_VISIBLE_DEVICES": ""}
-    return subprocess.Popen(
-        [*command, "--out", str(out), *options],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        env=os.environ | added,
-    )
+def test_a_folder_is_written_by_one(tmp_path: Path) -> None:
+    folder = tmp_path / "deep" / "folder"
+    with sole_writer(folder):
+        with (
+            pytest.raises(BlockingIOError, match=rf"{folder}: another process writes there; wait until"),
+            sole_writer(folder),
+        ):
+            pass
+        with sole_writer(tmp_path / "other"):
+            pass
+    assert not list(folder.iterdir())
+    with sole_writer(folder):
+        pass
 
 
-def kill(process: subprocess.Popen[str]) -> None:
-    """Kill what launches the processes, and them."""
-    children = psutil.Process(process.pid).children(recursive=True)
-    process.kill()
-    for child in children:
-        child.kill()
-    process.communicate()
-
-
-def finish(process: subprocess.Popen[str]) -> None:
-    said, _ = process.communicate(timeout=400)
-    assert process.returncode == 0, said[-2000:]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("case", "is_killed"), [("inducer", False), ("parser", True)])
-def test_the_curve_is_that_of_one(case: str, is_killed: bool, tmp_path: Path) -> None:
-    train, name, sizes = CASES[case]
-    recipe, overrides = ROOT / "experiments" / name, (*TRAIN, *sizes)
-    one = train(Recipe.load(recipe, "smoke", overrides), tmp_path / "one", progress=False)
-    out = tmp_path / "two"
-    if is_killed:
-        process = start(recipe, overrides, out)
-        while not (reached := list(out.glob("checkpoints/checkpoint-*"))):
-            assert process.poll() is None, process.communicate()[0][-2000:]
-            time.sleep(0.01)
-        kill(process)
-        assert reached and not (out / "model.safetensors").exists()
-        finish(start(recipe, overrides, out, "--resume"))
-    else:
-        finish(start(recipe, overrides, out))
-
-    assert (out / "model.safetensors").is_file() and not (out / "checkpoints").exists()
-    found = json.loads((out / "history.json").read_text())
-    assert len(found) > 4 and [sorted(entry) for entry in found] == [sorted(entry) for entry in one.history]
-    for entry, expected in zip(found, one.history, strict=True):
-        assert entry == pytest.approx(expected, rel=1e-5, abs=1e-6)
-    two, alone = (load_file(tmp_path / name / "model.safetensors") for name in ("two", "one"))
-    apart = torch.cat([(two[name] - weight).flatten() for name, weight in alone.items()])
-    assert apart.norm() < 1e-3 * torch.cat([weight.flatten() for weight in alone.values()]).norm()
-
-
-@pytest.mark.slow
-def test_batches_of_trees_of_single_words(tmp_path: Path) -> None:
-    """They leave the weights that compose nodes without a gradient."""
-    table, trees = tmp_path / "words.tsv", ("(X fine)", "(X awful)", "(S (X a) (X fine) (X day))")
-    rows = [f"{label}\t{tree}" for tree in trees for label in ("good", "bad")]
-    table.write_text("\n".join(["label\ttext", *10 * rows]))
-    overrides = (f"data.corpus={table}", "data.trees=given", "train.tokens_per_batch=2")
-    recipe = ROOT / "experiments" / "trees" / "sst-tree-lstm-gold.toml"
-    finish(start(recipe, (*TRAIN, *overrides), tmp_path / "model"))
-    assert (tmp_path / "model" / "model.safetensors").is_file()
+def test_one_that_is_killed_keeps_nobody_out(tmp_path: Path) -> None:
+    script, folder = tmp_path / "holds.py", tmp_path / "folder"
+    script.write_text(HOLDS)
+    with subprocess.Popen(
+        [sys.executable, str(script), str(folder)], stdout=subprocess.PIPE, text=True
+    ) as other:
+        assert other.stdout.readline() == "begun\n"
+        with pytest.raises(BlockingIOError, match="another process"), sole_writer(folder):
+            pass
+        other.kill()
+    assert (folder / LOCK).is_file()
+    with sole_writer(folder):
+        pass
+    assert not list(folder.iterdir())

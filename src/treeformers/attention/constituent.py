@@ -15,7 +15,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from treeformers.attention.dropout import keep_mask
+from treeformers.kernels.dropout import keep_mask
 
 # Log-probability of a link that cannot be: its exponential is exactly 0 in float32 and in float64.
 _NEVER = -1e4

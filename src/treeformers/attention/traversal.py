@@ -15,7 +15,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from treeformers.attention.dropout import drop
+from treeformers.kernels.dropout import drop
 
 __all__ = [
     "BranchAttention",

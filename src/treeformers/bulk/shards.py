@@ -11,7 +11,7 @@ from itertools import islice
 from pathlib import Path
 from typing import IO, Literal, cast
 
-from treeformers.engine import Engine
+from treeformers.tasks.load import Engine
 from treeformers.trees.formats import atomic_write, is_gzip, write_trees
 from treeformers.trees.tree import Tree
 

@@ -10,8 +10,8 @@ from itertools import islice
 from typing import Any
 
 from treeformers.bulk.shards import Reader, Shard, Task
-from treeformers.engine import Engine
-from treeformers.processes import start_processes
+from treeformers.tasks.load import Engine
+from treeformers.training.processes import start_processes
 
 __all__ = ["Load", "by_processes", "by_ray", "here"]
 

@@ -12,8 +12,9 @@ from treeformers.cli.encoding import classify, similarity, translate
 from treeformers.cli.evaluation import evaluate
 from treeformers.cli.parsing import parse
 from treeformers.cli.probing import probe
+from treeformers.cli.reproduce import reproduce
 from treeformers.cli.serving import serve
-from treeformers.cli.training import demo, env, reproduce, train
+from treeformers.cli.training import demo, env, train
 from treeformers.cli.trees import draw, score
 
 __all__ = ["app"]

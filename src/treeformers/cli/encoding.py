@@ -78,7 +78,7 @@ def classify(
     Writes class and probability for each line, an empty line for an empty one and for one that could not be
     read. A model of dependency trees that were given reads CoNLL-U, and writes a line for each tree.
     """
-    from treeformers.classification import Classifier
+    from treeformers.tasks.classify.predictor import Classifier
 
     classifier = Classifier.from_pretrained(model)
     as_json = _is_json(format, out)
@@ -111,7 +111,7 @@ def similarity(
     for one that could not be read. A model of dependency trees that were given reads CoNLL-U, the two trees
     of a pair one after the other, and writes a line for each pair.
     """
-    from treeformers.classification import Similarity
+    from treeformers.tasks.classify.predictor import Similarity
 
     loaded = Similarity.from_pretrained(model)
     as_json = _is_json(format, out)
@@ -142,7 +142,7 @@ def translate(
 
     Writes a line for each line, an empty one for an empty one and for one that could not be read.
     """
-    from treeformers.translation import Translator
+    from treeformers.tasks.translate.predictor import Translator
 
     translator = Translator.from_pretrained(model)
 

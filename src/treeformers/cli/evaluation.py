@@ -10,8 +10,6 @@ from typing import Annotated, Any
 import typer
 
 from treeformers.cli.console import JsonFile, print_scores, stdout
-from treeformers.engine import load_model
-from treeformers.model_folder import read_recipe
 from treeformers.recipes import (
     ClassifyRecipe,
     InduceRecipe,
@@ -19,6 +17,8 @@ from treeformers.recipes import (
     SimilarityRecipe,
     TranslateRecipe,
 )
+from treeformers.tasks.load import load_model
+from treeformers.training.model_folder import read_recipe
 
 
 def evaluate(
@@ -50,7 +50,7 @@ def evaluate(
     does, with the gold tags in them. Classifiers are scored by accuracy, scores of pairs by correlation and
     error, translations by BLEU.
     """
-    from treeformers.reproduction import write_json
+    from treeformers.training.provenance import write_json
 
     recipe = read_recipe(model, several=(ParseRecipe, InduceRecipe))
     if trees and isinstance(recipe, ParseRecipe | InduceRecipe):
@@ -71,8 +71,8 @@ def evaluate(
 
 
 def _inducer(model: Path, recipe: InduceRecipe, data: str | None, split: list[str] | None) -> dict[str, Any]:
-    from treeformers.reproduction import score_baselines, score_trees
-    from treeformers.training import read_gold
+    from treeformers.tasks.induce.score import score_baselines, score_trees
+    from treeformers.tasks.induce.train import read_gold
 
     source = recipe.data
     inducer = load_model(model)
@@ -91,8 +91,8 @@ def _parser(model: Path, recipe: ParseRecipe, data: str | None, split: list[str]
     from rich.table import Table
 
     from treeformers.metrics import parseval
-    from treeformers.parsing import Parser
-    from treeformers.training.parse import read_treebank
+    from treeformers.tasks.parse.predictor import Parser
+    from treeformers.tasks.parse.train import read_treebank
 
     parser = Parser.from_pretrained(model)
     names = (data,) if data else recipe.data.test or recipe.data.train
@@ -124,9 +124,9 @@ def _classifier(
     split: list[str] | None,
     trees: str | None,
 ) -> dict[str, Any]:
-    from treeformers.classification import Classifier, Similarity, predict
-    from treeformers.training.classify import figures
-    from treeformers.training.examples import read_examples
+    from treeformers.tasks.classify.examples import read_examples
+    from treeformers.tasks.classify.predictor import Classifier, Similarity, predict
+    from treeformers.tasks.classify.train import figures
 
     pairs = isinstance(recipe, SimilarityRecipe)
     loaded = (Similarity if pairs else Classifier).from_pretrained(model)
@@ -156,8 +156,8 @@ def _translator(
     model: Path, recipe: TranslateRecipe, data: str | None, split: list[str] | None, trees: str | None
 ) -> dict[str, Any]:
     from treeformers.metrics import bleu
-    from treeformers.training.translate import read_pairs
-    from treeformers.translation import Translator
+    from treeformers.tasks.translate.predictor import Translator
+    from treeformers.tasks.translate.train import read_pairs
 
     translator = Translator.from_pretrained(model)
     source = replace(recipe.data, trees=trees or recipe.data.trees)

@@ -17,8 +17,8 @@ import typer
 
 from treeformers.bulk import CHUNK, NAMED, SHARD_LINES, Progress, parse_files, parse_lines
 from treeformers.cli.console import format_of, read_sentences, resumable
-from treeformers.engine import Engine, load_engine
-from treeformers.model_folder import checksum
+from treeformers.tasks.load import Engine, load_engine
+from treeformers.training.model_folder import checksum
 from treeformers.trees.dependency import DependencyTree
 from treeformers.trees.formats import (
     CONLL,

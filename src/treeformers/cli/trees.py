@@ -11,8 +11,8 @@ import typer
 
 from treeformers.cli.console import JsonFile, read_sentences, stdout
 from treeformers.cli.encoding import OF_ONE, Trees, holds_dependencies, read_text
-from treeformers.model_folder import read_recipe
 from treeformers.recipes import ClassifyRecipe, InduceRecipe, TranslateRecipe
+from treeformers.training.model_folder import read_recipe
 from treeformers.trees.formats import atomic_write, read_dependencies, read_parses, read_trees
 from treeformers.trees.tree import DependencyTree, Tree
 
@@ -88,7 +88,7 @@ def score(
     console.print(table)
     console.print(signature, markup=False, soft_wrap=True)
     if json:
-        from treeformers.reproduction import write_json
+        from treeformers.training.provenance import write_json
 
         write_json(json, {**figures, "signature": signature})
 
@@ -245,7 +245,7 @@ def _seen(model: Path, file: str, trees: str | None) -> Iterator[str]:
 
 def _heat_maps(model: Path) -> Callable[[str], str]:
     from treeformers.drawing import heat_maps_by_layer, tree_svg
-    from treeformers.inducer import Inducer
+    from treeformers.tasks.induce.predictor import Inducer
 
     inducer = Inducer.from_pretrained(model)
 
@@ -265,8 +265,8 @@ def _heat_maps(model: Path) -> Callable[[str], str]:
 
 
 def _attention_of_classes(model: Path, trees: str | None) -> Callable[[str], str]:
-    from treeformers.classification import Classifier
     from treeformers.drawing import shaded_trees
+    from treeformers.tasks.classify.predictor import Classifier
 
     classifier = Classifier.from_pretrained(model)
 
@@ -282,7 +282,7 @@ def _attention_of_classes(model: Path, trees: str | None) -> Callable[[str], str
 
 def _attention_of_units(model: Path, trees: str | None) -> Callable[[str], str]:
     from treeformers.drawing import shaded_trees
-    from treeformers.translation import Translator
+    from treeformers.tasks.translate.predictor import Translator
 
     translator = Translator.from_pretrained(model)
 

@@ -41,11 +41,7 @@ from pathlib import Path
 from random import Random
 from typing import Literal, TypeAlias, get_args
 
-from treeformers.data.grammar import default_grammar
-from treeformers.data.recognizer import Recognizer
-from treeformers.data.released import released_gen, released_id, released_rec_gen
-from treeformers.data.tables import read_rows
-from treeformers.data.violations import (
+from treeformers.data.agreement_errors import (
     Judged,
     Pair,
     Sampler,
@@ -56,6 +52,10 @@ from treeformers.data.violations import (
     follows_linear_rule,
     linear_failures,
 )
+from treeformers.data.grammar import default_grammar
+from treeformers.data.original_agreement import released_gen, released_id, released_rec_gen
+from treeformers.data.recognizer import Recognizer
+from treeformers.data.tables import read_rows
 from treeformers.trees.formats import atomic_write
 
 __all__ = [

@@ -24,9 +24,9 @@ from typing import IO, Any, TypeAlias, cast
 from treeformers.data.agreement import SetName, make_set
 from treeformers.data.catalogue import CORPORA, Corpus, Kind
 from treeformers.data.examples import Labelled
-from treeformers.data.pairs import PAIRS, load_pairs
+from treeformers.data.minimal_pairs import PAIRS, load_pairs
 from treeformers.data.tables import read_table
-from treeformers.data.tasks import READERS, load_task, read_parallel
+from treeformers.data.task_corpora import READERS, load_task, read_parallel
 from treeformers.trees.formats import (
     CONLL,
     JSON,
@@ -70,7 +70,7 @@ def load(
     gzipped.
 
     Args:
-        name: a key of `CORPORA` or of `treeformers.data.pairs.PAIRS`, or a path.
+        name: a key of `CORPORA` or of `treeformers.data.minimal_pairs.PAIRS`, or a path.
         root: the folder of the corpora; $TREEFORMERS_DATA by default. For "wsj" the treebank itself: any
             folder above its files wsj_0001.mrg to wsj_2499.mrg, in whatever layout and case.
         clean: `clean_tree` on constituency trees; False gives them as they stand.

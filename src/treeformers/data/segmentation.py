@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from itertools import pairwise
 
-from treeformers.data.penn import tokenize
+from treeformers.data.penn_tokenizer import tokenize
 
 __all__ = ["split_document", "split_sentences"]
 

@@ -6,7 +6,6 @@ description for screen readers, and show themselves in a notebook.
 """
 
 from treeformers.drawing.chart import heat_map_png, heat_map_svg, learning_curve_svg
-from treeformers.drawing.dependency import dependency_latex, dependency_svg, dependency_text
 from treeformers.drawing.report import (
     heat_maps_by_layer,
     heat_maps_unscripted,
@@ -16,8 +15,9 @@ from treeformers.drawing.report import (
     trees_beside_gold,
 )
 from treeformers.drawing.steps import steps_svg
-from treeformers.drawing.svg import Svg
-from treeformers.drawing.tree import tree_latex, tree_png, tree_svg, tree_text
+from treeformers.trees.dependency_rendering import dependency_latex, dependency_svg, dependency_text
+from treeformers.trees.rendering import tree_latex, tree_png, tree_svg, tree_text
+from treeformers.trees.svg import Svg
 
 __all__ = [
     "Svg",

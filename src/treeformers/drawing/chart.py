@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from treeformers.drawing.svg import Svg, count, shorten, svg_frame, text_width, xml
+from treeformers.trees.svg import Svg, count, shorten, svg_frame, text_width, xml
 from treeformers.trees.tree import unescape_word
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from treeformers.drawing.report import report, score_table
-from treeformers.drawing.svg import count, xml
-from treeformers.drawing.tree import tree_svg
+from treeformers.trees.rendering import tree_svg
+from treeformers.trees.svg import count, xml
 from treeformers.trees.tree import Tree
 
 __all__ = ["ProbeTable", "probe_page", "probe_tables"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from treeformers.drawing.svg import Svg, count, svg_frame, text_width, xml
+from treeformers.trees.svg import Svg, count, svg_frame, text_width, xml
 from treeformers.trees.tree import unescape_word
 
 __all__ = ["steps_svg"]

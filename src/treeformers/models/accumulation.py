@@ -28,9 +28,9 @@ from treeformers.attention.accumulation import (
     LeafWeights,
     subtree_mask,
 )
-from treeformers.attention.dropout import Dropout
+from treeformers.kernels.cross_entropy import per_label
+from treeformers.kernels.dropout import Dropout
 from treeformers.models.levels import span_means
-from treeformers.models.losses import per_label
 from treeformers.models.words import sinusoids
 
 

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from transformers import PreTrainedConfig, PreTrainedModel
 from transformers.utils.generic import ModelOutput, can_return_tuple
 
-from treeformers.attention.dropout import Dropout
+from treeformers.kernels.dropout import Dropout
 from treeformers.models.accumulation import AccumulationConfig
 from treeformers.models.levels import SentenceOutput
 from treeformers.models.over_vectors import AccumulationOverVectors, TreeBertOverVectors

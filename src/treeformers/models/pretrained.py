@@ -13,8 +13,8 @@ from transformers import AttentionInterface, AttentionMaskInterface, PreTrainedM
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from transformers.masking_utils import sdpa_mask
 
-from treeformers.attention.dropout import Dropout, drop
-from treeformers.processor import narrow_products
+from treeformers.kernels.dropout import Dropout, drop
+from treeformers.kernels.precision import narrow_products
 
 __all__ = ["attend", "quicken"]
 

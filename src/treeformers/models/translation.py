@@ -16,7 +16,8 @@ from transformers.modeling_layers import GradientCheckpointingLayer
 from transformers.utils.generic import ModelOutput, can_return_tuple
 
 from treeformers.attention.accumulation import attend
-from treeformers.attention.dropout import Dropout
+from treeformers.kernels.cross_entropy import IGNORED, per_label, vocabulary_loss
+from treeformers.kernels.dropout import Dropout
 from treeformers.models.accumulation import (
     AccumulationConfig,
     AccumulationModel,
@@ -26,7 +27,6 @@ from treeformers.models.accumulation import (
     embed,
     labelled_loss,
 )
-from treeformers.models.losses import IGNORED, per_label, vocabulary_loss
 
 __all__ = ["AccumulationForTranslation", "TranslationOutput"]
 

@@ -13,8 +13,8 @@ from torch import Tensor, nn
 from transformers.activations import ACT2FN
 from transformers.utils.generic import ModelOutput, can_return_tuple
 
-from treeformers.attention.dropout import Dropout
-from treeformers.models.losses import IGNORED, per_label, vocabulary_loss
+from treeformers.kernels.cross_entropy import IGNORED, per_label, vocabulary_loss
+from treeformers.kernels.dropout import Dropout
 from treeformers.models.treebert_config import TreeBertConfig
 from treeformers.models.treebert_encoder import TreeBertModel, TreeBertOutput, TreeBertPreTrainedModel
 from treeformers.models.treebert_layers import TreeBertAttention, TreeBertLayer

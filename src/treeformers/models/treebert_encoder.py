@@ -15,7 +15,7 @@ from transformers import initialization as init
 from transformers.utils.generic import ModelOutput, can_return_tuple
 
 from treeformers.attention.constituent import LinkProjection, constituent_prior
-from treeformers.attention.dropout import Dropout
+from treeformers.kernels.dropout import Dropout
 from treeformers.models.treebert_checkpoint import read_bert
 from treeformers.models.treebert_config import TreeBertConfig
 from treeformers.models.treebert_layers import Layout, TreeBertLayer, apply_until_stable

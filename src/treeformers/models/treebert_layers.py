@@ -16,7 +16,7 @@ from treeformers.attention.constituent import (
     constituent_attention,
     constituent_weights,
 )
-from treeformers.attention.dropout import Dropout
+from treeformers.kernels.dropout import Dropout
 from treeformers.models.treebert_config import TreeBertConfig
 
 __all__ = ["Applied", "Layout", "TreeBertAttention", "TreeBertLayer", "Words", "apply_until_stable"]

@@ -9,8 +9,8 @@ from statistics import fmean
 from typing import NamedTuple
 
 from treeformers.induction import trivial_tree
+from treeformers.metrics.statistics import binomial_interval, binomial_test
 from treeformers.probing.constructions import Question
-from treeformers.statistics import binomial_interval, binomial_test
 from treeformers.trees.tree import Tree
 
 __all__ = ["Finding", "find_constituents", "inner_spans", "span_chance", "summarise_trials"]

@@ -11,9 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from treeformers.data.examples import Labelled
-from treeformers.data.pairs import MinimalPair
+from treeformers.data.minimal_pairs import MinimalPair
 from treeformers.induction import summarise_structure
-from treeformers.minimal_pairs import Accuracy, MaskedModel, judge_agreement, judge_pairs
 from treeformers.probing.constituents import (
     Finding,
     find_constituents,
@@ -22,6 +21,7 @@ from treeformers.probing.constituents import (
     summarise_trials,
 )
 from treeformers.probing.constructions import Question, constructions, treebank_questions
+from treeformers.probing.minimal_pairs import Accuracy, MaskedModel, judge_agreement, judge_pairs
 from treeformers.probing.systems import System, ask
 from treeformers.trees.tree import Tree
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from treeformers.data import corpora
 from treeformers.data.examples import Labelled
-from treeformers.data.pairs import PAIRS, MinimalPair, load_pairs
-from treeformers.engine import load_model
-from treeformers.minimal_pairs import choose
+from treeformers.data.minimal_pairs import PAIRS, MinimalPair, load_pairs
+from treeformers.probing.minimal_pairs import choose
 from treeformers.probing.systems import System, TreeFile
+from treeformers.tasks.load import load_model
 from treeformers.trees.tree import Tree
 
 __all__ = ["AGREEMENT", "SHAPES", "find_pairs", "find_system", "find_treebank"]
@@ -66,7 +66,7 @@ def find_pairs(
     """Minimal pairs, and prefixes of verbs, by name.
 
     Args:
-        names: of `treeformers.data.pairs.PAIRS` or `AGREEMENT`.
+        names: of `treeformers.data.minimal_pairs.PAIRS` or `AGREEMENT`.
         each: pairs of each paradigm, and prefixes by number of attractors; 0 for all.
         seed: of the choice.
         root: as of `treeformers.data.corpora.load`.

@@ -156,7 +156,7 @@ def _unknown(system: Linked, sentences: list[list[str]]) -> list[str]:
 
 def _ask_links(system: Linked, sentences: list[list[str]]) -> Answer:
     """One forward pass for trees, links and pieces of words."""
-    from treeformers.inducer import read_trees as read_links
+    from treeformers.tasks.induce.predictor import read_trees as read_links
 
     if system.model.config.link_level == "word":
         links = system.links(sentences)

@@ -33,12 +33,12 @@ from transformers import (
 from transformers.trainer_utils import EvalLoopOutput
 from transformers.utils.logging import disable_progress_bar
 
-from treeformers.optimizer import MuonWithAdam
-from treeformers.processor import computes_bf16
+from treeformers.kernels.precision import computes_bf16
 from treeformers.recipes import Train
 from treeformers.training.averaging import Average, averaging
 from treeformers.training.batches import Collator, Features, Length, Masking, TokenBatchSampler
 from treeformers.training.checkpoints import SAVING, STATE, checkpoint, last_checkpoint, settle
+from treeformers.training.optimizer import MuonWithAdam
 
 logger = logging.getLogger(__name__)
 disable_progress_bar()  # of saving and loading; training has its own

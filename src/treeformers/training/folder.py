@@ -16,12 +16,12 @@ from typing import Any, Protocol
 import torch
 from transformers import PreTrainedModel
 
-from treeformers.model_folder import read_recipe, saved_files, write_checksums
-from treeformers.processes import sole_writer
 from treeformers.recipes import Recipe
 from treeformers.training.batches import Collator, Features
 from treeformers.training.checkpoints import drop
 from treeformers.training.fit import Fit, fit
+from treeformers.training.model_folder import read_recipe, saved_files, write_checksums
+from treeformers.training.processes import sole_writer
 from treeformers.trees.formats import atomic_write
 
 logger = logging.getLogger(__name__)

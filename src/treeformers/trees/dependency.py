@@ -80,14 +80,14 @@ class DependencyTree:
         Raises:
             ValueError: `width` is below 20.
         """
-        from treeformers.drawing.dependency import dependency_text
+        from treeformers.trees.dependency_rendering import dependency_text
 
         columns = max(20, get_terminal_size((100, 24)).columns) if width is None else width
         return dependency_text(self, columns)
 
     def _repr_svg_(self) -> str:
         """The picture that a notebook shows."""
-        from treeformers.drawing.dependency import dependency_svg
+        from treeformers.trees.dependency_rendering import dependency_svg
 
         return str(dependency_svg(self))
 

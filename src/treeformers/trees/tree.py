@@ -279,13 +279,13 @@ class Tree:
         Raises:
             ValueError: `width` is below 20.
         """
-        from treeformers.drawing.tree import tree_text
+        from treeformers.trees.rendering import tree_text
 
         return tree_text(self, max(20, get_terminal_size((100, 24)).columns) if width is None else width)
 
     def _repr_svg_(self) -> str:
         """The picture that a notebook shows."""
-        from treeformers.drawing.tree import tree_svg
+        from treeformers.trees.rendering import tree_svg
 
         return str(tree_svg(self))
 

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal, cast
 
-from treeformers.classification import Classifier
-from treeformers.engine import check_positive
-from treeformers.inducer import Inducer, read_trees
 from treeformers.induction import trivial_tree
-from treeformers.model_folder import read_recipe
-from treeformers.parsing import Parser
+from treeformers.tasks.classify.predictor import Classifier
+from treeformers.tasks.induce.predictor import Inducer, read_trees
+from treeformers.tasks.load import check_positive
+from treeformers.tasks.parse.predictor import Parser
+from treeformers.training.model_folder import read_recipe
 from treeformers.trees.tree import Tree
 
 __all__ = [

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from treeformers.data.penn import split_words
+from treeformers.data.penn_tokenizer import split_words
 from treeformers.trees.formats import holds_trees, is_bare
 from treeformers.trees.tree import Tree, parse_brackets
 from treeformers.web.limits import Limits

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import uvicorn
 
-from treeformers.demo import RECIPE
 from treeformers.recipes import InduceRecipe
-from treeformers.training import train_inducer
+from treeformers.tasks.demo import RECIPE
+from treeformers.tasks.induce.train import train_inducer
 from treeformers.web.api import create_app
 from treeformers.web.engines import Engine
 from treeformers.web.limits import Limits

@@ -9,7 +9,7 @@ from itertools import combinations
 from statistics import fmean
 from typing import Any, NoReturn, TypeVar
 
-from treeformers.data.penn import split_words
+from treeformers.data.penn_tokenizer import split_words
 from treeformers.drawing import tree_latex
 from treeformers.metrics import unlabeled_f1
 from treeformers.trees.tree import Tree

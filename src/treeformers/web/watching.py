@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from treeformers.inducer import Inducer, read_trees
-from treeformers.parsing import Parser
 from treeformers.recipes import Readout
-from treeformers.reproduction.inspection import follow
+from treeformers.tasks.induce.predictor import Inducer, read_trees
+from treeformers.tasks.parse.attention_analysis import follow
+from treeformers.tasks.parse.predictor import Parser
 from treeformers.trees.actions import attended_positions_of, from_bottom_up, from_top_down
 from treeformers.web.messages import Action, Attended, Item, Layer, Layers, Step, Steps
 

@@ -1,0 +1,1 @@
+"""The laboratory: papers' tables reproduced from recipes, and their results rendered."""

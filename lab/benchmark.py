@@ -1,0 +1,102 @@
+"""Results of measurements of fresh models: how many weights they have, and what a sentence takes."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from lab.provenance import origin
+from treeformers.recipes import ClassifyRecipe, Examples, Lengths, MeasureRecipe
+
+CLASSES = ["0", "1"]
+
+
+def collect(recipe: MeasureRecipe) -> dict[str, Any]:
+    """Measure the models of a recipe.
+
+    Returns:
+        What is written to the results file: `models` has for each `parameters` and, where the recipe names
+        lengths, `training` and `inference`, the milliseconds that a sentence of each length takes, alone in
+        its batch: forward, backward and a step of Adam, or forward alone; the batch is made anew each time,
+        the tree is not.
+
+    Raises:
+        ValueError: an unknown encoder or key, or a value that a configuration does not take.
+    """
+    started = time.perf_counter()
+    models = {name: _measure(dict(sizes), recipe.data) for name, sizes in recipe.model.items()}
+    return {**origin(recipe), "wall_seconds": time.perf_counter() - started, "models": models}
+
+
+def _measure(sizes: dict[str, Any], data: Lengths) -> dict[str, Any]:
+    if sizes.get("encoder") == "translation":
+        return {"parameters": _weights_of_translation(sizes)}
+    from treeformers.tasks.classify.examples import build_encoder
+    from treeformers.tasks.tree_sources import find_trees
+
+    words = [[f"w{place}" for place in range(length)] for length in data.lengths or (1,)]
+    trees = find_trees(words, data.trees)
+    of = Examples(corpus="grammar", trees=data.trees)
+    model, reader = build_encoder(ClassifyRecipe(model=sizes, data=of), trees, CLASSES, 1)
+    found: dict[str, Any] = {"parameters": sum(weight.numel() for weight in model.parameters())}
+    if data.lengths:
+        times = [_time(model, reader, encoded, data.steps) for encoded in reader.encode(trees)]
+        training, inference = zip(*times, strict=True)
+        found |= {"training": training, "inference": inference}
+    return found
+
+
+def _time(model: Any, reader: Any, encoded: Any, steps: int) -> tuple[float, float]:
+    """Milliseconds of a step of training and of inference, each the median."""
+    import torch
+
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    model.to(device)
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-4)
+
+    def batch() -> Mapping[str, Any]:
+        return {name: part.to(device) for name, part in reader.collate([encoded]).items()}
+
+    def train() -> None:
+        model.train()
+        model(**batch(), labels=torch.ones(1, dtype=torch.int64, device=device)).loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+    @torch.inference_mode()
+    def infer() -> None:
+        model.eval()(**batch())
+
+    return _milliseconds(train, steps), _milliseconds(infer, steps)
+
+
+def _milliseconds(step: Callable[[], None], steps: int) -> float:
+    """The median; of processor time, so that other work on the machine hardly counts, if it is no GPU."""
+    import torch
+
+    cuda = torch.cuda.is_available()
+    taken = []
+    for _ in range(steps + 1):  # what comes first also warms up
+        started = time.perf_counter() if cuda else time.process_time()
+        step()
+        if cuda:
+            torch.cuda.synchronize()
+        taken.append(1000 * ((time.perf_counter() if cuda else time.process_time()) - started))
+    return statistics.median(taken[1:])
+
+
+def _weights_of_translation(sizes: dict[str, Any]) -> int:
+    """They are counted, not made: the large ones would fill a small machine."""
+    import torch
+
+    from treeformers.models.accumulation import AccumulationConfig
+    from treeformers.models.translation import AccumulationForTranslation
+    from treeformers.training.configuration import building, configure
+
+    del sizes["encoder"]
+    config = configure(AccumulationConfig, sizes)
+    with building(), torch.device("meta"):
+        model = AccumulationForTranslation(config)
+    return sum(weight.numel() for weight in model.parameters())

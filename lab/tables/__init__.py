@@ -1,0 +1,1 @@
+"""The tables and plots of each paper, from results files to Markdown and SVG."""

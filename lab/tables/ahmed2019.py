@@ -1,0 +1,107 @@
+"""The tables of Ahmed et al. 2019 beside ours."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from lab.tables.formatting import (
+    Result,
+    Results,
+    look_files,
+    markdown_table,
+    millions,
+    pictures,
+    provenance,
+    rounded,
+    seed_count,
+    tagged,
+    value_or_none,
+    welch,
+    with_sd,
+)
+from treeformers.drawing import tree_svg
+from treeformers.trees.tree import Tree
+
+TASKS = ("sick-e", "sick-r", "sst", "msrp")
+"""How the names of recipes begin."""
+COLUMNS: Mapping[str, Sequence[tuple[str, str, int]]] = {
+    "sick-e": (("accuracy", "accuracy", 1),),
+    "sick-r": (("pearson", "Pearson's r", 4), ("mse", "MSE", 4)),
+    "sst": (("accuracy", "accuracy", 1),),
+    "msrp": (("accuracy", "accuracy", 1),),
+}
+"""By task, the figures that are shown: name, heading, decimal places."""
+REFERENCE = "tree-lstm"
+"""What the others of a task are compared with, by the first figure on the test part."""
+NAMES = {"sick-e": "SICK-E", "sick-r": "SICK-R", "sst": "SST-2", "msrp": "MSRP"}
+
+
+def table1(results: Results) -> str:
+    """A table for each task: the paper's figure, ours on validation and test, p-value, size and speed."""
+    return _by_task(tagged(results, "1"))
+
+
+def table2(results: Results) -> str:
+    """The same for what position on a tree means."""
+    return _by_task(tagged(results, "2"))
+
+
+def table3(results: Results) -> str:
+    """The same for the three ways to compose: single-head, multi-head and multi-branch attention."""
+    return _by_task(tagged(results, "3"))
+
+
+def figure2(results: Results) -> str:
+    """How much attention each child gets from the cell that composes its parent, on one tree."""
+    return pictures((_watched(seen), file) for file, seen in look_files(results, "figure2", "figure2"))
+
+
+def figure2_plots(results: Results) -> dict[str, str]:
+    """The trees of `figure2`: file name to SVG."""
+    return {
+        file: tree_svg(Tree.from_brackets(seen["tree"]), title=_watched(seen), shares=seen["shares"])
+        for file, seen in look_files(results, "figure2", "figure2")
+    }
+
+
+FIGURES: Mapping[str, Callable[[Results], Mapping[str, str]]] = {"figure2": figure2_plots}
+PARTS: Mapping[str, Callable[[Results], str]] = {
+    part.__name__: part for part in (table1, table2, table3, figure2, provenance)
+}
+
+
+def _watched(seen: Mapping[str, Any]) -> str:
+    return f"{seen['title']}: {seen['class']}, {100 * seen['probability']:.0f} %"
+
+
+def _by_task(results: Results) -> str:
+    tables = []
+    for task in TASKS:
+        rows = [result for name, result in results.items() if name.startswith(f"{task}-")]
+        if rows:
+            table = _table(rows, COLUMNS[task], results.get(f"{task}-{REFERENCE}"))
+            tables.append(f"**{NAMES[task]}**\n\n{table}")
+    return "\n\n".join(tables)
+
+
+def _table(rows: Sequence[Result], figures: Sequence[tuple[str, str, int]], reference: Result | None) -> str:
+    cells = []
+    for result in rows:
+        published = result["recipe"]["published"]
+        columns: list[str | None] = [result["recipe"]["title"], seed_count(result)]
+        for name, _, places in figures:
+            columns.append(value_or_none(published.get(name)))
+            columns.append(rounded(result, f"{name}_validation", places))
+            columns.append(with_sd(result, name, places))
+        if reference is not None:
+            columns.append(None if result is reference else welch(result, reference, figures[0][0]))
+        columns.append(millions(result["seeds"][0]["parameters"]))
+        columns.append(rounded(result, "sentences_per_second", 0))
+        cells.append(columns)
+    head = ["", "models"]
+    for _, heading, _ in figures:
+        head += [f"{heading}, paper", f"{heading}, validation", f"{heading}, test"]
+    if reference is not None:
+        head.append(f"p, against the {reference['recipe']['title']} ({figures[0][1]})")
+    return markdown_table((*head, "parameters", "sentences a second"), cells)

@@ -1,0 +1,174 @@
+"""What the papers' tables share: means over the seeds, cells, Markdown, and where the results come from."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from statistics import fmean
+from typing import Any
+
+from treeformers.metrics.statistics import summarise
+
+CONTINUED = re.compile(r"(?P<first>.+)-\d+-\d+")
+"""Names of recipes that train more seeds of a row."""
+
+Result = Mapping[str, Any]
+Results = Mapping[str, Result]  # by the name of the recipe, in the order of the titles
+
+
+def provenance(results: Results) -> str:
+    """Where every results file comes from; a cell is empty where the file does not say."""
+    cells = []
+    for name, row in results.items():
+        seeds = row.get("seeds", ())
+        seconds = [seed["wall_seconds"] for seed in seeds] or [row.get("wall_seconds", 0.0)]
+        busy = [seed["processor_seconds"] for seed in seeds if "processor_seconds" in seed]
+        device = row["environment"]
+        threads = {seed.get("threads", device["threads"]) for seed in seeds} or {device["threads"]}
+        precisions = {"bfloat16" if seed["bf16"] else "float32" for seed in seeds if "bf16" in seed}
+        cells.append(
+            (
+                f"`{name}`",
+                ", ".join(str(seed["seed"]) for seed in seeds),
+                str(seeds[0]["steps"]) if seeds else "",
+                f"{fmean(seconds) / 60:.1f}",
+                f"{fmean(busy) / 60:.1f}" if busy else "",
+                f"{device['device']}, {max(threads)} of {device['cores']} cores",
+                ", ".join(sorted(precisions)),
+                device["torch"],
+                f"`{row['commit']}`",
+                row["date"],
+            )
+        )
+    head = (
+        "recipe",
+        "seeds",
+        "steps",
+        "minutes a seed",
+        "processor minutes",
+        "device",
+        "precision",
+        "torch",
+        "commit",
+        "date",
+    )
+    signed = [seed for row in results.values() for seed in row.get("seeds", ()) if seed.get("signature")]
+    signatures = {("BLEU" if "bleu" in seed else "F1", seed["signature"]) for seed in signed}
+    lines = [f"Signature of the {figure}: `{signature}`" for figure, signature in sorted(signatures)]
+    return "\n\n".join([markdown_table(head, cells), *lines])
+
+
+def tagged(results: Results, table: str) -> Results:
+    """The results of the recipes that stand in a table of the paper, each with all its seeds.
+
+    A recipe NAME-6-10 trains seeds 6 to 10 of NAME: its models are counted there.
+    """
+    shown = {name: row for name, row in results.items() if table in row["recipe"]["tables"]}
+    for name, row in results.items():
+        found = CONTINUED.fullmatch(name)
+        if found and (first := shown.get(found["first"])):
+            shown.pop(name, None)
+            there = {seed["seed"] for seed in first["seeds"]}
+            seeds = [*first["seeds"], *(seed for seed in row["seeds"] if seed["seed"] not in there)]
+            shown[found["first"]] = {**first, "seeds": seeds, "summary": summarise(seeds)}
+    return shown
+
+
+def looks(results: Results, figure: str) -> list[tuple[str, Result, str]]:
+    """What models were seen to do, for a figure of the paper: name of the row, what was seen, and scale."""
+    return [
+        (name, seen, result["scale"])
+        for result in tagged(results, figure).values()
+        for name, seen in result["looks"].items()
+    ]
+
+
+def look_files(results: Results, figure: str, kind: str) -> list[tuple[str, Mapping[str, Any]]]:
+    """The same with one picture each: name of its file, which begins with its kind, and what was seen."""
+    return [(f"{kind}-{name}.{scale}.svg", seen) for name, seen, scale in looks(results, figure)]
+
+
+def pictures(plots: Iterable[tuple[str, str]]) -> str:
+    """Markdown that shows plots, each a caption and the name of its file."""
+    return "\n\n".join(f"![{caption}](figures/{name})" for caption, name in plots)
+
+
+def mean(result: Result, name: str) -> float | None:
+    """Mean over the seeds of a figure; None if not all have it."""
+    value: float | None = result.get("summary", {}).get(name, {}).get("mean")
+    return value
+
+
+def rounded(result: Result, name: str, places: int = 1) -> str | None:
+    """Mean over the seeds of a figure, with so many decimal places; None if not all have it."""
+    value = mean(result, name)
+    return None if value is None else f"{value:.{places}f}"
+
+
+def with_sd(result: Result, name: str, places: int = 1) -> str | None:
+    """Mean over the seeds, ± their standard deviation where there are several; None if not all have it."""
+    value = rounded(result, name, places)
+    if value is None or len(result["seeds"]) == 1:
+        return value
+    return f"{value} ± {result['summary'][name]['sd']:.{places}f}"
+
+
+def welch(result: Result, other: Result, name: str) -> str | None:
+    """The two-sided p-value of Welch's t-test over the seeds of two results.
+
+    None without two seeds of each, and where neither result varies: there is nothing to test by.
+    """
+    first, second = ([seed.get(name) for seed in of["seeds"]] for of in (result, other))
+    if min(len(first), len(second)) < 2 or None in (*first, *second):
+        return None
+    if len(set(first)) == len(set(second)) == 1:
+        return None
+    from scipy.stats import ttest_ind
+
+    p = float(ttest_ind(first, second, equal_var=False).pvalue)
+    return "< 0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def value_or_none(published: float | None) -> str | None:
+    """A figure as the paper prints it."""
+    return None if published is None else f"{published:g}"
+
+
+def mean_by_key(result: Result, name: str) -> dict[str, float]:
+    """Means over the seeds of a table of figures, such as the recall by label."""
+    seeds = [seed[name] for seed in result["seeds"]]
+    return {key: fmean(seed[key] for seed in seeds) for key in seeds[0]}
+
+
+def mean_by_layer(result: Result, name: str) -> list[float]:
+    """Means over the seeds of a list of figures, one a layer."""
+    return [fmean(layer) for layer in zip(*(seed[name] for seed in result["seeds"]), strict=True)]
+
+
+def millions(parameters: float | None) -> str | None:
+    """A number of weights as 3.21M."""
+    return f"{parameters / 1e6:.3g}M" if parameters else None
+
+
+def seed_count(result: Result) -> str:
+    """ "1 seed" or "5 seeds"."""
+    seeds = len(result["seeds"])
+    return "1 seed" if seeds == 1 else f"{seeds} seeds"
+
+
+def markdown_table(head: Sequence[str], rows: Iterable[Sequence[Any]], numbers: bool = True) -> str:
+    """A Markdown table: numbers with one decimal place, nothing for None.
+
+    Args:
+        head: of the columns.
+        rows: cells.
+        numbers: the columns after the first hold some, and stand to the right.
+    """
+
+    def line(cells: Iterable[Any]) -> str:
+        texts = ("" if cell is None else cell if isinstance(cell, str) else f"{cell:.1f}" for cell in cells)
+        return f"| {' | '.join(texts)} |"
+
+    body = [line(row) for row in rows]
+    under = "|---|" + ("---:|" if numbers else "---|") * (len(head) - 1)
+    return "\n".join([line(head), under, *body]) if body else ""

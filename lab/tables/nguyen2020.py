@@ -1,0 +1,299 @@
+"""The tables and figures of Nguyen et al. 2020 beside ours."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from lab.tables.formatting import (
+    Result,
+    Results,
+    markdown_table,
+    mean,
+    mean_by_key,
+    millions,
+    pictures,
+    provenance,
+    rounded,
+    seed_count,
+    tagged,
+    value_or_none,
+    welch,
+    with_sd,
+)
+from treeformers.drawing import learning_curve_svg
+
+SST, DOCUMENTS, AGREEMENT = ("sst-5",), ("imdb",), ("agreement-linzen", "agreement-ud")
+MOST = 5  # attractors that have a column
+
+
+def table1(results: Results) -> str:
+    """BLEU of translation, tree model and plain Transformer of the same sizes, steps and units."""
+    shown = tagged(results, "1")
+    plain = {_pair(result): result for result in shown.values() if not _sees_trees(result)}
+    cells = [
+        (
+            result["recipe"]["title"],
+            value_or_none(result["recipe"]["published"].get("bleu")),
+            seed_count(result),
+            mean(result, "bleu_validation"),
+            with_sd(result, "bleu"),
+            _distance(result, plain.get(_pair(result)), "bleu"),
+            millions(result["seeds"][0]["parameters"]),
+            rounded(result, "sentences_per_second", 0),
+        )
+        for result in shown.values()
+    ]
+    head = ("", "BLEU, paper", "models", "BLEU, validation", "BLEU, test", "p, against the Transformer")
+    return markdown_table((*head, "parameters", "sentences a second"), cells)
+
+
+def table2(results: Results) -> str:
+    """Accuracy of classification beside the paper's, and how sure the distance to the tree model is."""
+    cells = []
+    shown = _of(tagged(results, "2"), SST)
+    for result in shown.values():
+        published = result["recipe"]["published"]
+        cells.append(
+            (
+                result["recipe"]["title"],
+                value_or_none(published.get("accuracy")),
+                value_or_none(published.get("coarse_accuracy")),
+                seed_count(result),
+                mean(result, "accuracy_validation"),
+                with_sd(result, "accuracy"),
+                with_sd(result, "coarse_accuracy"),
+                _distance(result, shown.get("sst-tree"), "accuracy"),
+                millions(result["seeds"][0]["parameters"]),
+            )
+        )
+    head = ("", "SST-5, paper", "SST-2, paper", "models", "SST-5, validation", "SST-5, test", "SST-2, test")
+    return markdown_table((*head, "p, against the Tree Transformer (SST-5)", "parameters"), cells)
+
+
+def table2_documents(results: Results) -> str:
+    """The same of documents."""
+    shown = _of(tagged(results, "2"), DOCUMENTS)
+    cells = [
+        (
+            result["recipe"]["title"],
+            value_or_none(result["recipe"]["published"].get("accuracy")),
+            str(result["data"]["train"]),
+            seed_count(result),
+            mean(result, "accuracy_validation"),
+            with_sd(result, "accuracy"),
+            _distance(result, shown.get("imdb-tree"), "accuracy"),
+            millions(result["seeds"][0]["parameters"]),
+        )
+        for result in shown.values()
+    ]
+    head = ("", "IMDB, paper", "reviews trained on", "models", "IMDB, validation", "IMDB, test")
+    return markdown_table((*head, "p, against the Tree Transformer", "parameters"), cells)
+
+
+def table2_agreement(results: Results) -> str:
+    """The same of subject and verb, by the nouns of the other number between them."""
+    cells = []
+    for result in _of(tagged(results, "2"), AGREEMENT).values():
+        corpus = result["recipe"]["data"]["corpus"]
+        groups = {
+            group: f"{figures['accuracy']:.1f} of {figures['examples']:.0f}"
+            for group, figures in _groups(result).items()
+        }
+        cells.append(
+            (
+                f"{corpus}: {result['recipe']['title']}",
+                value_or_none(result["recipe"]["published"].get("accuracy")),
+                seed_count(result),
+                mean(result, "accuracy_validation"),
+                with_sd(result, "accuracy"),
+                _distance(result, results.get(f"{corpus}-tree"), "accuracy"),
+                *(groups.get(str(number)) for number in range(MOST + 1)),
+            )
+        )
+    head = ("", "SVA, paper", "models", "validation", "test", "p, against the Tree Transformer")
+    attractors = (f"{number} attractor{'s' * (number != 1)}" for number in range(MOST + 1))
+    return markdown_table((*head, *attractors), cells)
+
+
+def table3(results: Results) -> str:
+    """What the parts of the model bring, on SST-5."""
+    shown = tagged(results, "3")
+    cells = [
+        (
+            result["recipe"]["title"],
+            value_or_none(result["recipe"]["published"].get("accuracy")),
+            seed_count(result),
+            mean(result, "accuracy_validation"),
+            with_sd(result, "accuracy"),
+            with_sd(result, "coarse_accuracy"),
+            _distance(result, shown.get("sst-tree"), "accuracy"),
+        )
+        for result in shown.values()
+    ]
+    head = ("", "SST-5, paper", "models", "SST-5, validation", "SST-5, test", "SST-2, test")
+    return markdown_table((*head, "p, against the whole model (SST-5)"), cells)
+
+
+def table4(results: Results) -> str:
+    """How much of the cross-attention lies on nodes, beside how many of the places are nodes."""
+    cells = [
+        (
+            result["recipe"]["title"],
+            seed_count(result),
+            with_sd(result, "attention_on_nodes"),
+            mean(result, "nodes_share"),
+        )
+        for result in tagged(results, "1").values()
+        if mean(result, "attention_on_nodes") is not None
+    ]
+    return markdown_table(("", "models", "attention on nodes, %", "nodes among nodes and leaves, %"), cells)
+
+
+def table5(results: Results) -> str:
+    """Weights of the translation models, exactly, and what trees add to them."""
+    cells = []
+    for result in tagged(results, "5").values():
+        published = result["recipe"]["published"]
+        ours = {name: model["parameters"] for name, model in result["models"].items()}
+        for name, count in ours.items():
+            plain = f"{name.partition(',')[0]}, Transformer"
+            paper = published.get(name)
+            cells.append(
+                (
+                    name,
+                    *(None if value is None else f"{value:,.0f}" for value in (paper, count)),
+                    _increase(paper, published.get(plain)),
+                    _increase(count, ours.get(plain)),
+                )
+            )
+    head = ("", "parameters, paper", "parameters", "added by trees, paper", "added by trees")
+    return markdown_table(head, cells)
+
+
+def figure5a(results: Results) -> str:
+    """Accuracy by the share of the training data, as a plot and as a table."""
+    rows = [
+        (
+            _kind(result),
+            str(result["data"]["train"]),
+            seed_count(result),
+            mean(result, "accuracy_validation"),
+            with_sd(result, "accuracy"),
+        )
+        for result in _by_size(results)
+    ]
+    table = markdown_table(("", "sentences", "models", "SST-5, validation", "SST-5, test"), rows)
+    plots = figure5a_plots(results)
+    return "\n\n".join([*(pictures([("SST-5 by training sentences", name)]) for name in plots), table])
+
+
+def figure5a_plots(results: Results) -> dict[str, str]:
+    """The plot of `figure5a`: file name to SVG."""
+    curves: dict[str, list[tuple[float, float]]] = {}
+    found = _by_size(results)
+    for result in found:
+        accuracy = mean(result, "accuracy")
+        if accuracy is not None:
+            curves.setdefault(_kind(result), []).append((result["data"]["train"], accuracy))
+    if not curves:
+        return {}
+    title = "SST-5 by training sentences"
+    svg = learning_curve_svg(curves, "training sentences", "accuracy, %", title)
+    return {f"figure5a.{found[0]['scale']}.svg": svg}
+
+
+def figure5b(results: Results) -> str:
+    """Milliseconds a sentence by its length, as plots and as a table."""
+    parts = []
+    for result in tagged(results, "5b").values():
+        lengths = result["recipe"]["data"]["lengths"]
+        plots = _figure5b_files(result).items()
+        parts.append(pictures((f"Milliseconds of a sentence by its length, {s}", name) for s, name in plots))
+        cells = [
+            (f"{name}, {step}", *(f"{value:.1f}" for value in model[step]))
+            for step in _figure5b_files(result)
+            for name, model in result["models"].items()
+        ]
+        parts.append(markdown_table(("milliseconds", *(f"{length} words" for length in lengths)), cells))
+    return "\n\n".join(parts)
+
+
+def figure5b_plots(results: Results) -> dict[str, str]:
+    """The plots of `figure5b`: file name to SVG."""
+    plots: dict[str, str] = {}
+    for result in tagged(results, "5b").values():
+        lengths = result["recipe"]["data"]["lengths"]
+        for step, file in _figure5b_files(result).items():
+            models = result["models"].items()
+            curves = {name: list(zip(lengths, model[step], strict=True)) for name, model in models}
+            title = f"Milliseconds of a sentence by its length, {step}"
+            plots[file] = learning_curve_svg(curves, "words", "milliseconds", title)
+    return plots
+
+
+PARTS: Mapping[str, Callable[[Results], str]] = {
+    part.__name__: part
+    for part in (
+        *(table1, table2, table2_documents, table2_agreement, table3, table4, table5),
+        *(figure5a, figure5b, provenance),
+    )
+}
+FIGURES: Mapping[str, Callable[[Results], Mapping[str, str]]] = {
+    "figure5a": figure5a_plots,
+    "figure5b": figure5b_plots,
+}
+
+
+def _of(results: Results, corpora: Sequence[str]) -> Results:
+    """The results on some corpora, one corpus after the other."""
+    return {
+        name: row
+        for corpus in corpora
+        for name, row in results.items()
+        if row["recipe"]["data"]["corpus"] == corpus
+    }
+
+
+def _sees_trees(result: Result) -> bool:
+    return bool(result["recipe"]["model"].get("tree", True))
+
+
+def _kind(result: Result) -> str:
+    return "Tree Transformer" if _sees_trees(result) else "Transformer"
+
+
+def _pair(result: Result) -> tuple[Any, ...]:
+    """What a translation model is compared by."""
+    data, model = result["recipe"]["data"], result["recipe"]["model"]
+    return data["corpus"], data["source"], data["target"], model.get("hidden_size")
+
+
+def _groups(result: Result) -> dict[str, dict[str, float]]:
+    """Mean over the seeds of the figures of each subset of the test part."""
+    names = result["seeds"][0].get("by_group", {})
+    return {
+        group: mean_by_key({"seeds": [seed["by_group"] for seed in result["seeds"]]}, group)
+        for group in names
+    }
+
+
+def _distance(result: Result, other: Result | None, name: str) -> str | None:
+    """How sure it is that two results differ; None beside itself."""
+    return None if other is None or result is other else welch(result, other, name)
+
+
+def _increase(count: float | None, plain: float | None) -> str | None:
+    if count is None or plain is None or count == plain:
+        return None
+    return f"{count - plain:,.0f} ({100 * (count / plain - 1):.2f} %)"
+
+
+def _by_size(results: Results) -> list[Result]:
+    """Those of Figure 5a, with few training sentences first."""
+    found = tagged(results, "5a").values()
+    return sorted(found, key=lambda result: (_kind(result), result["data"]["train"]))
+
+
+def _figure5b_files(result: Result) -> dict[str, str]:
+    return {step: f"figure5b-{step}.{result['scale']}.svg" for step in ("training", "inference")}

@@ -1,0 +1,214 @@
+"""The corpora of the tasks of tree encoders: sentiment, similarity, paraphrase, agreement, translation.
+
+Each reader takes the files of a part as the catalogue has them.
+"""
+
+from __future__ import annotations
+
+import csv
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from io import TextIOWrapper
+from pathlib import Path
+from typing import Any
+
+from treeformers.data.examples import Labelled, Pair
+from treeformers.data.parent_pointers import (
+    Line,
+    build_constituents,
+    build_dependencies,
+    read_aligned,
+    split_words,
+)
+from treeformers.data.tables import parse_score, parse_tree, read_rows, split_rows
+from treeformers.trees.dependency import DependencyTree
+from treeformers.trees.formats import read_lines
+from treeformers.trees.tree import Tree
+
+__all__ = ["READERS", "load_task", "read_parallel"]
+
+_SICK = ("pair_ID", "sentence_A", "sentence_B", "relatedness_score", "entailment_judgment")
+_MSRP = ("Quality", "#1 ID", "#2 ID", "#1 String", "#2 String")
+_IMDB = ["label", "id", "rating", "text"]
+_AGREEMENT = (
+    *("verb_pos", "subj_idx", "verb_idx", "n_intervening", "n_attractors", "homogeneous"),
+    *("noun_number_agrees", "verb", "lemma", "sentence"),
+)
+_GRADES = frozenset("01234")
+
+
+def load_task(name: str, parts: Sequence[Sequence[Path]]) -> tuple[list[Any], list[Any], list[Any]]:
+    """Read a corpus of `READERS`.
+
+    A corpus without a validation part of its own has the same files for training and validation: then every
+    tenth example, from the first, validates and does not train. (The reviews of "imdb" stand class by class,
+    so that every tenth is every tenth of each class.) "tatoeba-de-en" is divided by the hash of the English
+    sentence, one in fifty each for validation and test, so that all translations of it are in one part.
+
+    Args:
+        name: the name of the corpus.
+        parts: the files of training, validation and test.
+
+    Returns:
+        The examples of training, validation and test.
+
+    Raises:
+        ValueError: malformed files, with file:line.
+    """
+    train, validation, test = parts
+    read = READERS[name]
+    examples = list(read(*train))
+    if name == "tatoeba-de-en":
+        hashes = [zlib.crc32(pair["en"].encode()) % 50 for pair in examples]
+        held = [[pair for pair, hash in zip(examples, hashes, strict=True) if hash == n] for n in (0, 1)]
+        return [pair for pair, hash in zip(examples, hashes, strict=True) if hash > 1], held[0], held[1]
+    if train == validation:
+        return [example for n, example in enumerate(examples) if n % 10], examples[::10], list(read(*test))
+    return examples, list(read(*validation)), list(read(*test))
+
+
+def _read_sst(trees: Path, *parse: Path) -> Iterator[Any]:
+    """Trees with a grade of sentiment from "0" to "4" on every node.
+
+    Given words, heads and relations too: dependency trees with the grade of the whole.
+    """
+    for (where, line), *parsed in read_aligned(trees, *parse):
+        tree = parse_tree(where, line)
+        for node in tree.nodes():
+            if node.label not in _GRADES:
+                raise ValueError(f"{where}: expected labels from 0 to 4, got {node.label[:20]!r}")
+        if not parsed:
+            yield tree
+            continue
+        words, heads, relations = parsed
+        if tuple(split_words(words)) != tree.words:
+            raise ValueError(f"{words[0]}: these are not the words of the tree at {where}")
+        yield Labelled(build_dependencies(tree.words, heads, relations), tree.label)
+
+
+def _read_binary_sst(*files: Path) -> Iterator[Any]:
+    """The same without what is neutral as a whole."""
+    return (example for example in _read_sst(*files) if example.label != "2")
+
+
+def _read_sick(pairs: Path, numbers: Path, *parses: Path) -> Iterator[Pair]:
+    """Pairs of trees, parsed as words and parents, or as words, heads and relations, of both sentences."""
+    rows = read_rows(pairs, _SICK)
+    for (place, number), *lines in read_aligned(numbers, *parses):
+        where, row = next(rows, (str(pairs), ["", "", "", "", ""]))
+        pair, _, _, score, judgment = row
+        if number.strip() != pair:
+            raise ValueError(
+                f"{place}: expected pair {pair or '(none)'} as at {where}, got {number.strip()!r}"
+            )
+        half = len(lines) // 2
+        first, second = _parsed(*lines[:half]), _parsed(*lines[half:])
+        label = _one_of(where, judgment, "NEUTRAL", "ENTAILMENT", "CONTRADICTION")
+        yield Pair(first, second, label, parse_score(where, score))
+    for where, row in rows:
+        raise ValueError(f"{where}: {numbers} has no such pair, {row[0]}")
+
+
+def _parsed(words: Line, *parse: Line) -> Tree | DependencyTree:
+    if len(parse) == 2:
+        return build_dependencies(split_words(words), *parse)
+    return build_constituents(split_words(words), *parse)
+
+
+def _read_msrp(path: Path) -> Iterator[Pair]:
+    for where, (quality, _, _, first, second) in read_rows(path, _MSRP):
+        yield Pair(first, second, _one_of(where, quality, "0", "1"))
+
+
+def _read_imdb(path: Path) -> Iterator[Labelled]:
+    """Reviews in comma-separated columns, with quotes; marks of line breaks become blanks."""
+    rows = csv.reader((line for _, line in read_lines(path)), strict=True)
+    try:
+        if (names := next(rows, [])) != _IMDB:
+            raise ValueError(
+                f"{path}:1: expected the columns {','.join(_IMDB)}, got {','.join(names)[:60]!r}"
+            )
+        for row in filter(None, rows):
+            where = f"{path}:{rows.line_num}"
+            if len(row) != len(_IMDB):
+                raise ValueError(f"{where}: expected {len(_IMDB)} columns, {','.join(_IMDB)}, got {len(row)}")
+            text = " ".join(filter(None, map(str.strip, row[3].split("<br />"))))
+            if not text:
+                raise ValueError(f"{where}: the column text is empty")
+            yield Labelled(text, _one_of(where, row[0], "0", "1"))
+    except csv.Error as error:
+        raise ValueError(f"{path}:{rows.line_num}: malformed columns: {error}") from None
+
+
+def _read_prefixes(*paths: Path) -> Iterator[Labelled]:
+    """The words before a verb, of files that may be named by their number of attractors."""
+    for path in paths:
+        attractors = _extension(path) if _extension(path).isdecimal() else ""
+        for where, (verb, words) in split_rows(read_lines(path), ("verb", "words")):
+            yield Labelled(words, _one_of(where, verb, "VBZ", "VBP"), attractors)
+
+
+def _read_agreement(path: Path) -> Iterator[Labelled]:
+    for where, cells in read_rows(path, _AGREEMENT):
+        row = dict(zip(_AGREEMENT, cells, strict=True))
+        words, place = row["sentence"].split(" "), row["verb_idx"]
+        before = words[: int(place)] if place.isdecimal() else []
+        if not before or words[len(before) : len(before) + 1] != [row["verb"]]:
+            raise ValueError(f"{where}: expected words and then {row['verb']!r} as number {place} (from 0)")
+        yield Labelled(" ".join(before), _one_of(where, row["verb_pos"], "VBZ", "VBP"), row["n_attractors"])
+
+
+def read_parallel(*paths: Path) -> Iterator[dict[str, str]]:
+    """Sentences by language, from files with a line each, whose extensions name the languages.
+
+    Raises:
+        ValueError: files of different length, or an empty line, with file:line.
+    """
+    languages = list(map(_extension, paths))
+    for lines in read_aligned(*paths):
+        yield {language: _filled(line) for language, line in zip(languages, lines, strict=True)}
+
+
+def _read_tatoeba(archive: Path) -> Iterator[dict[str, str]]:
+    try:
+        with zipfile.ZipFile(archive) as files, files.open("deu.txt") as raw:
+            text = TextIOWrapper(raw, encoding="utf-8", errors="surrogateescape", newline="\n")
+            lines = ((f"{archive}/{where}", line) for where, line in read_lines(text))
+            for _, (english, german) in split_rows(lines, ("English", "German")):
+                yield {"en": english, "de": german}
+    except KeyError:
+        raise ValueError(f"{archive}: expected a file deu.txt in it") from None
+    except (zipfile.BadZipFile, zlib.error) as error:
+        raise ValueError(f"{archive}: damaged zip file: {error}") from None
+
+
+READERS: Mapping[str, Callable[..., Iterator[Any]]] = {
+    "sst-5": _read_sst,
+    "sst-2": _read_binary_sst,
+    "sick": _read_sick,
+    "msrp": _read_msrp,
+    "imdb": _read_imdb,
+    "agreement-linzen": _read_prefixes,
+    "agreement-ud": _read_agreement,
+    "multi30k": read_parallel,
+    "tatoeba-de-en": _read_tatoeba,
+}
+"""By name of the corpus, what reads the examples of one part, given its files."""
+
+
+def _extension(path: Path) -> str:
+    return path.name.removesuffix(".gz").rpartition(".")[2]
+
+
+def _filled(line: Line) -> str:
+    where, text = line
+    if not (text := text.strip()):
+        raise ValueError(f"{where}: expected a sentence, got an empty line")
+    return text
+
+
+def _one_of(where: str, label: str, *expected: str) -> str:
+    if label not in expected:
+        raise ValueError(f"{where}: expected the label {' or '.join(expected)}, got {label[:20]!r}")
+    return label

@@ -1,0 +1,178 @@
+"""Vectors of words in context from a pretrained encoder that is not trained any further.
+
+Shapes: T words of a sentence, R rows of a batch, P pieces of the longest row, K words of a batch, E width.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Self
+
+import torch
+import torch.nn.functional as F
+from rich.console import Console
+from rich.progress import track
+from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
+from transformers import AutoModel, PreTrainedModel
+
+from treeformers.data.sentences import PieceReader
+from treeformers.kernels.precision import MANY, wide_products
+from treeformers.models.pretrained import quicken
+from treeformers.models.words import find_pretrained
+from treeformers.tasks.batching import by_tokens
+from treeformers.training.model_folder import loading
+
+__all__ = ["FrozenEncoder"]
+
+
+class FrozenEncoder:
+    """A pretrained Transformer that turns words into vectors and learns nothing.
+
+    The vector of a word is the mean over its pieces in the last layer, or in several layers joined.
+
+    Args:
+        model: the Transformer; it is put into evaluation, its weights are frozen, and `quicken` changes it.
+        reader: cuts words into its pieces.
+        name: what to call it.
+        layers: how many of the last states of a piece are joined side by side; its embedding is the first
+            state, and every layer gives one more.
+
+    Raises:
+        ValueError: more layers than there are states, or none.
+
+    Attributes:
+        name: as given.
+        width: E.
+    """
+
+    def __init__(self, model: PreTrainedModel, reader: PieceReader, name: str, layers: int = 1) -> None:
+        most: int = model.config.num_hidden_layers + 1
+        if not 1 <= layers <= most:
+            raise ValueError(f"{name}: layers is {layers}, expected 1 to {most}, the states of the encoder")
+        self.name = name
+        self.width: int = layers * model.config.hidden_size
+        quicken(model)
+        self._model = model.eval().requires_grad_(False)
+        self._reader = reader
+        self._layers = layers
+
+    @classmethod
+    def load(cls, name: str, device: str | None = None, layers: int = 1) -> Self:
+        """Load an encoder, as float32 and from safetensors alone; code that comes with one is never run.
+
+        Args:
+            name: a folder or an installed package, see `treeformers.models.words.find_pretrained`.
+            device: "cuda" where there is one by default, else "cpu".
+            layers: how many of the last states are joined side by side.
+
+        Raises:
+            FileNotFoundError: no such encoder.
+            ValueError: an encoder of another kind than BERT's, one that is damaged or lacks weights, or a
+                number of layers that it does not have.
+        """
+        folder = find_pretrained(name)
+        with loading(folder):
+            found: Any = AutoModel.from_pretrained(
+                folder,
+                use_safetensors=True,
+                trust_remote_code=False,
+                dtype=torch.float32,
+                output_loading_info=True,
+            )
+            reader = PieceReader.load(folder)
+        model, report = found
+        if model.config.is_encoder_decoder:
+            raise ValueError(f"{folder}: an encoder with a decoder, expected an encoder such as BERT")
+        # The pooler is not read, and many encoders come without.
+        if missing := sorted(key for key in report["missing_keys"] if not key.startswith("pooler.")):
+            raise ValueError(f"{folder}: the weights lack {', '.join(missing)[:300]}")
+        target = device or ("cuda" if torch.cuda.is_available() else "cpu")
+        return cls(model.to(target), reader, name, layers)
+
+    @torch.no_grad()
+    def encode(
+        self, sentences: Iterable[Sequence[str]], tokens: int = 4096, progress: bool = False
+    ) -> list[Tensor]:
+        """Vectors of the words of every sentence.
+
+        Sentences of like length are computed together. One longer than the encoder reads goes through
+        windows, and a word of which the tokenizer leaves nothing is read as its unknown token: see
+        `treeformers.data.sentences.PieceReader`.
+
+        Args:
+            sentences: lists of words, at least one a sentence.
+            tokens: pieces of a batch, padding included; a longer sentence makes a batch of its own.
+            progress: show a progress bar on standard error.
+
+        Returns:
+            By sentence, in the order given, (T, E) in float32 on the CPU. All are parts of one tensor.
+
+        Raises:
+            ValueError: a sentence that is a string or has no words.
+        """
+        split = _checked(sentences)
+        rows, places = self._reader.cut(split)
+        in_row: list[list[tuple[int, int, int]]] = [[] for _ in rows]
+        count = 0
+        for words, spans in zip(split, places, strict=True):
+            for number, (row, start, stop) in enumerate(spans[: len(words)], start=count):
+                in_row[row].append((number, start, stop))
+            count += len(words)
+        table = torch.empty(count, self.width)
+        # Of some windows all words are taken from their neighbours.
+        read = [row for row, taken in enumerate(in_row) if taken]
+        for numbered in track(
+            by_tokens([len(rows[row]) for row in read], tokens),
+            description=self.name,
+            console=Console(stderr=True),
+            disable=not progress,
+        ):
+            batch = [read[number] for number in numbered]
+            with wide_products(len(batch) >= MANY):
+                states = self._states([rows[row] for row in batch])
+            width = states.shape[1]
+            numbers: list[int] = []
+            pieces: list[int] = []
+            sizes: list[int] = []
+            for line, row in enumerate(batch):
+                for number, start, stop in in_row[row]:
+                    numbers.append(number)
+                    pieces += range(line * width + start, line * width + stop)
+                    sizes.append(stop - start)
+            table[numbers] = _means(states.flatten(0, 1), pieces, sizes).cpu()
+        return list(table.split([len(words) for words in split]))
+
+    def _states(self, rows: Sequence[Sequence[int]]) -> Tensor:
+        """Rows of pieces to states (R, P, E), those of the last layers joined."""
+        device = self._model.device
+        lengths = torch.tensor([len(row) for row in rows], device=device)
+        padding = self._reader.tokenizer.pad_token_id
+        ids = pad_sequence([torch.tensor(row) for row in rows], True, padding).to(device)
+        output = self._model(
+            input_ids=ids,
+            attention_mask=(torch.arange(ids.shape[1], device=device) < lengths[:, None]).long(),
+            output_hidden_states=self._layers > 1,
+        )
+        if self._layers == 1:
+            return output.last_hidden_state
+        return torch.cat(output.hidden_states[-self._layers :], -1)
+
+
+def _checked(sentences: Iterable[Sequence[str]]) -> list[list[str]]:
+    split = []
+    for number, words in enumerate(sentences, start=1):
+        if isinstance(words, str):
+            raise ValueError(f"sentence {number} is the string {words[:40]!r}: expected a list of words")
+        if not words:
+            raise ValueError(f"sentence {number} has no words")
+        split.append(list(words))
+    return split
+
+
+def _means(states: Tensor, pieces: Sequence[int], sizes: Sequence[int]) -> Tensor:
+    """Means over the pieces of each word: states (R P, E), pieces of so many a word, to (K, E)."""
+    index = torch.tensor(pieces, device=states.device)
+    ends = torch.tensor(sizes, device=states.device).cumsum(0)
+    starts = F.pad(ends[:-1], (1, 0))
+    return F.embedding_bag(index, states, starts, mode="mean")

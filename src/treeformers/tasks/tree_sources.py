@@ -1,0 +1,232 @@
+"""Trees for text that has none: from parsers and inducers, ours or others, a file, or a plain shape."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import os
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
+
+from treeformers.data.penn_tokenizer import split_words
+from treeformers.data.segmentation import split_document, split_sentences
+from treeformers.induction import trivial_tree
+from treeformers.tasks.inputs import AnyTree
+from treeformers.tasks.load import listed, load_model, words_in
+from treeformers.tasks.pipelines import LIBRARIES, load_pipeline
+from treeformers.training.model_folder import checksum, model_files
+from treeformers.trees.batch import join_trees
+from treeformers.trees.dependency import DependencyTree
+from treeformers.trees.formats import read_trees, write_trees
+from treeformers.trees.heads import to_dependencies
+from treeformers.trees.tree import Tree, unescape_word
+
+if TYPE_CHECKING:
+    from treeformers.tasks.induce.averaged import AveragedInducer
+    from treeformers.tasks.induce.predictor import Inducer
+    from treeformers.tasks.parse.predictor import Parser
+
+__all__ = ["SHAPES", "complete_trees", "find_any_trees", "find_trees"]
+
+logger = logging.getLogger(__name__)
+
+Shape = Literal["right", "left", "balanced", "random"]
+SHAPES: tuple[Shape, ...] = get_args(Shape)
+_QUOTES = str.maketrans({"“": '"', "”": '"', "‘": "'", "’": "'", "`": "'"})
+
+Text: TypeAlias = str | Sequence[str]
+
+
+def find_trees(texts: Sequence[Text], source: str | Path, documents: bool = False) -> list[Tree]:
+    """A tree for every text, in their order.
+
+    What a model gives is kept in the user's cache folder ($XDG_CACHE_HOME, or ~/.cache), by the checksums of
+    model and texts: parsing tens of thousands of sentences takes minutes.
+
+    Args:
+        texts: raw text, which is cut into words as the Penn Treebank cuts it, or lists of words.
+        source: the folder of a parser (which searches greedily) or of an inducer; "spacy:PIPELINE",
+            "stanza:LANGUAGE" or "benepar:MODEL", see `treeformers.tasks.pipelines.load_pipeline`; a file of
+            brackets with a tree for each text, in the same order and over the same letters; or "right",
+            "left", "balanced" or "random" branching.
+        documents: the texts may hold several sentences: each sentence gets a tree, and `join_trees` a root
+            over those of a text. The trees of a file are taken as they are.
+
+    Raises:
+        FileNotFoundError: neither a shape, a file nor the folder of a model, or a library or model of others
+            that is not installed.
+        ValueError: a text without words, a file with another number of trees or other words, or a folder of
+            another kind of model.
+    """
+    return _find_trees(texts, os.fspath(source), documents, keep=True)
+
+
+def find_any_trees(
+    texts: Sequence[Text], source: str | Path, documents: bool = False, dependencies: bool = False
+) -> Sequence[AnyTree]:
+    """`find_trees`, or the dependency trees of the heads in those trees, which then need labels.
+
+    Raises:
+        ValueError: also trees without labels, see `treeformers.trees.heads.to_dependencies`.
+    """
+    return _find(texts, source, documents, dependencies, keep=True)
+
+
+def complete_trees(
+    texts: Sequence[AnyTree | Text],
+    source: str | None,
+    trained: str,
+    documents: bool = False,
+    dependencies: bool = False,
+) -> list[AnyTree]:
+    """The trees of the texts that a trained model is given: those that are trees already, and found ones.
+
+    A parser that makes them stays loaded for the next call; what it gives is not kept.
+
+    Args:
+        texts: trees, strings, or lists of words.
+        source: where those of the others come from, see `find_trees`; None: as in training.
+        trained: where they came from in training; "given": there were trees in the data.
+        documents: as in `find_trees`.
+        dependencies: the model reads dependency trees; the others are made by `find_any_trees`.
+
+    Raises:
+        ValueError: one string, text without a tree and nothing to make one, or text without words.
+        FileNotFoundError: no such source.
+    """
+    raw = [
+        (number, text)
+        for number, text in enumerate(listed(texts, "texts"), start=1)
+        if not isinstance(text, Tree | DependencyTree)
+    ]
+    if raw and (source or trained) == "given":
+        kind = "dependency trees" if dependencies else "trees"
+        raise ValueError(
+            f"text {raw[0][0]} is no tree, but this model was trained on {kind} that were given: expected "
+            "trees, or for sentences the folder of a parser or the name of a shape"
+        )
+    for number, text in raw:
+        _words(text, number)  # here its number is that among all texts
+    plain = [text for _, text in raw]
+    try:
+        found = iter(_find(plain, source or trained, documents, dependencies, keep=False) if raw else ())
+    except FileNotFoundError as error:
+        hint = "" if source else "; the trees of the training data came from there, now name another source"
+        raise FileNotFoundError(f"{error}{hint}") from None
+    return [text if isinstance(text, Tree | DependencyTree) else next(found) for text in texts]
+
+
+def _find(
+    texts: Sequence[Text], source: str | Path, documents: bool, dependencies: bool, keep: bool
+) -> Sequence[AnyTree]:
+    trees = _find_trees(texts, os.fspath(source), documents, keep)
+    return [to_dependencies(tree) for tree in trees] if dependencies else trees
+
+
+def _find_trees(texts: Sequence[Text], name: str, documents: bool, keep: bool) -> list[Tree]:
+    """`find_trees`; what a model gives is kept for the next time if asked for."""
+    if name not in SHAPES and Path(name).is_file():
+        return _read(Path(name), texts)
+    if not documents:
+        return _trees_of(texts, name, keep)
+    cut = [_sentences(text, number) for number, text in enumerate(texts, start=1)]
+    trees = iter(_trees_of([sentence for sentences in cut for sentence in sentences], name, keep))
+    return [join_trees([next(trees) for _ in sentences]) for sentences in cut]
+
+
+def _trees_of(texts: Sequence[Text], name: str, keep: bool) -> list[Tree]:
+    for shape in SHAPES:
+        if name == shape:
+            return [trivial_tree(words, shape, seed=n) for n, words in enumerate(_all_words(texts), start=1)]
+    library, _, model = name.partition(":")
+    if library in LIBRARIES and model:
+        pipeline = load_pipeline(library, model)
+        if not keep:
+            return pipeline.parse(_all_words(texts))
+        return _cached(name, pipeline.identity, texts, lambda: pipeline.parse(_all_words(texts)))
+    path = Path(name)
+    if path.is_dir():
+        if not keep:
+            return _parse(_loaded(path), texts)
+        return _cached(name, checksum(path), texts, lambda: _parse(load_model(path), texts))
+    raise FileNotFoundError(
+        f"{name}: neither {', '.join(SHAPES)}, nor a file of brackets, nor the folder of a parser or inducer"
+    )
+
+
+def _sentences(text: Text, number: int) -> Sequence[Text]:
+    sentences = split_document(text) if isinstance(text, str) else split_sentences(text)
+    if not sentences:
+        raise ValueError(f"text {number} has no words")
+    return sentences
+
+
+def _all_words(texts: Sequence[Text]) -> list[list[str]]:
+    return [_words(text, number) for number, text in enumerate(texts, start=1)]
+
+
+def _words(text: Text, number: int) -> list[str]:
+    return words_in(text, f"text {number}", split_words, "a tree, a string or a list of words")
+
+
+def _read(path: Path, texts: Sequence[Text]) -> list[Tree]:
+    from treeformers.probing.systems import TreeFile
+
+    file = TreeFile.read(path)
+    if len(file.trees) != len(texts):
+        raise ValueError(f"{path}: {len(file.trees)} trees, expected one for each of the {len(texts)} texts")
+    for place, tree, text in zip(file.places, file.trees, texts, strict=True):
+        found, wanted = " ".join(tree.words), text if isinstance(text, str) else " ".join(text)
+        if _letters(found) != _letters(wanted) and _cut(found) != _cut(wanted):
+            raise ValueError(f"{place}: a tree over {found[:80]!r}, expected {wanted[:80]!r}")
+    return list(file.trees)
+
+
+def _letters(text: str) -> str:
+    """A text without blanks and escapes, and with quotation marks of one kind."""
+    return unescape_word("".join(text.split())).translate(_QUOTES).replace("''", '"')
+
+
+def _cut(text: str) -> str:
+    """Its letters once it is cut as the treebank cuts it, which writes dashes, dots and periods anew."""
+    return _letters(" ".join(split_words(text))).replace(".", "")
+
+
+def _cached(source: str, identity: str, texts: Sequence[Text], parse: Callable[[], list[Tree]]) -> list[Tree]:
+    """What a parser gives, kept for the next time."""
+    given = [text if isinstance(text, str) else list(text) for text in texts]
+    key = hashlib.sha256(f"{identity} {json.dumps(given)}".encode()).hexdigest()[:32]
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "treeformers" / "trees"
+    stored = cache / f"{key}.jsonl"  # words with blanks or round brackets come back as they were
+    if stored.is_file():
+        return list(read_trees(stored))
+    logger.info("%s parses %d sentences", source, len(texts))
+    trees = parse()
+    try:
+        cache.mkdir(parents=True, exist_ok=True)
+        write_trees(trees, stored)
+    except (OSError, ValueError) as error:  # a full disk, or text that is no UTF-8
+        logger.warning("the trees of %d sentences are not kept for the next time: %s", len(texts), error)
+    return trees
+
+
+def _parse(model: Parser | Inducer | AveragedInducer, texts: Sequence[Text]) -> list[Tree]:
+    from treeformers.tasks.parse.predictor import Parser
+
+    if isinstance(model, Parser):
+        return model.parse(texts, beam=1)
+    return model.parse(_all_words(texts))
+
+
+def _loaded(folder: Path) -> Parser | Inducer | AveragedInducer:
+    """The model of a folder; it is not loaded again as long as its files are the same."""
+    states = ((path, path.stat()) for _, path in model_files(folder))
+    return _load(folder, tuple((path, state.st_mtime_ns, state.st_size) for path, state in states))
+
+
+@lru_cache(maxsize=2)
+def _load(folder: Path, states: tuple[tuple[Path, int, int], ...]) -> Parser | Inducer | AveragedInducer:
+    return load_model(folder)

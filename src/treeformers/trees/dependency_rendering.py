@@ -1,0 +1,211 @@
+"""Dependency trees as SVG, terminal text and LaTeX. Relations and tags "_" mean "none": not written."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from treeformers.trees.dependency import DependencyTree
+from treeformers.trees.latex import escape
+from treeformers.trees.svg import (
+    Svg,
+    clip,
+    count,
+    plain,
+    shorten,
+    svg_frame,
+    text_columns,
+    text_width,
+    xml,
+)
+from treeformers.trees.tree import unescape_word
+
+_STEP = 26
+
+
+def dependency_svg(tree: DependencyTree, title: str | None = None) -> Svg:
+    """Draw a dependency tree: the words on one line, arcs above them from each head to its dependents.
+
+    Args:
+        tree: the tree; arcs of a non-projective one cross.
+        title: the accessible title; the sentence if absent.
+
+    Returns:
+        One `<svg>` element, shown as a picture by notebooks.
+    """
+    words = [unescape_word(word) for word in tree.words]
+    tags = [_shown(tag) for tag in tree.tags]
+    relations = [_shown(relation) for relation in tree.relations]
+    arcs = _arcs(tree)
+    centers = _centers(words, tags, relations, arcs)
+    levels = _levels(arcs)
+    top = 30
+    ground = top + 12 + _STEP * max(levels, default=0)
+    baseline = ground + 22
+
+    paths: list[str] = []
+    texts: list[str] = []
+    for (left, right), level in sorted(zip(arcs, levels, strict=True), key=lambda arc: -arc[1]):
+        to_right = tree.heads[right] == left + 1
+        dependent = right if to_right else left
+        # The arcs that leave a head stand beside the one that reaches it.
+        x1, x2 = centers[left] + 6 * to_right, centers[right] - 6 * (not to_right)
+        y = ground - 6 - _STEP * level
+        paths.append(
+            f'<path class="arc" d="M{x1} {ground - 2}V{y + 8}Q{x1} {y} {x1 + 8} {y}H{x2 - 8}'
+            f'Q{x2} {y} {x2} {y + 8}V{ground - 2}"/>'
+        )
+        paths.append(_arrow(centers[dependent], ground))
+        if relations[dependent]:
+            middle = (x1 + x2) / 2
+            texts.append(
+                f'<text class="relation middle" x="{middle:g}" y="{y - 4}">{xml(relations[dependent])}</text>'
+            )
+    x = centers[tree.root]
+    paths.append(f'<path class="arc" d="M{x} {top - 8}V{ground - 2}"/>{_arrow(x, ground)}')
+    texts.append(
+        f'<text class="relation middle" x="{x}" y="{top - 12}">{xml(relations[tree.root] or "root")}</text>'
+    )
+    for center, word, tag in zip(centers, words, tags, strict=True):
+        texts.append(f'<text class="word middle" x="{center}" y="{baseline}">{xml(word)}</text>')
+        if tag:
+            texts.append(f'<text class="small middle" x="{center}" y="{baseline + 17}">{xml(tag)}</text>')
+    width = centers[-1] + _half(words[-1], tags[-1], relations[tree.root]) + 8
+    style = (
+        ".figure .word{font:16px ui-serif,Georgia,'Times New Roman',serif}"
+        ".figure .relation{font-size:11px;fill:var(--agree)}.figure .arrow{fill:var(--line);stroke:none}"
+    )
+    about = f"Dependency tree: {count(len(words), 'word')}, root {shorten(words[tree.root], 60)}"
+    height = baseline + (27 if any(tags) else 10)
+    return svg_frame(width, height, title or " ".join(words), about, style, [*paths, *texts])
+
+
+def dependency_text(tree: DependencyTree, width: int = 100) -> str:
+    """Draw a dependency tree for the terminal, one word a line.
+
+    An arc ends in an arrow at the dependent. Where the arcs are wider than asked, each line gives the number
+    of the word and that of its head instead.
+
+    Args:
+        tree: the tree.
+        width: columns, at least 20.
+
+    Returns:
+        Lines without trailing blanks or a final newline.
+
+    Raises:
+        ValueError: `width` is below 20.
+    """
+    if width < 20:
+        raise ValueError(f"a drawing needs a width of at least 20 columns, got {width}")
+    words = [plain(unescape_word(word)) for word in tree.words]
+    rows = [
+        (word, plain(_shown(tag)), plain(_shown(relation)))
+        for word, tag, relation in zip(words, tree.tags, tree.relations, strict=True)
+    ]
+    levels = _levels(_arcs(tree))
+    margin = 2 * max(levels, default=0) + 3
+    columns = [max(text_columns(row[column]) for row in rows) for column in range(3)]
+    if margin + sum(columns) + 4 > width:
+        digits = len(str(len(tree)))
+        numbered = zip(range(1, len(tree) + 1), tree.heads, rows, strict=True)
+        lines = [f"{number:{digits}} ← {head:{digits}} {' '.join(row)}" for number, head, row in numbered]
+        return "\n".join(clip(line.rstrip(), width) for line in lines)
+    strokes = _strokes(tree, levels, margin)
+    return "\n".join(
+        f"{stroke}{'  '.join(_padded(*cell) for cell in zip(row, columns, strict=True))}".rstrip()
+        for stroke, row in zip(strokes, rows, strict=True)
+    )
+
+
+def dependency_latex(tree: DependencyTree) -> str:
+    r"""Write a dependency tree for the LaTeX package tikz-dependency; special characters are escaped."""
+    rows, tags = [[unescape_word(word) for word in tree.words]], [_shown(tag) for tag in tree.tags]
+    if any(tags):
+        rows.append(tags)
+    # \& parts the cells there, and so cannot stand for the character.
+    cells = [[escape(text).replace(r"\&", r"\symbol{38}") for text in row] for row in rows]
+    lines = [r"\begin{dependency}", r"\begin{deptext}"]
+    lines += [" \\& ".join(row) + r" \\" for row in cells]
+    lines.append(r"\end{deptext}")
+    for number, (head, relation) in enumerate(zip(tree.heads, tree.relations, strict=True), start=1):
+        name = escape(_shown(relation))
+        if head:
+            lines.append(f"\\depedge{{{head}}}{{{number}}}{{{name}}}")
+        else:
+            lines.append(f"\\deproot{{{number}}}{{{name or 'root'}}}")
+    return "\n".join([*lines, r"\end{dependency}"])
+
+
+def _arcs(tree: DependencyTree) -> list[tuple[int, int]]:
+    """The words at the left and the right end of every arc, counted from 0."""
+    return [(min(word, head - 1), max(word, head - 1)) for word, head in enumerate(tree.heads) if head]
+
+
+def _levels(arcs: Sequence[tuple[int, int]]) -> list[int]:
+    """How high each arc stands, from 1, so that it is above all shorter ones that it overlaps."""
+    highest = [0] * (1 + max((right for _, right in arcs), default=0))
+    levels = [0] * len(arcs)
+    for number in sorted(range(len(arcs)), key=lambda number: arcs[number][1] - arcs[number][0]):
+        left, right = arcs[number]
+        levels[number] = 1 + max(highest[left:right])
+        highest[left:right] = [levels[number]] * (right - left)
+    return levels
+
+
+def _centers(
+    words: Sequence[str], tags: Sequence[str], relations: Sequence[str], arcs: Sequence[tuple[int, int]]
+) -> list[int]:
+    """Where the words stand, so far apart that neither they nor the relations on their arcs overlap."""
+    arcs_to: dict[int, list[int]] = {}
+    for left, right in arcs:
+        arcs_to.setdefault(right, []).append(left)
+    label = max((text_width(relation, 11) for relation in relations), default=0) + 28
+    centers = [8 + _half(words[0], tags[0], max(relations, key=len))]
+    for i in range(1, len(words)):
+        needed = centers[-1] + _half(words[i - 1], tags[i - 1]) + _half(words[i], tags[i]) + 14
+        if i - 1 in arcs_to.get(i, ()):
+            needed = max(needed, centers[-1] + label)
+        centers.append(needed)
+    return centers
+
+
+def _half(*texts: str) -> int:
+    return (max(text_width(text, 16) for text in texts) + 1) // 2
+
+
+def _arrow(x: int, ground: int) -> str:
+    return f'<path class="arrow" d="M{x - 4} {ground - 6}h8l-4 8z"/>'
+
+
+def _strokes(tree: DependencyTree, levels: Sequence[int], margin: int) -> list[str]:
+    """What stands left of each word: its ends of arcs, and the arcs that pass."""
+    cells = [[" "] * margin for _ in tree.words]
+    leftmost = [margin - 2] * len(tree)
+    for (first, last), level in zip(_arcs(tree), levels, strict=True):
+        column = margin - 2 * level - 2
+        for row, corner in ((first, "┌"), (last, "└")):
+            leftmost[row] = min(leftmost[row], column)
+            # An arc that starts where another ends, on the same column, joins it.
+            cells[row][column] = "├" if cells[row][column] in "┌└" else corner
+        for row in range(first + 1, last):
+            cells[row][column] = "│"
+    for row, cell in enumerate(cells):
+        for column in range(leftmost[row], margin - 1):
+            cell[column] = (
+                _CROSSED.get(cell[column], cell[column]) if column > leftmost[row] else cell[column]
+            )
+        if tree.heads[row] and leftmost[row] < margin - 2:
+            cell[margin - 2] = "►"
+    return ["".join(cell) for cell in cells]
+
+
+# A stroke to the word passes behind an arc that does not end there.
+_CROSSED = {" ": "─", "│": "│", "┌": "┬", "└": "┴", "├": "┼"}
+
+
+def _padded(text: str, columns: int) -> str:
+    return text + " " * (columns - text_columns(text))
+
+
+def _shown(name: str) -> str:
+    return "" if name == "_" else name

@@ -1,0 +1,280 @@
+"""The tokeniser: a table of invented strings, laws that hold for any string, and nltk's beside it."""
+
+import time
+import unicodedata
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from nltk.tokenize import NLTKWordTokenizer
+
+from conftest import needs_corpora
+from treeformers.data import corpora
+from treeformers.data.penn_tokenizer import Word, tokenize
+from treeformers.trees.tree import unescape_word
+
+CASES = {
+    # Contractions and possessives.
+    "I don't think they've won.": "I do n't think they 've won .",
+    "DON'T shout, it's late": "DO N'T shout , it 's late",
+    "She can't, won't and shouldn't've gone": "She ca n't , wo n't and should n't 've gone",
+    "You cannot stay": "You can not stay",
+    "We're gonna, gotta, wanna leave": "We 're gon na , got ta , wan na leave",
+    "Gimme tea and lemme sleep": "Gim me tea and lem me sleep",
+    "D'ye see? Y'all do": "D' ye see ? Y' all do",
+    "'Tis cold; 'twas colder": "'T is cold ; 't was colder",
+    "My dog's bone, the dogs' bones": "My dog 's bone , the dogs ' bones",
+    "Don’t they say it’s Jess’ boat?": "Do n't they say it 's Jess ' boat ?",
+    "I dont know, it isnt mine": "I do nt know , it is nt mine",
+    "O'Hara met ma'am at six o'clock": "O'Hara met ma'am at six o'clock",
+    "goin' home to rock 'n' roll with 'em": "goin' home to rock 'n' roll with 'em",
+    "The bull's-eye": "The bull's-eye",
+    # Quotes.
+    '"Swim," said the duck, "or sink."': "`` Swim , '' said the duck , `` or sink . ''",
+    "“Curly” and „low” and «pointed» ones": "`` Curly '' and `` low '' and `` pointed '' ones",
+    "He said: 'Stay here.' 'No!'": "He said : ` Stay here . ' ` No ! '",
+    "‘One’ of the ’90s": "` One ' of the '90s",
+    "\"'Nested,' he wrote\"": "`` ` Nested , ' he wrote ''",
+    '("quoted")': "-LRB- `` quoted '' -RRB-",
+    'a 5\'10" door and a 12" pipe': "a 5'10 '' door and a 12 '' pipe",
+    "''Typed'' and ``typed''": "`` Typed '' and `` typed ''",
+    'loose " quotes " here': "loose `` quotes '' here",
+    "'he's goin' in'": "` he 's goin ' in '",
+    # Periods.
+    "Mr. Roe and Mrs. Doe live in St. Ives.": "Mr. Roe and Mrs. Doe live in St. Ives .",
+    "The U.S. team of J. P. Low, Ph.D., won.": "The U.S. team of J. P. Low , Ph.D. , won .",
+    "She left the U.S.": "She left the U.S. .",
+    "He said: “She left the U.S.”": "He said : `` She left the U.S. . ''",
+    "They own Pond Corp.": "They own Pond Corp .",
+    "Ducks, geese, etc. swim (as do frogs, newts, etc.).": (
+        "Ducks , geese , etc. swim -LRB- as do frogs , newts , etc. -RRB- ."
+    ),
+    "No. 7 said no. Then it left.": "No. 7 said no . Then it left .",
+    "On Jan. 3, Pond Inc.'s U.S.-based mid-Nov. sale": "On Jan. 3 , Pond Inc. 's U.S.-based mid-Nov. sale",
+    "ACME INC. sold approx. ten.Then it stopped": "ACME INC. sold approx. ten . Then it stopped",
+    "by 5 p.m. or 6pm": "by 5 p.m. or 6 pm",
+    "Well... no.... yes…": "Well ... no ... yes ...",
+    "It ended....": "It ended ... .",
+    "It ended etc...": "It ended etc ...",
+    # Numbers, money, signs.
+    "It cost $5.50, US$6, C$7 or £1,000,000": "It cost $ 5.50 , US$ 6 , C$ 7 or £ 1,000,000",
+    "5€ is a 62%-owned 100% of -3.5 and .5": "5 € is a 62%-owned 100 % of -3.5 and .5",
+    "one,two at 10:30; 1/2 or 3-for-1": "one , two at 10:30 ; 1/2 or 3-for-1",
+    "the 21st, the 1990s and the '90s": "the 21st , the 1990s and the '90s",
+    "AT&T, R&D and salt & pepper": "AT&T , R&D and salt & pepper",
+    "C++ and C# at 20°C, #1": "C++ and C# at 20 °C , # 1",
+    "2,3-dimethyl at the 5'-end, Sox2+/- mice": "2,3-dimethyl at the 5'-end , Sox2+/- mice",
+    # Dashes, hyphens, slashes, brackets.
+    "ten-year-old pre- and post-war": "ten-year-old pre- and post-war",
+    "one--two — three – four—five": "one -- two -- three -- four -- five",
+    "1990–95, well‑known": "1990-95 , well-known",
+    "either/or [a {b} (c)]": "either/or -LSB- a -LCB- b -RCB- -LRB- c -RRB- -RSB-",
+    "really?! No!!": "really ?! No !!",
+    "a -> b <= c *d*": "a -> b <= c * d *",
+    # The web.
+    "See https://pond.example/a_(b)?q=1&r=2, or www.pond.example.": (
+        "See https://pond.example/a_-LRB-b-RRB-?q=1&r=2 , or www.pond.example ."
+    ),
+    "(http://pond.example/x)": "-LRB- http://pond.example/x -RRB-",
+    "Go to pond.com/ducks?n=2 and pond.org": "Go to pond.com/ducks?n=2 and pond.org",
+    "Write to first.last+tag@pond.example.": "Write to first.last+tag@pond.example .",
+    "@duck loves #pond_life :) :-( ;D <3": "@duck loves #pond_life :-RRB- :--LRB- ;D <3",
+    "fine👍🏽👨‍👩‍👧 ❤️ 🇩🇪": "fine 👍🏽 👨‍👩‍👧 ❤️ 🇩🇪",
+    # Other scripts, blanks.
+    "שלום עולם، हिन्दी में लिखो।": "שלום עולם ، हिन्दी में लिखो ।",
+    "鸭子在游泳。": "鸭子在游泳 。",
+    "کتاب‌ها cafe\u0301": "کتاب‌ها cafe\u0301",
+    "a\tb\nc\u00a0d\u200be\ufefff\x00g": "a b c d e f g",
+    "\u202bright\u202c co\u00adoperate\u00ad": "right cooperate",
+    " \n": "",
+    "": "",
+    # What is tokenised already.
+    "`` Do n't , '' -LRB- he -RRB- said at 1\\/2 -- the U.S. .": (
+        "`` Do n't , '' -LRB- he -RRB- said at 1\\/2 -- the U.S. ."
+    ),
+    "the dogs ' ` bark ' ... .": "the dogs ' ` bark ' ... .",
+}
+
+ADVERSARIAL = [
+    *["a", "'", '"', "(", ")", ".", "-", "!", "_", "\xad", "…", "\u0301", "\ud800", "😂\u200d", "<"],
+    *[
+        "a.",
+        "a-",
+        "1,",
+        "@a",
+        "@1",
+        "#1",
+        "a@",
+        "a@b.",
+        "aa.Aa",
+        "-=",
+        "[-",
+        "a\xad",
+        "'s",
+        "n't",
+        "in'",
+        "%-",
+    ],
+    *["http://", "http://a(", "www.", "Mr.", "....", ". ", "' ", "`` ", "\\/", "-LRB-", "aaa aaa aa"],
+]
+
+WORDS = [
+    *[
+        "``",
+        "''",
+        "`",
+        "'",
+        "-LRB-",
+        "-RRB-",
+        "-LSB-",
+        "-LCB-",
+        "--",
+        "...",
+        ",",
+        ";",
+        ":",
+        "?",
+        "!",
+        "%",
+        "&",
+    ],
+    *[
+        "do",
+        "n't",
+        "'s",
+        "'ve",
+        "can",
+        "not",
+        "gon",
+        "na",
+        "$",
+        "US$",
+        "#",
+        "5.50",
+        "1,000",
+        "62%-owned",
+        "'90s",
+    ],
+    *["U.S.", "Mr.", "p.m.", "etc.", "U.S.-based", "AT&T", "O'Hara", "ten-year-old", "1\\/2", "duck", "Corp"],
+]
+
+characters = st.one_of(
+    st.characters(),
+    st.sampled_from(
+        "'\"`’‘“”.,:;!?-–—…()[]{}<>/\\&*+=#@$%€_~|^ \t\n\u00a0\u200b\u200d\ufe0f\u0301ntaSmU15😂👍"
+    ),
+    st.sampled_from(
+        ["n't", "Mr.", "U.S.", "http://", "-LRB-", "``", "''", "in'", "cannot", "...", "5pm", "a@b.c"]
+    ),
+)
+texts = st.lists(characters, max_size=30).map("".join)
+
+
+def written(text: str) -> list[str]:
+    return [word.text for word in tokenize(text)]
+
+
+def is_blank(character: str) -> bool:
+    return character.isspace() or unicodedata.category(character) in {"Cc", "Cf"}
+
+
+@pytest.mark.parametrize(("text", "expected"), CASES.items(), ids=range(len(CASES)))
+def test_words_of_the_treebank(text: str, expected: str) -> None:
+    assert " ".join(written(text)) == expected
+    assert written(text) == expected.split(" ") if expected else not written(text)
+
+
+@pytest.mark.parametrize("text", CASES, ids=range(len(CASES)))
+def test_tokenising_again_changes_nothing(text: str) -> None:
+    joined = " ".join(written(text))
+    assert " ".join(written(joined)) == joined
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.sampled_from(WORDS)))
+def test_words_of_the_treebank_come_back(words: list[str]) -> None:
+    sentence = [*words, "."]
+    assert written(" ".join(sentence)) == sentence
+
+
+def test_offsets() -> None:
+    text = " “Don’t”  (in the U.S.)…"
+    assert tokenize(text) == [
+        Word("``", 1, 2),
+        Word("Do", 2, 4),
+        Word("n't", 4, 7),
+        Word("''", 7, 8),
+        Word("-LRB-", 10, 11),
+        Word("in", 11, 13),
+        Word("the", 14, 17),
+        Word("U.S.", 18, 22),
+        Word("-RRB-", 22, 23),
+        Word("...", 23, 24),
+    ]
+
+
+def test_the_last_period_is_the_full_stop() -> None:
+    assert tokenize("the U.S.")[1:] == [Word("U.S.", 4, 7), Word(".", 7, 8)]
+
+
+@settings(max_examples=300, deadline=None)
+@given(texts)
+@example("\xad")
+@example("a\u200d\u00adb\u00ad")
+def test_every_character_but_blanks_is_in_one_word(text: str) -> None:
+    position = 0
+    for word in tokenize(text):
+        assert position <= word.start < word.end
+        assert all(map(is_blank, text[position : word.start]))
+        assert word.text
+        assert not any(map(str.isspace, word.text + text[word.start : word.end]))
+        position = word.end
+    assert all(map(is_blank, text[position:]))
+
+
+@settings(max_examples=100, deadline=None)
+@given(texts)
+def test_no_bracket_is_left(text: str) -> None:
+    assert not set("()[]{}") & set("".join(written(text)))
+
+
+@pytest.mark.parametrize("unit", ADVERSARIAL, ids=range(len(ADVERSARIAL)))
+def test_time_is_linear(unit: str) -> None:
+    def seconds(length: int) -> float:
+        text = unit * (length // len(unit))
+        start = time.process_time()
+        tokenize(text)
+        return time.process_time() - start
+
+    # The best of three: now and then the garbage collector takes its time.
+    short, long = (min(seconds(length) for _ in range(3)) for length in (4_000, 32_000))
+    # 8 times the text: 8 times the seconds, or 64 times if they were quadratic.
+    assert long < 24 * short + 0.05
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The ducks don't swim, but they'll fly.",
+        "He said, \"Come here!\", and she'd gone; we haven't.",
+        "It cost $3.88 (roughly 3,360 yen) in the shop.",
+        "You cannot say they're gonna leave at 10:30.",
+        "Half of the pond's 1,200 frogs -- green ones -- left: why?",
+        "The three-legged dogs' owner wasn't there...",
+        'Ten percent [or 10%] of "them" stayed.',
+        "I wanna know what you've got; gimme that.",
+    ],
+    ids=range(8),
+)
+def test_agrees_with_nltk(text: str) -> None:
+    expected = NLTKWordTokenizer().tokenize(text)
+    assert [unescape_word(word) for word in written(text)] == expected
+    assert [(word.start, word.end) for word in tokenize(text)] == list(
+        NLTKWordTokenizer().span_tokenize(text)
+    )
+
+
+@needs_corpora
+def test_the_treebank_comes_back() -> None:
+    lines = [" ".join(tree.words) for split in corpora.load("wsj-sample").values() for tree in split]
+    assert sum(" ".join(written(line)) == line for line in lines) >= 3_910  # of 3,914

@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conftest import ROOT
+from lab.run import run_recipe
+from results_files import part, result, rows, trained, write_results
+
+
+def fine_tuned(
+    title: str, f1: dict[str, list[float]], published: dict[str, float] | None = None
+) -> dict[str, Any]:
+    """A row of Table 11."""
+    seeds = trained(validation_f1=[99.0] * len(next(iter(f1.values()))))
+    for number, seed in enumerate(seeds):
+        seed["by_group"] = {}
+        for name, values in f1.items():
+            seed |= {f"{name}_{figure}": values[number] for figure in ("precision", "recall", "f1")}
+            seed["by_group"][name] = {"0": 90.0, "10": values[number], "2": 80.0}
+    return result(title, ["11"], seeds, published)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    folder = tmp_path / "ginn2024"
+    files = {
+        "table11-id-bert": fine_tuned("ID, BERT", {"agreement-id": [90.0] * 6}, {"agreement-id_f1": 95.9}),
+        "table11-id-treebert": fine_tuned(
+            "ID, TreeBERT", {"agreement-id": [91.0] * 6}, {"agreement-id_f1": 96.6}
+        ),
+        "table11-gen-bert": fine_tuned("GEN, BERT", {"agreement-gen": [60.0], "agreement-rec-gen": [50.0]}),
+        "mlm-bert": result(
+            "BERT, masked words", ["pretraining"], [{"seed": 1, "parameters": 2_000_000, "loss": 4.0}]
+        ),
+    }
+    return write_results(folder, files)
+
+
+def test_table11_has_the_paper_beside_ours(folder: Path) -> None:
+    found = rows(part(folder, "table11"))[1:]
+    assert [row[:2] for row in found] == [
+        ["ID", "BERT"], ["ID", "TreeBERT"], ["GEN", "BERT"], ["REC-GEN", "BERT"],
+    ]  # fmt: skip
+    assert found[0][2:6] == ["- / - / 95.9", "90.0 ± 0.0", "90.0 ± 0.0", "90.0 ± 0.0"]
+    assert found[2][2:] == ["- / - / -", "60.0", "60.0", "60.0", "99.0", "1 seed"]
+
+
+def test_comparisons_are_paired_by_seed(folder: Path) -> None:
+    (found,) = rows(part(folder, "comparisons"))[1:]
+    # Of 64 sign assignments two are as far out as this one.
+    assert found == ["ID", "TreeBERT - BERT", "+0.7", "+1.0", "0.031", "6 pairs"]
+
+
+def test_arms_without_a_common_seed_are_not_compared(folder: Path) -> None:
+    path = folder / "results" / "table11-id-treebert.small.json"
+    path.write_text(re.sub(r'"seed": (\d)', r'"seed": 1\1', path.read_text()))
+    assert part(folder, "comparisons").startswith("No results yet")
+
+
+def test_depths_stand_in_the_order_of_numbers(folder: Path) -> None:
+    found = rows(part(folder, "depths"))
+    assert found[0] == ["depth", "0", "2", "10"]
+    assert found[1] == ["BERT", "90.0", "80.0", "90.0"]
+
+
+def test_pretraining_is_shown_as_perplexity(folder: Path) -> None:
+    assert rows(part(folder, "pretraining"))[1:] == [["BERT, masked words", "54.6", "2M"]]
+
+
+def test_probes_stand_side_by_side(tmp_path: Path) -> None:
+    row = run_recipe(ROOT / "experiments" / "ginn2024" / "probes.toml", "smoke", tmp_path, progress=False)
+    folder = write_results(tmp_path / "ginn2024", {"probes": row})
+    first, *_ = part(folder, "probes").split("\n**")
+    head, *found = rows(first)
+    assert head[-3:] == ["gold", "right", "random"]
+    assert all("100.0" in cells[-3] for cells in found if cells[1] == "[Det N]")
+    assert rows(part(folder, "provenance"))[1][:3] == ["`probes`", "", ""]
+
+
+def test_ways_out(tmp_path: Path) -> None:
+    seeds = [
+        {"seed": n, "sentence_f1": 45.0 + n, "by_readout": {"blocks": 40.0 + n, "layers": 30.0}}
+        for n in (1, 3)
+    ]
+    row = result("hard links", ["ways"], seeds)
+    assert rows(part(write_results(tmp_path / "ginn2024", {"ways-hard": row}), "ways"))[1:] == [
+        ["hard links", "47.0 ± 1.4", "42.0", "30.0", "", "2 seeds"]
+    ]

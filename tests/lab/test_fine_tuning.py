@@ -1,0 +1,183 @@
+"""Fine-tuning: that it learns, starts from what it is told to, and measures what it says."""
+
+from __future__ import annotations
+
+import gc
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from lab.fine_tuning import (
+    Sentence,
+    build_judge,
+    classes_of,
+    figures,
+    judge,
+    read_sentences,
+    read_tests,
+    train_judge,
+)
+from lab.run import reproduce
+from treeformers.models.treebert import TreeBertForMaskedLM, TreeBertForSequenceClassification
+from treeformers.recipes import Data, InduceRecipe, Judgements, JudgeRecipe, Train
+from treeformers.tasks.induce.train import train_inducer
+
+torch.set_num_threads(1)
+
+MODEL: dict[str, Any] = {
+    **{"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32},
+    "hidden_dropout_prob": 0.0,
+}
+TRAIN: dict[str, Any] = {
+    **{"tokens_per_batch": 200, "learning_rate": 1e-2, "warmup_steps": 5, "clip": 1.0, "bf16": False},
+    **{"epochs": 6, "evaluations": 3},
+}
+FEW: dict[str, Any] = {"corpus": "grammar", "sentences": 60, "scored_sentences": 40}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def quick() -> Iterator[None]:
+    """The end of a run collects garbage, which takes longer than these runs if all of torch is looked at."""
+    gc.freeze()
+    yield
+    gc.unfreeze()
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("base")
+    data = Data(text="grammar", sentences=60, held_out=5)
+    recipe = InduceRecipe(data=data, model=MODEL, train=Train(**{**TRAIN, "max_steps": 3}))
+    train_inducer(recipe, folder, seed=7, progress=False)
+    return folder
+
+
+def recipe(
+    model: dict[str, Any] | None = None, train: dict[str, Any] | None = None, **data: Any
+) -> JudgeRecipe:
+    return JudgeRecipe(
+        data=Judgements(**{**FEW, **data}),
+        model=MODEL if model is None else model,
+        train=Train(**{**TRAIN, **(train or {})}),
+    )
+
+
+class TestLearning:
+    @pytest.mark.parametrize("prior", ["outside", "none"])
+    def test_the_number_of_the_subject(self, prior: str, tmp_path: Path) -> None:
+        asked = recipe({**MODEL, "prior": prior}, sentences=250)
+        fit = train_judge(asked, tmp_path, progress=False)
+        model = TreeBertForSequenceClassification.from_pretrained(tmp_path).eval()
+        assert classes_of(model) == ["plural", "singular"]
+        from transformers import AutoTokenizer
+
+        tokenizer = AutoTokenizer.from_pretrained(tmp_path)
+        held_out = read_sentences(asked.data, "validation")
+        found = judge(model, tokenizer, [one.words for one in held_out])
+        assert figures(found, held_out, classes_of(model))["f1"] > 75
+        assert fit.metric == "loss" and len([one for one in fit.history if "eval_f1" in one]) == 3
+        alone = judge(model, tokenizer, [held_out[0].words])
+        assert torch.allclose(found[:1], alone, atol=1e-5)
+
+
+class TestBase:
+    def test_its_weights_are_where_training_begins(self, base: Path) -> None:
+        from transformers import AutoTokenizer
+
+        tokenizer = AutoTokenizer.from_pretrained(base)
+        pretrained = TreeBertForMaskedLM.from_pretrained(base).treebert.state_dict()
+        asked = recipe({}, base=str(base))
+        begun = build_judge(asked, tokenizer, ["bad", "good"], seed=1).treebert.state_dict()
+        assert all(torch.equal(begun[name], weight) for name, weight in pretrained.items())
+        fresh = build_judge(recipe({}, base=str(base), fresh=True), tokenizer, ["bad", "good"], seed=1)
+        assert fresh.config.hidden_size == 16
+        assert not torch.equal(fresh.treebert.state_dict()["embeddings.weight"], begun["embeddings.weight"])
+
+    def test_seeds_differ_in_the_head(self, base: Path) -> None:
+        from transformers import AutoTokenizer
+
+        tokenizer = AutoTokenizer.from_pretrained(base)
+        one, other = (
+            build_judge(recipe({}, base=str(base)), tokenizer, ["bad", "good"], seed=seed).classifier.weight
+            for seed in (1, 2)
+        )
+        assert not torch.equal(one, other)
+
+    def test_no_base(self, tmp_path: Path, base: Path) -> None:
+        with pytest.raises(FileNotFoundError, match=r"expected data\.base to be a folder"):
+            train_judge(recipe(base=str(tmp_path)), tmp_path / "out", progress=False)
+        with pytest.raises(ValueError, match=r"without data\.base all is fresh"):
+            train_judge(recipe(fresh=True), tmp_path / "out", progress=False)
+        other = tmp_path / "other"
+        other.mkdir()
+        for name in ("model.safetensors", "tokenizer.json"):
+            (other / name).write_bytes((base / name).read_bytes())
+        (other / "config.json").write_text(json.dumps({"model_type": "bert"}))
+        with pytest.raises(ValueError, match="a model of kind 'bert', expected 'treebert'"):
+            train_judge(recipe(base=str(other)), tmp_path / "out", progress=False)
+
+
+class TestErrors:
+    def test_an_unknown_key(self, tmp_path: Path) -> None:
+        with pytest.raises(
+            ValueError, match=r"unknown key 'model\.hiden_size', the nearest is 'model\.hidden_size'"
+        ):
+            train_judge(recipe({"hiden_size": 3}), tmp_path, progress=False)
+
+    def test_a_corpus_without_classes(self, tmp_path: Path) -> None:
+        file = tmp_path / "text.txt"
+        file.write_text("the heron waits\n" * 20)
+        with pytest.raises(ValueError, match="expected sentences with classes"):
+            read_sentences(Judgements(corpus=str(file)), "train")
+
+
+class TestFigures:
+    def test_by_hand(self) -> None:
+        gold = [Sentence(("a",), label) for label in ("x", "x", "y", "y")]
+        found = torch.tensor([[0.9, 0.1], [0.2, 0.8], [0.4, 0.6], [0.3, 0.7]])
+        scores = figures(found, gold, ["x", "y"])
+        assert scores["accuracy"] == 75
+        assert scores["precision"] == pytest.approx(100 * (1 + 2 / 3) / 2) and scores["recall"] == 75
+
+    def test_tests_are_scored_apart(self) -> None:
+        parts = read_tests(Judgements(**FEW, tests=("grammar",)))
+        assert list(parts) == ["grammar"] and len(parts["grammar"]) == 40
+
+
+ROW = """
+task = "judge"
+title = "tiny"
+[data]
+corpus = "grammar"
+sentences = 40
+scored_sentences = 20
+[model]
+hidden_size = 16
+num_hidden_layers = 1
+num_attention_heads = 2
+intermediate_size = 16
+[train]
+max_steps = 4
+tokens_per_batch = 200
+evaluations = 2
+bf16 = false
+seeds = [1, 2]
+"""
+
+
+def test_reproduction_scores_every_seed(tmp_path: Path) -> None:
+    (tmp_path / "paper").mkdir()
+    (tmp_path / "paper" / "tiny.toml").write_text(ROW)
+    (written,) = reproduce(tmp_path / "paper", "tiny", "paper", tmp_path / "runs", progress=False)
+    result = json.loads(written.read_text())
+    assert [seed["seed"] for seed in result["seeds"]] == [1, 2]
+    assert result["data"]["tests"]["grammar"].keys() == {"plural", "singular"}
+    for seed in result["seeds"]:
+        assert 0 <= seed["grammar_f1"] <= 100 and 0 <= seed["validation_f1"] <= 100
+    assert result["summary"]["grammar_f1"]["mean"] == pytest.approx(
+        sum(seed["grammar_f1"] for seed in result["seeds"]) / 2, abs=1e-3
+    )

@@ -1,0 +1,185 @@
+from __future__ import annotations
+
+import json
+import logging
+import shutil
+from pathlib import Path
+
+import pytest
+
+from lab.model_cache import named_models, share, sources
+from lab.run import reproduce
+from treeformers.recipes import Recipe
+from treeformers.tasks.train import FIT, finished
+
+ROW = """
+task = "classify"
+title = "{title}"
+
+[data]
+corpus = "grammar"
+vectors = ""
+sentences = 40
+scored_sentences = {scored}
+
+[model]
+encoder = "recurrent"
+kind = "mean"
+hidden_size = 8
+input_size = 8
+
+[train]
+epochs = 1
+tokens_per_batch = 200
+learning_rate = {rate}
+evaluations = 1
+seeds = {seeds}
+"""
+
+
+@pytest.fixture
+def experiments(tmp_path: Path) -> Path:
+    rows = {
+        "ahmed2019/first": ROW.format(title="first", rate=0.01, seeds=[1, 2], scored=10),
+        "encoders/same": ROW.format(title="same", rate=0.01, seeds=[2, 3], scored=10),
+        "encoders/other": ROW.format(title="other", rate=0.02, seeds=[2], scored=10),
+    }
+    for name, text in rows.items():
+        path = tmp_path / "experiments" / f"{name}.toml"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return tmp_path / "experiments"
+
+
+def test_a_model_that_two_rows_need_is_trained_once(
+    experiments: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from treeformers.tasks.classify import train as classify
+
+    trained: list[tuple[str, int]] = []
+
+    def train(recipe: Recipe, folder: Path, seed: int, **how: bool) -> object:
+        trained.append((recipe.title, seed))
+        return original(recipe, folder, seed, **how)
+
+    original = classify.train_classifier
+    monkeypatch.setattr(classify, "train_classifier", train)
+    runs = tmp_path / "runs"
+    (first,) = reproduce(experiments / "ahmed2019", runs=runs, progress=False)
+    with caplog.at_level(logging.INFO):
+        other, same = reproduce(experiments / "encoders", runs=runs, progress=False)
+    assert trained == [("first", 1), ("first", 2), ("other", 2), ("same", 3)]
+    assert str(runs / "ahmed2019" / "first-small" / "seed-2") in caplog.text
+    seeds = {path: json.loads(path.read_text())["seeds"] for path in (first, same, other)}
+    assert [seed["seed"] for seed in seeds[same]] == [2, 3]
+    for seed in (seeds[first][1], seeds[same][0]):
+        del seed["sentences_per_second"]
+    assert seeds[first][1] == seeds[same][0]
+    copy = runs / "encoders" / "same-small" / "seed-2"
+    assert (copy / "README.md").read_text().count("same")  # the card is that of this row
+
+
+def test_a_copy_is_whole_or_is_not_there(
+    experiments: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = tmp_path / "runs"
+    reproduce(experiments / "ahmed2019", runs=runs, progress=False)
+    recipe = Recipe.load(experiments / "encoders" / "same.toml", "small")
+    there, folder = runs / "ahmed2019" / "first-small" / "seed-2", runs / "encoders" / "same-small" / "seed-2"
+    (there / "checkpoints").mkdir()
+
+    def killed(_: Path, target: Path, **__: object) -> None:
+        target.mkdir(parents=True)
+        (target / FIT).write_text("{")
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(shutil, "copytree", killed)
+        share(folder, recipe, runs)
+    assert not folder.exists()
+    share(folder, recipe, runs)
+    assert finished(folder, recipe) == finished(there, recipe) is not None
+    assert {path.name for path in there.iterdir()} - {path.name for path in folder.iterdir()} == {
+        "checkpoints"
+    }
+    assert [path.name for path in folder.parent.iterdir()] == ["seed-2"]
+
+
+@pytest.mark.parametrize("content", ["", "[1]", "{}"])
+def test_a_damaged_record_is_named_and_stops_no_other_row(
+    content: str, experiments: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    runs = tmp_path / "runs"
+    recipe = Recipe.load(experiments / "encoders" / "same.toml", "small")
+    damaged = runs / "ahmed2019" / "first-small" / "seed-2"
+    damaged.mkdir(parents=True)
+    (damaged / FIT).write_text(content)
+    with pytest.raises(ValueError, match=rf"^{damaged / FIT}: damaged: "):
+        finished(damaged, recipe)
+    folder = runs / "encoders" / "same-small" / "seed-2"
+    share(folder, recipe, runs)
+    assert not folder.exists() and f"{damaged / FIT}: damaged: " in caplog.text
+
+
+def test_what_is_begun_or_made_otherwise_is_left(experiments: Path, tmp_path: Path) -> None:
+    runs = tmp_path / "runs"
+    reproduce(experiments / "ahmed2019", runs=runs, progress=False)
+    begun = runs / "encoders" / "same-small" / "seed-2"
+    begun.mkdir(parents=True)
+    share(begun, Recipe.load(experiments / "encoders" / "same.toml", "small"), runs)
+    assert not list(begun.iterdir())
+    other = Recipe.load(experiments / "encoders" / "other.toml", "small")
+    share(runs / "encoders" / "other-small" / "seed-2", other, runs)
+    assert not (runs / "encoders" / "other-small").exists()
+    assert finished(runs / "ahmed2019" / "first-small" / "seed-2", other) is None
+
+
+def test_sources_are_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a folder of seeds, and of one seed, whose own trees came from a third row."""
+    monkeypatch.chdir(tmp_path)
+    recipe = {
+        "data": {"trees": "runs/p/one-small/seed-2", "text": "runs/p/all-small", "base": "runs/p/c-paper"}
+    }
+    assert named_models(recipe, "small") == {
+        "p/one": Path("runs/p/one-small/seed-2"),
+        "p/all": Path("runs/p/all-small"),
+    }
+    assert named_models(recipe, "paper") == {"p/c": Path("runs/p/c-paper")}
+    assert sources(recipe, "small") == {}
+    trained = {
+        "runs/p/one-small/seed-2": {"data": {"trees": "runs/q/deep-small/seed-1"}},
+        "runs/p/all-small/seed-1": {"train": {"learning_rate": 1e-7}},
+        "runs/p/all-small/seed-3": {"train": {"learning_rate": 2e-7}},
+        "runs/q/deep-small/seed-1": {"data": {"trees": "right"}},
+    }
+    for folder, training in trained.items():
+        Path(folder).mkdir(parents=True)
+        Path(folder, FIT).write_text(json.dumps({"training": training, "fit": {}}))
+    assert sources(recipe, "small") == {
+        "p/one": trained["runs/p/one-small/seed-2"],
+        "p/all": trained["runs/p/all-small/seed-1"],
+        "q/deep": trained["runs/q/deep-small/seed-1"],
+    }
+
+
+def test_a_model_over_trees_of_a_model_that_has_changed_is_not_finished(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    recipe = Recipe.from_dict(
+        {"task": "classify", "data": {"trees": "runs/p/parser-small"}, "scale": "small"}
+    )
+    parser = tmp_path / "runs" / "p" / "parser-small" / "seed-1" / FIT
+    parser.parent.mkdir(parents=True)
+    before, after = ({"training": {"train": {"epochs": epochs}}} for epochs in (1, 2))
+    parser.write_text(json.dumps(before))
+    (tmp_path / FIT).write_text(
+        json.dumps(
+            {"training": recipe.training(), "sources": sources(recipe.to_dict(), "small"), "fit": {"seed": 1}}
+        )
+    )
+    assert finished(tmp_path, recipe) == {"seed": 1}
+    parser.write_text(json.dumps(after))
+    assert finished(tmp_path, recipe) is None
+    parser.unlink()  # the model is not here any more: nothing says that it is another
+    assert finished(tmp_path, recipe) == {"seed": 1}

@@ -1,0 +1,145 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from conftest import ROOT
+from lab.row_status import list_rows, members, read_row
+from treeformers.recipes import Recipe
+
+PARSER = 'task = "parse"\n[data]\ntrain = ["grammar"]\n'
+
+
+def write(folder: Path, name: str, text: str) -> Path:
+    path = folder / f"{name}.toml"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return path
+
+
+def store(path: Path, **result: Any) -> dict[str, Any]:
+    """Results of a recipe as it stands, and what else is given."""
+    target = path.parent / "results" / f"{path.stem}.small.json"
+    target.parent.mkdir(exist_ok=True)
+    content = {"recipe": Recipe.load(path, "small").to_dict(), "date": "2026-01-02", **result}
+    target.write_text(json.dumps(content))
+    return content
+
+
+def test_states(tmp_path: Path) -> None:
+    path = write(tmp_path, "a", '[train]\nepochs = 2\n[small.model]\nprior = "none"\n')
+    row = read_row(path, "small")
+    assert (row.state, row.result, row.changed) == ("missing", None, ())
+    content = store(path)
+    row = read_row(path, "small")
+    assert (row.state, row.result, row.changed) == ("done", json.loads(json.dumps(content)), ())
+    assert row.target == tmp_path / "results" / "a.small.json"
+    assert read_row(path, "paper").state == "missing"
+    overridden = read_row(path, "small", ["train.epochs=3", "model.hidden_size=8"])
+    assert (overridden.state, overridden.changed) == ("out of date", ("model.hidden_size", "train.epochs"))
+    write(tmp_path, "a", "[train]\nepochs = 2\n")
+    assert read_row(path, "small").changed == ("model.prior",)
+
+
+@settings(max_examples=20, deadline=None)
+@given(
+    title=st.text(max_size=5),
+    published=st.dictionaries(st.sampled_from(("f1", "f2")), st.floats(0, 100)),
+    root=st.sampled_from(("", "elsewhere")),
+    left_out=st.sets(st.sampled_from(("task", "title", "tables", "published", "readout", "scale"))),
+)
+def test_values_count(
+    tmp_path_factory: pytest.TempPathFactory,
+    title: str,
+    published: dict[str, float],
+    root: str,
+    left_out: set[str],
+) -> None:
+    """What is only shown, where the corpora lie and keys with their defaults make no difference."""
+    path = write(tmp_path_factory.mktemp("paper"), "a", 'title = "a"\n[data]\ntext = "mine.txt"\n')
+    recipe = Recipe.load(path, "small").to_dict()
+    recipe |= {"title": title, "published": published, "data": {**recipe["data"], "root": root}}
+    del recipe["data"]["splits"], recipe["train"]["seeds"]
+    changed = ("scale",) if "scale" in left_out else ()
+    store(path, recipe={key: value for key, value in recipe.items() if key not in left_out})
+    row = read_row(path, "small")
+    assert row.changed == changed
+    shown = row.retitled()["recipe"]
+    assert (shown["title"], shown["tables"], shown["published"]) == ("a", [], {})
+
+
+@pytest.mark.parametrize(
+    ("content", "changed"),
+    [
+        ("", "not known from which recipe"),
+        ("[]", "not known from which recipe"),
+        ('{"recipe": 3}', "not known from which recipe"),
+        ('{"recipe": {"train": {"epoch": 3}}}', "stored recipe: unknown key 'train.epoch', the nearest is"),
+    ],
+)
+def test_results_that_cannot_be_read_are_out_of_date(tmp_path: Path, content: str, changed: str) -> None:
+    path = write(tmp_path, "a", PARSER)
+    store(path)
+    (tmp_path / "results" / "a.small.json").write_text(content)
+    row = read_row(path, "small")
+    assert row.state == "out of date"
+    assert row.changed[0].startswith(changed)
+
+
+def test_an_ensemble_is_as_old_as_its_members(tmp_path: Path) -> None:
+    one = write(tmp_path, "one", f'title = "1"\n{PARSER}')
+    both = write(tmp_path, "both", f'ensemble = ["one", "two"]\n{PARSER}')
+    write(tmp_path, "two", PARSER)
+    parts = members(both, Recipe.load(both, "small"))
+    assert list(parts) == ["one", "two"] and members(one, Recipe.load(one, "small")) == {}
+    store(both)
+    unknown = "not known from which recipe"
+    assert read_row(both, "small").changed == (f"one: {unknown}", f"two: {unknown}")
+    store(both, members={name: part.to_dict() for name, part in parts.items()})
+    write(tmp_path, "one", f'title = "one"\n{PARSER}')
+    assert read_row(both, "small").state == "done"
+    write(tmp_path, "one", f"{PARSER}[train]\nseeds = [1, 2]\n")
+    assert read_row(both, "small").changed == ("one: train.seeds",)
+    write(tmp_path, "both", f'ensemble = ["two"]\n{PARSER}')
+    assert read_row(both, "small").changed == ("ensemble",)
+
+
+def test_a_row_is_as_old_as_the_models_it_reads(tmp_path: Path) -> None:
+    source = write(tmp_path / "q", "parser", PARSER)
+    path = write(tmp_path / "p", "a", 'task = "classify"\n[data]\ntrees = "runs/q/parser-small/seed-1"\n')
+    assert read_row(path, "small").reads() == {"q/parser"}
+    store(path)
+    assert read_row(path, "small").state == "done"  # from which model is not known
+    store(path, sources={"q/parser": Recipe.load(source, "small").training()})
+    write(tmp_path / "q", "parser", f'title = "parser"\n{PARSER}[train]\nseeds = [1, 2]\n')
+    assert read_row(path, "small").state == "done"
+    write(tmp_path / "q", "parser", f"{PARSER}[train]\nepochs = 3\n")
+    assert read_row(path, "small").changed == ("model of q/parser",)
+    source.unlink()
+    assert read_row(path, "small").changed == ("model of q/parser",)
+
+
+def test_all_rows_are_listed(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match=r"no experiments there: expected recipes PAPER/ROW\.toml"):
+        list_rows(tmp_path, "small")
+    for paper, name in (("q", "b"), ("p", "b-two"), ("p", "b")):
+        write(tmp_path / paper, name, PARSER)
+    store(tmp_path / "p" / "b.toml")
+    rows = [(row.path.parent.name, row.path.stem, row.state) for row in list_rows(tmp_path, "small")]
+    assert rows == [("p", "b", "done"), ("p", "b-two", "missing"), ("q", "b", "missing")]
+
+
+def test_committed_results_can_be_compared() -> None:
+    for row in list_rows(ROOT / "experiments", "small"):
+        assert not any("stored recipe" in key or "not known" in key for key in row.changed), row.target
+
+
+def test_committed_results_are_shown_as_their_recipes_say() -> None:
+    """`treeformers reproduce PAPER/ROW` mends what fails here, without training."""
+    done = [row for row in list_rows(ROOT / "experiments", "small") if row.state == "done"]
+    assert [row.key for row in done if row.retitled() != row.result] == []

@@ -1,0 +1,141 @@
+from __future__ import annotations
+
+import random
+from itertools import permutations, product
+from statistics import fmean, pstdev
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from treeformers.metrics.statistics import (
+    binomial_interval,
+    binomial_test,
+    bootstrap_interval,
+    permutation_test,
+    summarise,
+)
+
+chances = st.floats(0.0, 1.0, allow_subnormal=False).map(lambda chance: round(chance, 3))
+
+
+@given(st.integers(1, 60), st.data(), chances)
+def test_equal_chances_are_the_binomial_test(trials: int, data: st.DataObject, chance: float) -> None:
+    successes = data.draw(st.integers(0, trials))
+    expected = stats.binomtest(successes, trials, chance).pvalue
+    assert binomial_test(successes, [chance] * trials) == pytest.approx(expected, rel=1e-6, abs=1e-290)
+
+
+@given(st.lists(chances, min_size=1, max_size=8), st.data())
+def test_unequal_chances_are_brute_force(given_chances: list[float], data: st.DataObject) -> None:
+    successes = data.draw(st.integers(0, len(given_chances)))
+    probabilities = [0.0] * (len(given_chances) + 1)
+    for outcome in product((0, 1), repeat=len(given_chances)):
+        terms = [p if hit else 1 - p for hit, p in zip(outcome, given_chances, strict=True)]
+        probabilities[sum(outcome)] += float(np.prod(terms))
+    expected = sum(p for p in probabilities if p <= probabilities[successes] * (1 + 1e-7))
+    assert binomial_test(successes, given_chances) == pytest.approx(expected, abs=1e-9)
+
+
+def test_figures_of_the_paper() -> None:
+    assert binomial_test(68 + 72 + 2376 + 2642, [0.5] * 5550) < 1e-30  # Ginn (2024), Table 2
+    assert binomial_test(38, [0.5] * 75) == 1.0
+
+
+def test_certain_trials() -> None:
+    assert binomial_test(3, [1.0, 1.0, 1.0]) == 1.0
+    assert binomial_test(2, [1.0, 1.0, 1.0]) == 0.0
+    assert binomial_test(1, [1.0, 0.0]) == 1.0
+
+
+@given(st.integers(1, 200), st.data(), st.sampled_from([0.9, 0.95, 0.99]))
+def test_interval_is_that_of_scipy(trials: int, data: st.DataObject, confidence: float) -> None:
+    successes = data.draw(st.integers(0, trials))
+    expected = stats.binomtest(successes, trials).proportion_ci(confidence, "exact")
+    assert binomial_interval(successes, trials, confidence) == pytest.approx(tuple(expected), abs=1e-9)
+
+
+@pytest.mark.parametrize("successes, given_chances", [(0, []), (2, [0.5]), (-1, [0.5]), (0, [1.5])])
+def test_impossible_counts(successes: int, given_chances: list[float]) -> None:
+    with pytest.raises(ValueError, match=r"expected at least one chance|successes in 1 trials"):
+        binomial_test(successes, given_chances)
+    if given_chances != [1.5]:
+        with pytest.raises(ValueError, match="successes in"):
+            binomial_interval(successes, len(given_chances))
+
+
+pairs = st.lists(st.tuples(st.integers(-5, 5), st.integers(-5, 5)), min_size=1, max_size=9)
+
+
+@given(pairs)
+def test_few_pairs_are_permuted_exactly(given_pairs: list[tuple[int, int]]) -> None:
+    first, second = zip(*given_pairs, strict=True)
+    found = abs(sum(first) - sum(second))
+    sums = [
+        abs(sum((a - b) * sign for (a, b), sign in zip(given_pairs, signs, strict=True)))
+        for signs in product((1, -1), repeat=len(given_pairs))
+    ]
+    assert permutation_test(first, second) == pytest.approx(fmean(value >= found for value in sums))
+    assert permutation_test(second, first) == permutation_test(first, second)
+
+
+def test_many_pairs_are_drawn() -> None:
+    chance = random.Random(4)
+    first = [chance.gauss(0, 1) for _ in range(60)]
+    second = [chance.gauss(0, 1) for _ in range(60)]
+    drawn = permutation_test(first, second)
+    assert 0.1 < drawn < 0.9
+    expected = stats.permutation_test(
+        (first, second),
+        lambda a, b: np.mean(a) - np.mean(b),
+        permutation_type="samples",
+        n_resamples=4000,
+        rng=1,
+    ).pvalue
+    assert drawn == pytest.approx(expected, abs=0.03)
+    assert permutation_test(first, second) == drawn
+    assert permutation_test(range(20, 40), [0] * 20, resamples=99) == 0.01  # the one found counts
+    assert permutation_test([1, -1] * 8, [0] * 16, resamples=99) == 1.0  # no assignment's sum is below 0
+
+
+def test_pairs_that_do_not_differ() -> None:
+    assert permutation_test([1.0, 2.0], [1.0, 2.0]) == 1.0
+    # Their sum is 0, and not quite that in floating point.
+    assert permutation_test([1, 0.1, 3.5, 0.1], [0.1, 1, 0.1, 3.5]) == 1.0
+    assert permutation_test([0.1, 0.2, -0.3], [0, 0, 0]) == 1.0
+    with pytest.raises(ValueError, match="3 and 2 figures, expected pairs"):
+        permutation_test([1, 2, 3], [1, 2])
+    with pytest.raises(ValueError, match="expected pairs"):
+        permutation_test([], [])
+
+
+def test_bootstrap_of_a_mean() -> None:
+    chance = random.Random(2)
+    values = [chance.random() for _ in range(400)]
+    low, high = bootstrap_interval([values], lambda drawn: float(drawn.mean()))
+    assert (low + high) / 2 == pytest.approx(fmean(values), abs=0.01)
+    assert high - low == pytest.approx(2 * 1.96 * pstdev(values) / 20, rel=0.15)
+    narrower = bootstrap_interval([values], lambda drawn: float(drawn.mean()), confidence=0.5)
+    assert low < narrower[0] < narrower[1] < high
+    assert bootstrap_interval([values], lambda drawn: float(drawn.mean())) == (low, high)
+
+
+def test_bootstrap_draws_rows_of_each_data_set_by_itself() -> None:
+    tables = [[[1, 10]] * 3, [[3, 30]] * 2]
+    seen = set()
+
+    def ratio(drawn: np.ndarray) -> float:
+        seen.update(map(tuple, permutations(drawn[0], 1)))
+        return float(drawn[:, 0].sum() / drawn[:, 1].sum() + len(drawn))
+
+    assert bootstrap_interval(tables, ratio, resamples=5) == pytest.approx((2.6, 2.6))
+    with pytest.raises(ValueError, match="needs observations"):
+        bootstrap_interval([[1.0], []], lambda drawn: 0.0)
+
+
+def test_a_summary_holds_what_all_seeds_have() -> None:
+    seeds = [{"a": 1.0, "b": 2.0, "c": "x", "d": None}, {"a": 3.0, "c": "y", "d": 1.0}]
+    assert summarise(seeds) == {"a": {"mean": 2.0, "max": 3.0, "sd": pytest.approx(2**0.5)}}
+    assert summarise(seeds[:1])["a"] == {"mean": 1.0, "max": 1.0}
