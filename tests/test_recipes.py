@@ -8,6 +8,7 @@ import pytest
 from transformers import PreTrainedConfig
 
 from conftest import ROOT
+from lab.recipes import BenchmarkRecipe, FineTuneRecipe, ProbeRecipe, VisualizeRecipe
 from treeformers.models.accumulation import AccumulationConfig
 from treeformers.models.heads import PairClassifierConfig, SentenceClassifierConfig
 from treeformers.models.parser import ParserConfig
@@ -18,15 +19,11 @@ from treeformers.recipes import (
     SCALES,
     Beam,
     ClassifyRecipe,
+    Decoding,
     Examples,
     InduceRecipe,
-    JudgeRecipe,
-    LookRecipe,
-    MeasureRecipe,
     ParallelText,
     ParseRecipe,
-    ProbeRecipe,
-    Readout,
     Recipe,
     Scale,
     SimilarityRecipe,
@@ -99,10 +96,10 @@ def test_shipped_recipes_load_and_configure_a_model(path: Path, scale: Scale) ->
     if isinstance(recipe, ParseRecipe):
         assert (recipe.data.train == ("grammar",)) is (scale == "smoke")
         return
-    if isinstance(recipe, LookRecipe):
+    if isinstance(recipe, VisualizeRecipe):
         assert all(path.with_name(f"{row}.toml").is_file() for row in recipe.data.rows)
         return
-    if isinstance(recipe, MeasureRecipe):
+    if isinstance(recipe, BenchmarkRecipe):
         assert len(recipe.model) > 1 and set(recipe.published) <= set(recipe.model)
         return
     if isinstance(recipe, ClassifyRecipe | SimilarityRecipe | TranslateRecipe):
@@ -115,17 +112,17 @@ def test_shipped_recipes_load_and_configure_a_model(path: Path, scale: Scale) ->
             recipe.data.systems
         )
         return
-    if isinstance(recipe, JudgeRecipe):
+    if isinstance(recipe, FineTuneRecipe):
         assert (recipe.data.corpus == "grammar") is (scale == "smoke")
         assert set(recipe.model) <= {field.name for field in dataclasses.fields(TreeBertConfig)}
-        assert recipe.data.base or recipe.model["num_hidden_layers"] > 0
+        assert recipe.data.pretrained or recipe.model["num_hidden_layers"] > 0
         return
     assert isinstance(recipe, InduceRecipe)
     names = {field.name for field in dataclasses.fields(TreeBertConfig)}
     assert set(recipe.model) <= names
     config = TreeBertConfig(vocab_size=100, **recipe.model)
     assert config.num_hidden_layers == recipe.model["num_hidden_layers"]
-    assert recipe.readout.min_layer >= 0
+    assert recipe.decoding.min_layer >= 0
     if scale == "smoke":
         assert recipe.data.text == "grammar" and recipe.data.sentences <= 500
     else:
@@ -157,12 +154,12 @@ def test_sections_of_the_scale_overlay_the_others(tmp_path: Path) -> None:
 
 
 def test_overrides_come_last_and_may_be_bare_words(tmp_path: Path) -> None:
-    overrides = ["train.seeds=[7]", "data.text=my file.txt", "model.self_prior=0.0", "readout.method=layer"]
+    overrides = ["train.seeds=[7]", "data.text=my file.txt", "model.self_prior=0.0", "decoding.method=greedy"]
     recipe = Recipe.load(write(tmp_path, TEXT), "small", overrides)
     assert recipe.train.seeds == (7,)
     assert recipe.data.text == "my file.txt"
     assert recipe.model == {"hidden_size": 512, "self_prior": 0.0}
-    assert recipe.readout == Readout(method="layer")
+    assert recipe.decoding == Decoding(method="greedy")
 
 
 @pytest.mark.parametrize("scale", SCALES)
@@ -185,7 +182,7 @@ def test_a_dict_gives_the_recipe_back(tmp_path: Path, scale: Scale) -> None:
         ("[small.train]\nepoch = 1\n", 2, "unknown key 'train.epoch', the nearest is 'train.epochs'"),
         ("[train]\n\nepochs = 1.5\n", 3, "train.epochs is 1.5, expected int"),
         ("[train]\nepochs = true\n", 2, "train.epochs is True, expected int"),
-        ("[train]\nconstant = 1\n", 2, "train.constant is 1, expected bool"),
+        ("[train]\nlr_scheduler = 1\n", 2, "train.lr_scheduler is 1, expected bool"),
         ("[train]\nlearning_rate = 'fast'\n", 2, "train.learning_rate is 'fast', expected float"),
         ("[train]\nseeds = 3\n", 2, "train.seeds is 3, expected a list"),
         ("[train]\nseeds = ['a']\n", 2, "train.seeds is 'a', expected int"),
@@ -194,9 +191,9 @@ def test_a_dict_gives_the_recipe_back(tmp_path: Path, scale: Scale) -> None:
         ("model = 3\n", 1, "model is 3, expected a table"),
         ("base = 3\n", 1, "base is 3, expected str"),
         ("[train]\nseeds = []\n", 2, "train.seeds is empty, expected at least one"),
-        ("[train]\nclip = 1\nepochs = 0\n", 3, "train.epochs is 0, expected at least 1"),
+        ("[train]\nmax_grad_norm = 1\nepochs = 0\n", 3, "train.epochs is 0, expected at least 1"),
         ("[train]\nweight_decay = -1\n", 2, "train.weight_decay is -1.0, expected at least 0"),
-        ("[train]\naverage = 1\n", 2, "train.average is 1.0, expected at least 0 and less than 1"),
+        ("[train]\nema_decay = 1\n", 2, "train.ema_decay is 1.0, expected at least 0 and less than 1"),
         ("[train]\nseeds = [1, 2, 1]\n", 2, "train.seeds has 1 twice, expected each once"),
         (
             "[train]\nseeds = [-1]\n",
@@ -204,13 +201,13 @@ def test_a_dict_gives_the_recipe_back(tmp_path: Path, scale: Scale) -> None:
             "train.seeds is -1, expected at least 0 and less than 4294967296",
         ),
         ("[train]\nlearning_rate = -1\n", 2, "train.learning_rate is -1.0, expected at least 0"),
-        ("[train]\nclip = nan\n", 2, "train.clip is nan, expected a finite number"),
+        ("[train]\nmax_grad_norm = nan\n", 2, "train.max_grad_norm is nan, expected a finite number"),
         (
             "[data]\nmask_probability = 2\n",
             2,
             "data.mask_probability is 2.0, expected more than 0 and at most 1",
         ),
-        ("[readout]\nthreshold = 2\n", 2, "readout.threshold is 2.0, expected at least 0 and at most 1"),
+        ("[decoding]\nthreshold = 2\n", 2, "decoding.threshold is 2.0, expected at least 0 and at most 1"),
         (
             "task = 'parse'\n[model]\ndropout = 2\n",
             3,
@@ -232,7 +229,7 @@ def test_a_dict_gives_the_recipe_back(tmp_path: Path, scale: Scale) -> None:
             3,
             "unknown key 'data.max_lenght', the nearest is 'data.max_length'",
         ),
-        ("task = 'parse'\n[readout]\nlayer = 0\n", 2, "unknown key 'readout', the nearest is 'data'"),
+        ("task = 'parse'\n[decoding]\nlayer = 0\n", 2, "unknown key 'decoding', the nearest is 'data'"),
         ("task = 'classify'\n[beam]\nsize = 2\n", 2, "unknown key 'beam', the nearest is 'published'"),
         (
             "task = 'classify'\n[data]\ncorpus = 'a'\nvector = 'b'\n",
@@ -479,15 +476,15 @@ class TestBase:
 
     def test_an_error_names_the_file_it_is_in(self, tmp_path: Path) -> None:
         base = write(tmp_path, "[train]\nepochs = 1\nepoch = 2\n", "base.toml")
-        row = write(tmp_path, 'base = "base.toml"\n[train]\nclip = 1.0\n')
+        row = write(tmp_path, 'base = "base.toml"\n[train]\nmax_grad_norm = 1.0\n')
         with pytest.raises(ValueError) as error:
             Recipe.load(row)
         assert str(error.value).startswith(f"{base}:3: unknown key 'train.epoch'")
-        write(tmp_path, "[train]\nclip = 2.0\n", "base.toml")
-        row.write_text('base = "base.toml"\n[train]\nclip = "x"\n')
+        write(tmp_path, "[train]\nmax_grad_norm = 2.0\n", "base.toml")
+        row.write_text('base = "base.toml"\n[train]\nmax_grad_norm = "x"\n')
         with pytest.raises(ValueError) as error:
             Recipe.load(row)
-        assert str(error.value).startswith(f"{row}:3: train.clip is 'x'")
+        assert str(error.value).startswith(f"{row}:3: train.max_grad_norm is 'x'")
 
     def test_a_base_of_another_task(self, tmp_path: Path) -> None:
         base = write(tmp_path, TEXT, "base.toml")
