@@ -60,7 +60,7 @@ def figure2(results: Results) -> str:
 def figure2_plots(results: Results) -> dict[str, str]:
     """The trees of `figure2`: file name to SVG."""
     return {
-        file: tree_svg(Tree.from_brackets(seen["tree"]), title=_watched(seen), shares=seen["shares"])
+        file: tree_svg(Tree.from_brackets(seen["tree"]), title=_watched(seen), weights=seen["shares"])
         for file, seen in look_files(results, "figure2", "figure2")
     }
 

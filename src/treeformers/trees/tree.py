@@ -11,10 +11,12 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from shutil import get_terminal_size
 from typing import Any, NamedTuple, TypeVar
 
 from treeformers.trees.dependency import DependencyTree
+from treeformers.trees.escapes import escape_word, unescape_word
+from treeformers.trees.rendering import render_svg, render_text
+from treeformers.trees.text import terminal_columns
 
 __all__ = [
     "DependencyTree",
@@ -30,17 +32,6 @@ T = TypeVar("T")
 
 ROOT_LABELS = frozenset({"", "TOP", "ROOT", "S1"})
 
-_UNESCAPED = {
-    "-LRB-": "(",
-    "-RRB-": ")",
-    "-LSB-": "[",
-    "-RSB-": "]",
-    "-LCB-": "{",
-    "-RCB-": "}",
-    r"\/": "/",
-    r"\*": "*",
-}
-_ESCAPE = re.compile("|".join(map(re.escape, _UNESCAPED)))
 # Only ASCII blanks separate tokens: treebanks hold words with a no-break space inside.
 _BLANK = re.compile(r"[ \t\r\n\f\v]")
 # A whole leaf, "(tag word)", is one match; otherwise a bracket or a bare token.
@@ -271,23 +262,20 @@ class Tree:
         return tree
 
     def pretty(self, width: int | None = None) -> str:
-        """Draw the tree as text: upright where that fits, otherwise sideways with one node a line.
+        """Draw the tree as text: upright if it fits, otherwise on its side with one node a line.
 
         Args:
-            width: columns, at least 20; those of the terminal by default, 100 where there is none.
+            width: number of columns, at least 20; by default the terminal's width, or 100 without a terminal.
 
         Raises:
             ValueError: `width` is below 20.
         """
-        from treeformers.trees.rendering import tree_text
-
-        return tree_text(self, max(20, get_terminal_size((100, 24)).columns) if width is None else width)
+        columns = terminal_columns() if width is None else width
+        return render_text(self.words, self.tags, self.spans(), columns)
 
     def _repr_svg_(self) -> str:
         """The picture that a notebook shows."""
-        from treeformers.trees.rendering import tree_svg
-
-        return str(tree_svg(self))
+        return str(render_svg(self.words, self.tags, self.spans()))
 
     @classmethod
     def from_nltk(cls, tree: Any) -> Tree:
@@ -392,16 +380,6 @@ def _bracket_token(text: str) -> str:
     if not text or _BLANK.search(text):
         raise ValueError(f"{text!r} cannot be written in brackets: it is empty or holds a blank")
     return escape_word(text)
-
-
-def escape_word(word: str) -> str:
-    """Write round brackets as the Penn Treebank does: "(" as "-LRB-", ")" as "-RRB-"."""
-    return word.replace("(", "-LRB-").replace(")", "-RRB-")
-
-
-def unescape_word(word: str) -> str:
-    r"""Undo the escapes of the Penn Treebank: -LRB- -RRB- -LSB- -RSB- -LCB- -RCB-, "\/" and "\*"."""
-    return _ESCAPE.sub(lambda match: _UNESCAPED[match[0]], word)
 
 
 def strip_functions(label: str) -> str:
