@@ -9,7 +9,6 @@ from lab.tables.formatting import (
     Result,
     Results,
     look_files,
-    markdown_table,
     millions,
     pictures,
     provenance,
@@ -21,6 +20,7 @@ from lab.tables.formatting import (
     with_sd,
 )
 from treeformers.drawing import tree_svg
+from treeformers.drawing.markdown import markdown_table
 from treeformers.trees.tree import Tree
 
 TASKS = ("sick-e", "sick-r", "sst", "msrp")

@@ -14,8 +14,9 @@ from itertools import accumulate, compress
 from typing import Literal, TypeVar
 
 from treeformers.metrics.comparison import paired, percent, signature
+from treeformers.trees.escapes import escape_word
 from treeformers.trees.punctuation import is_word, strip_punctuation
-from treeformers.trees.tree import Span, Tree, escape_word
+from treeformers.trees.tree import Span, Tree
 
 __all__ = [
     "ParsevalScore",

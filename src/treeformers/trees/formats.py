@@ -6,45 +6,29 @@ line that opens with file:line. Writers given a path replace it only once all is
 
 from __future__ import annotations
 
-import errno
-import gzip
-import io
 import json
-import os
 import re
-import secrets
-import shutil
-import sys
-import zlib
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Iterable, Iterator
 from itertools import chain
-from pathlib import Path
-from typing import IO, Any, Literal, TextIO, TypeAlias, cast
+from typing import Literal, TypeAlias
 
 from treeformers.trees.dependency import DependencyTree, find_head_fault
+from treeformers.trees.files import Source, Target, file_name, open_target, read_lines, suffix_of
 from treeformers.trees.tree import Tree, parse_brackets
 
 __all__ = [
     "CONLL",
     "JSON",
-    "atomic_write",
     "holds_trees",
     "is_bare",
-    "is_gzip",
     "opens_tree",
     "read_dependencies",
-    "read_lines",
-    "read_object",
     "read_parses",
     "read_trees",
-    "suffix_of",
     "write_dependencies",
     "write_trees",
 ]
 
-Source: TypeAlias = str | os.PathLike[str] | IO[str]
-Target: TypeAlias = str | os.PathLike[str] | TextIO
 TreeFormat: TypeAlias = Literal["brackets", "json"]
 
 CONLL = frozenset({".conll", ".conllu", ".conllx"})
@@ -52,8 +36,7 @@ CONLL = frozenset({".conll", ".conllu", ".conllx"})
 JSON = frozenset({".json", ".jsonl"})
 """Suffixes of files of JSON lines."""
 
-_PIECE = 1 << 16
-_UNDECODABLE = re.compile("[\udc80-\udcff]")
+_CHUNK = 1 << 16
 _NUMBER = re.compile(r"\d{1,9}")
 _SKIPPED_ID = re.compile(r"\d+[-.]\d+")
 _LEAF = re.compile(r"\(\s*([^\s()]+)\s+[^\s()]+\s*\)")
@@ -82,7 +65,7 @@ def read_trees(source: Source, format: TreeFormat | None = None) -> Iterator[Tre
         ValueError: malformed text, with file:line.
     """
     if _tree_format(source, format) == "brackets":
-        yield from parse_brackets(read_lines(source, piece=_PIECE))
+        yield from parse_brackets(read_lines(source, chunk=_CHUNK))
         return
     for where, line in read_lines(source):
         if line.strip():
@@ -149,13 +132,13 @@ def write_trees(trees: Iterable[Tree], target: Target, format: TreeFormat | None
         ValueError: a word or label that brackets cannot hold.
     """
     render = str if _tree_format(target, format) == "brackets" else _tree_to_json
-    with _writing(target) as stream:
+    with open_target(target) as stream:
         for number, tree in enumerate(trees, start=1):
             _check_kind(tree, Tree, target, number)
             try:
                 stream.write(render(tree) + "\n")
             except ValueError as error:
-                raise ValueError(f"{_name(target)}: tree {number}: {error}") from None
+                raise ValueError(f"{file_name(target)}: tree {number}: {error}") from None
 
 
 def read_dependencies(source: Source) -> Iterator[DependencyTree]:
@@ -220,12 +203,14 @@ def write_dependencies(trees: Iterable[DependencyTree], target: Target) -> None:
         TypeError: something else than a `DependencyTree`.
         ValueError: a word, tag or relation that is empty or holds a tab or a line end.
     """
-    with _writing(target) as stream:
+    with open_target(target) as stream:
         for number, tree in enumerate(trees, start=1):
             _check_kind(tree, DependencyTree, target, number)
             for field in chain(tree.words, tree.tags, tree.relations):
                 if not field or any(character in field for character in "\t\r\n"):
-                    raise ValueError(f"{_name(target)}: tree {number}: {field!r} cannot stand in a column")
+                    raise ValueError(
+                        f"{file_name(target)}: tree {number}: {field!r} cannot stand in a column"
+                    )
             rows = zip(tree.words, tree.tags, tree.heads, tree.relations, strict=True)
             for position, (word, tag, head, relation) in enumerate(rows, start=1):
                 stream.write(f"{position}\t{word}\t_\t{tag}\t_\t_\t{head}\t{relation}\t_\t_\n")
@@ -235,143 +220,7 @@ def write_dependencies(trees: Iterable[DependencyTree], target: Target) -> None:
 def _check_kind(tree: object, kind: type, target: Target, number: int) -> None:
     if not isinstance(tree, kind):
         found = type(tree).__name__
-        raise TypeError(f"{_name(target)}: tree {number} is a {found}, expected a {kind.__name__}")
-
-
-def read_lines(source: Source, piece: int = -1, strict: bool = True) -> Iterator[tuple[str, str]]:
-    """Read a text line by line.
-
-    Args:
-        source: a path (gzipped if it ends in .gz), "-" for standard input, or a file object.
-        piece: longer lines come in parts of about so many characters that end between tokens; -1
-            for whole lines.
-        strict: text that is not UTF-8 is an error; otherwise its bytes stand in the line as lone
-            surrogates, U+DC80 for 0x80.
-
-    Yields:
-        ("file:line", line), the line with its end.
-
-    Raises:
-        ValueError: text that is not UTF-8, a damaged gzip file, or a token longer than `piece`.
-    """
-    name, number, rest = "<stdin>" if source == "-" else _name(source), 1, ""
-    with _reading(source) as stream:
-        while True:
-            where = f"{name}:{number}"
-            try:
-                read = stream.readline(piece)
-            except UnicodeDecodeError as error:
-                raise ValueError(f"{where}: not UTF-8 text: {error.reason}") from None
-            except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-                raise ValueError(f"{where}: damaged gzip file: {error}") from None
-            line, rest = rest + read, ""
-            if not line:
-                return
-            if strict and not line.isascii() and (bad := _UNDECODABLE.search(line)):
-                raise ValueError(f"{where}: not UTF-8 text: byte 0x{ord(bad[0]) - 0xDC00:02x}")
-            if number == 1:
-                line = line.removeprefix("\ufeff")
-            if read.endswith("\n"):
-                number += 1
-            elif read and piece > 0:
-                end = 1 + max(map(line.rfind, " \t()"))
-                line, rest = line[:end], line[end:]
-                if len(rest) > piece:
-                    raise ValueError(f"{where}: a token of more than {piece} characters")
-            yield where, line
-
-
-def read_object(path: Path) -> dict[str, Any]:
-    """The object in a JSON file.
-
-    Raises:
-        ValueError: no JSON, or none of an object; the message names `path`.
-        OSError: the file cannot be read.
-    """
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"{path}: damaged: {error}") from None
-    if not isinstance(found, dict):
-        raise ValueError(f"{path}: damaged: a {type(found).__name__}, expected an object")
-    return found
-
-
-@contextmanager
-def atomic_write(path: str | os.PathLike[str]) -> Iterator[TextIO]:
-    """Open a text file (UTF-8, gzipped if it ends in .gz) that takes the place of `path` at the end.
-
-    The text goes to a temporary file in the same folder, which is renamed when the block ends and
-    removed when it fails, a full disk included. What is no regular file (a pipe), or is open already
-    (/dev/stdout, whatever it leads to), is written directly.
-
-    Raises:
-        FileNotFoundError: the folder does not exist.
-        OSError: the file cannot be written; the message names `path`.
-    """
-    if (opened := _descriptor(path)) is not None:
-        sys.stdout.flush()
-        with open(os.dup(opened), "w", encoding="utf-8", newline="\n") as text:
-            yield text
-        return
-    target = Path(os.path.realpath(path))
-    if not target.parent.is_dir():
-        raise FileNotFoundError(f"{target.parent}: no such folder")
-    existed = target.exists()
-    direct = existed and not target.is_file()
-    written = target if direct else target.with_name(f".{target.name[:100]}.{secrets.token_hex(4)}.tmp")
-    try:
-        with open(written, "wb" if direct else "xb") as raw:
-            # No time and no name in the header: the same trees give the same bytes.
-            zipped = gzip.GzipFile("", "wb", fileobj=raw, mtime=0) if is_gzip(path) else None
-            with zipped or nullcontext(raw) as data:
-                text = io.TextIOWrapper(cast(IO[bytes], data), encoding="utf-8", newline="\n")
-                yield text
-                text.detach()
-            raw.flush()
-            if not direct:
-                os.fsync(raw.fileno())
-        if not direct:
-            if existed:
-                shutil.copymode(target, written)
-            os.replace(written, target)
-    except BaseException as error:
-        if not direct:
-            written.unlink(missing_ok=True)
-        # Of writing alone: an error with words of its own has no number.
-        if isinstance(error, OSError) and error.errno and error.filename in (None, str(written)):
-            error.filename = os.fspath(path)
-        raise
-
-
-def _descriptor(path: str | os.PathLike[str]) -> int | None:
-    """The number of the open file that a path such as /dev/stdout stands for: what it holds must stay."""
-    name = os.path.abspath(path)
-    if found := re.fullmatch(r"(?:/dev|/proc/self)/fd/(\d{1,9})", name):
-        return int(found[1])
-    return {"/dev/stdout": 1, "/dev/stderr": 2}.get(name)
-
-
-def _writing(target: Target) -> AbstractContextManager[TextIO]:
-    if target == "-":
-        return nullcontext(sys.stdout)
-    if isinstance(target, str | os.PathLike):
-        return atomic_write(target)
-    return nullcontext(target)
-
-
-def _reading(source: Source) -> AbstractContextManager[IO[str]]:
-    # Invalid UTF-8 comes through as lone surrogates, so that `read_lines` can say on which line it was.
-    if source == "-":
-        if sys.stdin is None:  # closed
-            raise OSError(errno.EBADF, os.strerror(errno.EBADF), "<stdin>")
-        if isinstance(sys.stdin, io.TextIOWrapper):
-            sys.stdin.reconfigure(encoding="utf-8", errors="surrogateescape")
-        return nullcontext(sys.stdin)
-    if not isinstance(source, str | os.PathLike):
-        return nullcontext(source)
-    opener: Callable[..., IO[str]] = gzip.open if is_gzip(source) else open
-    return opener(source, "rt", encoding="utf-8", errors="surrogateescape", newline="\n")
+        raise TypeError(f"{file_name(target)}: tree {number} is a {found}, expected a {kind.__name__}")
 
 
 def opens_tree(line: str) -> bool:
@@ -406,25 +255,11 @@ def _is_word(label: str) -> bool:
     return label.isalpha() and not label.isupper()
 
 
-def suffix_of(path: str | os.PathLike[str]) -> str:
-    """What a file holds by its name: the suffix in lower case, that of a gzipped file before .gz."""
-    return Path(os.fspath(path).lower().removesuffix(".gz")).suffix
-
-
-def is_gzip(path: str | os.PathLike[str]) -> bool:
-    """Whether a file is gzipped, by its name."""
-    return os.fspath(path).lower().endswith(".gz")
-
-
-def _name(file: Source | Target) -> str:
-    return os.fspath(file) if isinstance(file, str | os.PathLike) else str(getattr(file, "name", "<stream>"))
-
-
 def _tree_format(file: Source | Target, format: str | None) -> str:
     if format is None:
-        return "json" if suffix_of(_name(file)) in JSON else "brackets"
+        return "json" if suffix_of(file_name(file)) in JSON else "brackets"
     if format not in ("brackets", "json"):
-        raise ValueError(f"{_name(file)}: unknown tree format {format!r}: expected 'brackets' or 'json'")
+        raise ValueError(f"{file_name(file)}: unknown tree format {format!r}: expected 'brackets' or 'json'")
     return format
 
 

@@ -1,6 +1,7 @@
 """What counts as a word when trees are compared without punctuation."""
 
-from treeformers.trees.tree import Tree, unescape_word
+from treeformers.trees.escapes import unescape_word
+from treeformers.trees.tree import Tree
 
 __all__ = ["WORD_TAGS", "is_word", "strip_punctuation"]
 

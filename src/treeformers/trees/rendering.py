@@ -294,7 +294,7 @@ def _shade(node: _Node, baseline: int, opacity: float) -> str:
 
 
 def _compare(spans: Spans, gold_spans: Spans, n_words: int) -> list[str]:
-    """Classify each span: "agree" if the gold tree has it, "cross" if it crosses a gold span, else "extra"."""
+    """Classify each span: "agree" (it is in the gold tree), "cross" (it crosses a gold span) or "extra"."""
     in_gold = {(start, end) for start, end, _ in gold_spans}
     # A gold span crosses (start, end) if it begins inside and ends after it, or the other way round. Only
     # the longest gold span from each start, and the longest to each end, can decide this.

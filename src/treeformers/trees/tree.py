@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple, TypeVar
 
 from treeformers.trees.dependency import DependencyTree
-from treeformers.trees.escapes import escape_word, unescape_word
+from treeformers.trees.escapes import escape_word
 from treeformers.trees.rendering import render_svg, render_text
 from treeformers.trees.text import terminal_columns
 
@@ -22,10 +22,8 @@ __all__ = [
     "DependencyTree",
     "Span",
     "Tree",
-    "escape_word",
     "parse_brackets",
     "strip_functions",
-    "unescape_word",
 ]
 
 T = TypeVar("T")
@@ -55,7 +53,7 @@ class Tree:
     Trees are values: immutable, equal when label, word and children are equal all the way down,
     hashable and picklable. `len(tree)` is the number of words. `str(tree)` is one line of Penn
     Treebank brackets that `Tree.from_brackets` reads back exactly. Words stand as they were read
-    ("-LRB-" stays "-LRB-"); see `unescape_word`.
+    ("-LRB-" stays "-LRB-"); see `treeformers.trees.escapes.unescape_word`.
 
     Args:
         label: constituent label, or the tag of a leaf.

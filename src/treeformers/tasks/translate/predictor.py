@@ -27,8 +27,9 @@ from treeformers.tasks.load import check_positive, listed
 from treeformers.tasks.tree_sources import complete_trees
 from treeformers.training.model_folder import load_weights, read_settings
 from treeformers.trees.batch import collate_plans, plan_tree, split_words
-from treeformers.trees.formats import atomic_write, read_object
-from treeformers.trees.tree import Tree, unescape_word
+from treeformers.trees.escapes import unescape_word
+from treeformers.trees.files import atomic_write, read_object
+from treeformers.trees.tree import Tree
 
 __all__ = ["Look", "SourceReader", "Translator", "train_units"]
 

@@ -26,7 +26,8 @@ from treeformers.training.configuration import building, configure
 from treeformers.training.fit import Fit
 from treeformers.training.folder import Run
 from treeformers.trees.batch import split_words
-from treeformers.trees.tree import Tree, unescape_word
+from treeformers.trees.escapes import unescape_word
+from treeformers.trees.tree import Tree
 
 logger = logging.getLogger(__name__)
 
