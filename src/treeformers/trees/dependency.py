@@ -52,7 +52,9 @@ class DependencyTree:
             raise ValueError("a dependency tree needs at least one word")
         for name, values in fields.items():
             if len(values) != len(words):
-                raise ValueError(f"expected one of {name} a word, got {len(values)} for {len(words)} words")
+                raise ValueError(
+                    f"expected one of {name} for each word, got {len(values)} for {len(words)} words"
+                )
             object.__setattr__(self, name, values)
         if fault := find_head_fault(self.heads):
             raise ValueError(fault[1])

@@ -1,7 +1,7 @@
 """Tree files: brackets (Penn Treebank, SST), JSON lines, CoNLL-U, CoNLL-X; plain or gzipped.
 
-Readers are iterators that hold one tree at a time. Every malformed file is one ValueError of one
-line that opens with file:line. Writers given a path replace it only once all is written.
+Readers are iterators that hold one tree at a time. A malformed file raises a ValueError with a one-line
+message that opens with file:line. Writers replace a path only when all trees are written.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ __all__ = [
 TreeFormat: TypeAlias = Literal["brackets", "json"]
 
 CONLL = frozenset({".conll", ".conllu", ".conllx"})
-"""Suffixes of files of dependency trees."""
+"""Suffixes of dependency tree files."""
 JSON = frozenset({".json", ".jsonl"})
-"""Suffixes of files of JSON lines."""
+"""Suffixes of JSON lines files."""
 
 _CHUNK = 1 << 16
 _NUMBER = re.compile(r"\d{1,9}")
@@ -49,20 +49,20 @@ _WITHOUT_WORDS = re.compile(r"\s*(\([\s(]*[^\s()]*[\s)]*)?")
 def read_trees(source: Source, format: TreeFormat | None = None) -> Iterator[Tree]:
     """Read constituency trees one by one.
 
-    Brackets: see `treeformers.trees.tree.parse_brackets`. JSON lines: one tree a line,
-    {"words": [...], "tags": [...], "spans": [[start, end, label], ...]} with half-open spans of
-    the nodes in pre-order, as in `Tree.from_spans`; "tags" may be absent, other keys are ignored.
+    For brackets, see `treeformers.trees.tree.parse_brackets`. A line of JSON lines holds one tree:
+    {"words": [...], "tags": [...], "spans": [[start, end, label], ...]}. The half-open spans are in
+    pre-order, as in `Tree.from_spans`. "tags" is optional; other keys are ignored.
 
     Args:
         source: a path (gzipped if it ends in .gz), "-" for standard input, or a file object.
-        format: "brackets" or "json"; by default JSON for paths in .json or .jsonl, else brackets.
+        format: "brackets" or "json"; by default JSON if the path ends in .json or .jsonl, otherwise brackets.
 
     Yields:
         The trees; none for an empty file.
 
     Raises:
-        FileNotFoundError: no such file (when the first tree is asked for).
-        ValueError: malformed text, with file:line.
+        FileNotFoundError: the file does not exist. The first `next` raises this.
+        ValueError: the text is malformed; the message opens with file:line.
     """
     if _tree_format(source, format) == "brackets":
         yield from parse_brackets(read_lines(source, chunk=_CHUNK))
@@ -73,38 +73,38 @@ def read_trees(source: Source, format: TreeFormat | None = None) -> Iterator[Tre
 
 
 def read_parses(source: Source, sentences: int, format: TreeFormat | None = None) -> list[Tree | None]:
-    """Read what a parser found for so many sentences.
+    """Read a parser's output, which may have no tree for some sentences.
 
-    Where it found nothing, a parser that gives a tree a line leaves the line blank, or brackets without a
-    word, such as "(())" or "(TOP )". In a file of as many lines as there are sentences such a line is a
-    sentence without a parse; any other file is read as by `read_trees`.
+    Some parsers write one tree on each line. If they find no tree, they write a blank line or brackets
+    without a word, such as "(())" or "(TOP )". If the file has one line for each sentence, such a line means
+    "no parse". Any other file is read as in `read_trees`.
 
     Args:
-        source: as for `read_trees`.
-        sentences: how many there are.
-        format: as for `read_trees`.
+        source: as in `read_trees`.
+        sentences: number of sentences that were parsed.
+        format: as in `read_trees`.
 
     Returns:
-        The trees, None for a sentence without a parse.
+        The trees; None for a sentence without a parse.
 
     Raises:
-        FileNotFoundError: no such file.
-        ValueError: malformed text, with file:line.
+        FileNotFoundError: the file does not exist.
+        ValueError: the text is malformed; the message opens with file:line.
     """
     lines = list(read_lines(source))
     brackets = _tree_format(source, format) == "brackets"
 
-    def trees(some: Iterable[tuple[str, str]]) -> list[Tree]:
+    def trees(lines: Iterable[tuple[str, str]]) -> list[Tree]:
         if brackets:
-            return list(parse_brackets(some))
-        return [_tree_from_json(where, line) for where, line in some if line.strip()]
+            return list(parse_brackets(lines))
+        return [_tree_from_json(where, line) for where, line in lines if line.strip()]
 
-    missing = [not line.strip() or (brackets and _holds_no_word(line)) for _, line in lines]
-    if len(lines) != sentences or not any(missing):
+    unparsed = [not line.strip() or (brackets and _holds_no_word(line)) for _, line in lines]
+    if len(lines) != sentences or not any(unparsed):
         return list(trees(lines))
     parses: list[Tree | None] = []
-    for (where, line), without in zip(lines, missing, strict=True):
-        found = [None] if without else trees([(where, line)])
+    for (where, line), empty in zip(lines, unparsed, strict=True):
+        found = [None] if empty else trees([(where, line)])
         if len(found) != 1:
             raise ValueError(f"{where}: {len(found)} trees on a line, expected one or none")
         parses += found
@@ -116,20 +116,20 @@ def _holds_no_word(line: str) -> bool:
 
 
 def write_trees(trees: Iterable[Tree], target: Target, format: TreeFormat | None = None) -> None:
-    """Write constituency trees, one a line.
+    """Write constituency trees, one on each line.
 
-    Brackets read back as the same trees, save that round brackets inside words become -LRB- and
-    -RRB-; JSON lines read back exactly.
+    JSON lines read back exactly. Brackets read back as the same trees, except that round brackets inside
+    words become -LRB- and -RRB-.
 
     Args:
-        trees: the trees; an iterator is written as it goes.
-        target: a path (gzipped if it ends in .gz), "-" for standard output, or a text file object.
-            A path is replaced at the end, so that a failure leaves what was there.
-        format: as for `read_trees`.
+        trees: the trees; an iterator is consumed one tree at a time.
+        target: a path (gzipped if it ends in .gz), "-" for standard output, or a text file object. A path
+            is replaced only at the end; a failure leaves the old file.
+        format: as in `read_trees`.
 
     Raises:
-        TypeError: something else than a `Tree`.
-        ValueError: a word or label that brackets cannot hold.
+        TypeError: an item is not a `Tree`.
+        ValueError: brackets cannot represent a word or label.
     """
     render = str if _tree_format(target, format) == "brackets" else _tree_to_json
     with open_target(target) as stream:
@@ -144,10 +144,10 @@ def write_trees(trees: Iterable[Tree], target: Target, format: TreeFormat | None
 def read_dependencies(source: Source) -> Iterator[DependencyTree]:
     """Read dependency trees one by one.
 
-    CoNLL-U and CoNLL-X (8 to 10 columns: number, word, lemma, tag, fine tag, features, head,
-    relation, ...), or 3 columns (word, tag, head); columns are separated by tabs and sentences by
-    blank lines. Comments, multiword tokens (1-2) and empty nodes (8.1) are skipped. The tag is the
-    fourth column, or the fifth where the fourth is "_".
+    The file has 8 to 10 columns as in CoNLL-U and CoNLL-X (number, word, lemma, tag, fine tag, features,
+    head, relation, ...), or 3 columns (word, tag, head). Tabs separate columns, blank lines separate
+    sentences. Comments, multiword tokens (1-2) and empty nodes (8.1) are skipped. The tag is the fourth
+    column, or the fifth if the fourth is "_".
 
     Args:
         source: a path (gzipped if it ends in .gz), "-" for standard input, or a file object.
@@ -156,8 +156,9 @@ def read_dependencies(source: Source) -> Iterator[DependencyTree]:
         The trees; none for an empty file.
 
     Raises:
-        FileNotFoundError: no such file (when the first tree is asked for).
-        ValueError: malformed text, or heads that are no tree with one root, with file:line.
+        FileNotFoundError: the file does not exist. The first `next` raises this.
+        ValueError: the text is malformed, or the heads are not a tree with one root; the message opens with
+            file:line.
     """
     rows: list[tuple[str, str, int, str, str]] = []
     for where, line in chain(read_lines(source), [("", "")]):
@@ -167,7 +168,7 @@ def read_dependencies(source: Source) -> Iterator[DependencyTree]:
                 rows = []
             continue
         columns = line.rstrip("\r\n").split("\t")
-        # A comment may hold tabs, and three columns may begin with the word "#".
+        # A comment may contain tabs, and the first of three columns may be the word "#".
         if line[0] == "#" and (len(columns) != 3 or " " in columns[0]):
             continue
         if len(columns) == 3:
@@ -196,12 +197,12 @@ def write_dependencies(trees: Iterable[DependencyTree], target: Target) -> None:
     """Write dependency trees as CoNLL-U: word, tag, head and relation; "_" elsewhere.
 
     Args:
-        trees: the trees; an iterator is written as it goes.
-        target: as for `write_trees`.
+        trees: the trees; an iterator is consumed one tree at a time.
+        target: as in `write_trees`.
 
     Raises:
-        TypeError: something else than a `DependencyTree`.
-        ValueError: a word, tag or relation that is empty or holds a tab or a line end.
+        TypeError: an item is not a `DependencyTree`.
+        ValueError: a word, tag or relation is empty, or contains a tab or a line end.
     """
     with open_target(target) as stream:
         for number, tree in enumerate(trees, start=1):
@@ -224,11 +225,11 @@ def _check_kind(tree: object, kind: type, target: Target, number: int) -> None:
 
 
 def opens_tree(line: str) -> bool:
-    """Whether a line, without blanks around it, is a tree or its beginning, not a sentence in parentheses.
+    """Whether a stripped line is a tree or the beginning of one, and not a sentence in parentheses.
 
-    A tree has brackets in brackets, "(S (NP ...) ...)", or is a tag over a word, "(NN day)". Where the rest
-    does not tell, what has small letters and letters alone is no label: "(Applause)", "(fine day)" and
-    "(see (Smith 1999) for more" are text.
+    A tree is nested brackets, "(S (NP ...) ...)", or a tag over a word, "(NN day)". Ambiguous lines are
+    decided by the label: letters that are not all capitals are a word. "(Applause)", "(fine day)" and
+    "(see (Smith 1999) for more" are therefore text.
     """
     if leaf := _LEAF.fullmatch(line):
         return not _is_word(leaf[1])
@@ -237,9 +238,10 @@ def opens_tree(line: str) -> bool:
 
 
 def holds_trees(lines: Iterable[str]) -> bool:
-    """Whether text holds trees in brackets, by its first line that is neither blank nor a comment, "# ...".
+    """Whether a text contains trees in brackets, by its first line.
 
-    A line with the beginning of a node and nothing else, "(" or "(S", opens a tree that goes on below it.
+    Blank lines and comments ("# ...") before it are skipped. A line with nothing but the beginning of a node,
+    "(" or "(S", opens a tree that continues below.
     """
     stripped = (line.strip() for line in lines)
     first = next((line for line in stripped if line and not line.startswith("#")), "")
@@ -247,7 +249,7 @@ def holds_trees(lines: Iterable[str]) -> bool:
 
 
 def is_bare(line: str) -> bool:
-    """Whether a line is a label over words without tags, "(S the dog)": a tree with a mistake, not text."""
+    """Whether a line is a faulty tree, a label over words without tags: "(S the dog)"."""
     return _BARE.fullmatch(line) is not None
 
 
