@@ -30,8 +30,8 @@ COMPARISON = (
 )
 DETAIL = (
     "Crossed: a constituent of the tree contains some but not all of the tested words, and other words. "
-    "Interval: 95 %, Clopper and Pearson. Random, right, left and balanced: percentages for such trees of the "
-    "same arity. p: exact two-sided binomial test against random trees."
+    "Interval: 95 %, Clopper and Pearson. Random, right, left and balanced: percentages for such trees of "
+    "the same arity. p: exact two-sided binomial test against random trees."
 )
 DETAILS = (
     *("asked", "times", "found", "crossed", "%", "interval"),

@@ -51,8 +51,8 @@ def steps_svg(
     for row, weights in enumerate(attention):
         for column, weight in enumerate(weights):
             if (shade := f"{weight:.2f}") != "0.00":
-                x, y = left + CELL_WIDTH * column, top + CELL_HEIGHT * row
-                place = f'x="{x}" y="{y}" width="{CELL_WIDTH}" height="{CELL_HEIGHT}"'
+                corner = f'x="{left + CELL_WIDTH * column}" y="{top + CELL_HEIGHT * row}"'
+                place = f'{corner} width="{CELL_WIDTH}" height="{CELL_HEIGHT}"'
                 parts.append(f'<rect class="cell" {place} fill-opacity="{shade}"/>')
     beyond = 0
     for row, label in enumerate(labels):
