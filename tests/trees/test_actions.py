@@ -57,7 +57,7 @@ def kind(action: str) -> str:
 
 
 def literal_states(actions: list[str]) -> list[tuple[tuple[tuple[int, str, int, int], ...], int]]:
-    """Table 3 as it stands: before each action and after the last, the items (i, X, j, head) and t."""
+    """Table 3, literally: the items (i, X, j, head) and t before each action and after the last."""
     stack: tuple[tuple[int, str, int, int], ...] = ()
     t, states = 0, [((), 0)]
     for action in actions:
@@ -75,27 +75,27 @@ def literal_states(actions: list[str]) -> list[tuple[tuple[tuple[int, str, int, 
 
 
 def literal_positions(state: tuple[tuple, int], n_words: int, heads: str | None) -> tuple[int, ...]:
-    """D_i = (0, r, s, t, h_rs, h_st, T) of the top two items, with 0 for what an absent item would give."""
+    """D_i = (0, r, s, t, h_rs, h_st, T) of the top two items, with 0 for a missing item."""
     stack, t = state
     r, h_rs = (stack[-2][0], stack[-2][3]) if len(stack) > 1 else (0, 0)
     s, h_st = (stack[-1][0], stack[-1][3]) if stack else (0, 0)
     return (0, r, s, t, h_rs, h_st, n_words) if heads else (0, r, s, t, n_words)
 
 
-def random_walk(n_words: int, generator: random.Random) -> list[str]:
+def random_walk(n_words: int, rng: random.Random) -> list[str]:
     actions: list[str] = []
     while legal := legal_bottom_up(actions, n_words):
-        action = generator.choice(sorted(legal))
-        actions.append(f"label-{generator.choice('ABC')}" if action == "label" else action)
+        action = rng.choice(sorted(legal))
+        actions.append(f"label-{rng.choice('ABC')}" if action == "label" else action)
     return actions
 
 
-def random_top_down_walk(n_words: int, max_open: int, generator: random.Random) -> list[str]:
+def random_top_down_walk(n_words: int, max_open: int, rng: random.Random) -> list[str]:
     tokens: list[str] = []
     while legal := legal_top_down(tokens, n_words, max_open):
-        token = generator.choice(sorted(legal))
+        token = rng.choice(sorted(legal))
         if token == "(":
-            token += generator.choice("ABC")
+            token += rng.choice("ABC")
         elif token == ")":
             token += open_labels(tokens)[-1]
         tokens.append(token)
@@ -278,14 +278,14 @@ def test_every_walk_of_two_words():
 @pytest.mark.parametrize("n_words", [1, 2, 5, 29])
 def test_random_legal_walks_lead_to_a_tree(n_words):
     words = tuple(f"w{position}" for position in range(n_words))
-    generator = random.Random(n_words)
+    rng = random.Random(n_words)
     for _ in range(5):
-        actions = random_walk(n_words, generator)
+        actions = random_walk(n_words, rng)
         assert len(actions) == 4 * n_words - 2
         tree = from_bottom_up(actions, words)
         assert tree.words == words and not tree.is_leaf
-        max_open = generator.randint(1, 8)
-        tokens = random_top_down_walk(n_words, max_open, generator)
+        max_open = rng.randint(1, 8)
+        tokens = random_top_down_walk(n_words, max_open, rng)
         assert is_well_formed(tokens, n_words)
         tree = from_top_down(tokens, words)
         assert tree.words == words and top_down(tree) == tokens
@@ -391,11 +391,11 @@ def test_any_tokens_give_a_tree_over_the_words_in_order(tokens, n_words):
 
 @quick
 @given(any_trees, st.randoms(use_true_random=False))
-def test_a_damaged_line_gives_a_tree_over_the_words(tree, generator):
+def test_a_damaged_line_gives_a_tree_over_the_words(tree, rng):
     tokens = top_down(tree)
-    for _ in range(generator.randint(1, 3)):
-        place = generator.randrange(len(tokens) + 1)
-        tokens[place : place + generator.randint(0, 2)] = generator.sample(["XX", "(S", ")S"], k=1)
+    for _ in range(rng.randint(1, 3)):
+        place = rng.randrange(len(tokens) + 1)
+        tokens[place : place + rng.randint(0, 2)] = rng.sample(["XX", "(S", ")S"], k=1)
     repaired = from_top_down(tokens, tree.words, tree.tags)
     assert (repaired.words, repaired.tags) == (tree.words, tree.tags)
     assert is_well_formed(tokens, len(tree)) is (top_down(repaired) == tokens)
