@@ -96,10 +96,10 @@ def main() -> None:
 
 
 def _serve(model: Path, beam: int | None, batch: int) -> None:
-    from treeformers.web import Limits, find_engines, serve
+    from treeformers.web import Limits, find_models, serve
 
     limits = replace(Limits(), batch_sentences=1, gather_seconds=0.0) if batch else Limits()
-    serve(find_engines([model], beam), port=0, limits=limits, started=lambda url: print(url, flush=True))
+    serve(find_models([model], beam), port=0, limits=limits, started=lambda url: print(url, flush=True))
 
 
 @contextmanager
@@ -129,14 +129,14 @@ class _Load:
 
     async def run(self, port: int, sentences: Sequence[str], clients: int, seconds: float) -> None:
         """Ask with so many clients for so long; what is asked is waited for."""
-        engine = (await _info(port))["engines"][0]["name"]
+        model = (await _info(port))["models"][0]["name"]
         started = time.perf_counter()
 
         async def client(number: int) -> None:
             chance = random.Random(f"{number} {len(self.waits)}")
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
             while time.perf_counter() - started < seconds:
-                body = json.dumps({"text": chance.choice(sentences), "engines": [engine]}).encode()
+                body = json.dumps({"text": chance.choice(sentences), "models": [model]}).encode()
                 began = time.perf_counter()
                 status, _ = await _ask(reader, writer, "/api/parse", body)
                 self.waits.append(time.perf_counter() - began)
@@ -195,8 +195,8 @@ def _hostile(number: int) -> tuple[str, bytes]:
             {},
         ]
     )
-    field = chance.choice(["text", "engines", "engine", "words", "trees", "tree"])
-    fields = {"text": "a", "engines": ["right"], field: value}
+    field = chance.choice(["text", "models", "model", "words", "trees", "tree"])
+    fields = {"text": "a", "models": ["right"], field: value}
     bodies = [json.dumps(fields).encode(), b"[" * 100_000, os.urandom(200), b"", json.dumps(value).encode()]
     return path, chance.choice(bodies)
 

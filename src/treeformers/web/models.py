@@ -1,4 +1,4 @@
-"""What makes trees or reads them: shapes, inducers, parsers, classifiers. Models load when first used."""
+"""The models of the service: baselines, inducers, parsers, classifiers. Each loads at its first request."""
 
 from __future__ import annotations
 
@@ -13,39 +13,40 @@ from typing import Any, ClassVar, Literal, cast
 from treeformers.induction import trivial_tree
 from treeformers.tasks.classify.predictor import Classifier
 from treeformers.tasks.induce.predictor import Inducer, read_trees
-from treeformers.tasks.load import check_positive
+from treeformers.tasks.load import check_positive, load_predictor
 from treeformers.tasks.parse.predictor import Parser
 from treeformers.training.model_folder import read_recipe
 from treeformers.trees.tree import Tree
 
 __all__ = [
     "GOLD",
-    "ClassifierEngine",
-    "Engine",
-    "InducerEngine",
-    "Made",
-    "NotLoaded",
-    "ParserEngine",
-    "ShapeEngine",
-    "TreeMaker",
-    "find_engines",
+    "Baseline",
+    "ModelNotLoaded",
+    "ServedClassifier",
+    "ServedInducer",
+    "ServedModel",
+    "ServedParser",
+    "ServedTreeModel",
+    "TreeResult",
+    "find_models",
 ]
 
 logger = logging.getLogger(__name__)
 
 GOLD = "gold"
-Kind = Literal["shape", "inducer", "parser", "classifier"]
+Kind = Literal["baseline", "inducer", "parser", "classifier"]
+State = Literal["ready", "not loaded", "failed"]
 Words = Sequence[str]
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
-    """A tree that an engine made.
+class TreeResult:
+    """The tree of a model for one sentence.
 
     Attributes:
-        tree: over the words given.
-        links: of an inducer, the (T-1,) links of the layer that was read.
-        score: of a parser, the log-probability in nats.
+        tree: over the words of the sentence.
+        links: for an inducer, the (T-1,) links of the layer that the tree is read from.
+        score: for a parser, the log-probability in nats.
     """
 
     tree: Tree
@@ -53,12 +54,12 @@ class Made:
     score: float | None = None
 
 
-class NotLoaded(ValueError):
-    """A model of the service cannot be loaded: no fault of the request."""
+class ModelNotLoaded(ValueError):
+    """A model of the service cannot be loaded; the request is not to blame."""
 
 
-class Engine(ABC):
-    """Something that can be asked by name; what it needs is loaded with the first question."""
+class ServedModel(ABC):
+    """A model that requests call by its name."""
 
     kind: ClassVar[Kind]
 
@@ -66,105 +67,102 @@ class Engine(ABC):
         self.name = name
 
     @property
-    def state(self) -> Literal["ready", "not loaded", "failed"]:
-        """How far it is."""
+    def state(self) -> State:
+        """Whether the model is loaded."""
         return "ready"
 
 
-class TreeMaker(Engine):
-    """An engine that parses."""
+class ServedTreeModel(ServedModel):
+    """A model that parses sentences."""
 
     @abstractmethod
-    def make(self, sentences: Sequence[Words]) -> list[Made]:
-        """Trees of sentences, in their order.
+    def parse(self, sentences: Sequence[Words]) -> list[TreeResult]:
+        """The tree of each sentence.
 
         Raises:
-            ValueError: a sentence that cannot be parsed, or a model that cannot be loaded.
+            ValueError: a sentence cannot be parsed, or the model cannot be loaded.
         """
 
 
-class ShapeEngine(TreeMaker):
+class Baseline(ServedTreeModel):
     """Right-branching, left-branching or balanced trees."""
 
-    kind = "shape"
+    kind = "baseline"
 
     def __init__(self, name: Literal["right", "left", "balanced"]) -> None:
         super().__init__(name)
         self.shape = name
 
-    def make(self, sentences: Sequence[Words]) -> list[Made]:
-        """The trees of this shape."""
-        return [Made(trivial_tree(words, self.shape)) for words in sentences]
+    def parse(self, sentences: Sequence[Words]) -> list[TreeResult]:
+        """The tree of this shape over each sentence."""
+        return [TreeResult(trivial_tree(words, self.shape)) for words in sentences]
 
 
-class _Loaded(Engine):
-    """An engine with a model.
+class _TrainedModel(ServedModel):
+    """A model with weights.
 
     Args:
-        name: what requests call it.
-        model: a folder, or the model itself.
+        name: the name in requests.
+        model: a model folder, or the predictor itself.
     """
-
-    loads: ClassVar[Any]
 
     def __init__(self, name: str, model: Any) -> None:
         super().__init__(name)
         self._folder = Path(model) if isinstance(model, str | Path) else None
-        self._model = None if self._folder else model
+        self._predictor = None if self._folder else model
         self._problem = ""
 
     @property
-    def state(self) -> Literal["ready", "not loaded", "failed"]:
-        """How far it is."""
+    def state(self) -> State:
+        """Whether the model is loaded."""
         if self._problem:
             return "failed"
-        return "not loaded" if self._model is None else "ready"
+        return "not loaded" if self._predictor is None else "ready"
 
     def load(self) -> Any:
-        """The model.
+        """The predictor, loaded by the first call.
 
         Raises:
-            NotLoaded: it cannot be loaded.
+            ModelNotLoaded: the folder is damaged.
         """
         if self._problem:
-            raise NotLoaded(self._problem)
-        if self._model is None:
+            raise ModelNotLoaded(self._problem)
+        if self._predictor is None:
+            assert self._folder is not None
             try:
-                self._model = self.loads.from_pretrained(self._folder)
+                self._predictor = load_predictor(self._folder)
             except (OSError, ValueError) as error:
-                logger.error("engine %s: %s", self.name, error)
-                self._problem = f"the engine {self.name} cannot be loaded; the log says why"
-                raise NotLoaded(self._problem) from None
-            logger.info("engine %s is loaded from %s", self.name, self._folder)
-        return self._model
+                logger.error("model %s: %s", self.name, error)
+                self._problem = f"the model {self.name} cannot be loaded; the log says why"
+                raise ModelNotLoaded(self._problem) from None
+            logger.info("loaded the model %s from %s", self.name, self._folder)
+        return self._predictor
 
 
-class InducerEngine(_Loaded, TreeMaker):
+class ServedInducer(_TrainedModel, ServedTreeModel):
     """A Tree Transformer trained on raw text."""
 
     kind = "inducer"
-    loads = Inducer
 
-    def make(self, sentences: Sequence[Words]) -> list[Made]:
-        """Trees by the model's own readout, and the links of the layer that it reads first."""
+    def parse(self, sentences: Sequence[Words]) -> list[TreeResult]:
+        """The tree of each sentence, and the links of the first layer that the decoding reads."""
         inducer = cast(Inducer, self.load())
         links = inducer.links(sentences, batch_size=len(sentences))
         trees = read_trees(links, sentences, inducer.readout)
         layer = -1 if inducer.readout.method == "layers" else inducer.readout.layer
-        return [Made(tree, link[layer].tolist()) for tree, link in zip(trees, links, strict=True)]
+        return [TreeResult(tree, link[layer].tolist()) for tree, link in zip(trees, links, strict=True)]
 
 
-class ParserEngine(_Loaded, TreeMaker):
+class ServedParser(_TrainedModel, ServedTreeModel):
     """A parser trained on a treebank.
 
     Args:
-        name: what requests call it.
-        model: a folder, or the model itself.
-        beam: hypotheses kept; those of the model's recipe by default.
+        name: the name in requests.
+        model: a model folder, or the parser itself.
+        beam: beam size; by default the one in the recipe of the model.
     """
 
     kind = "parser"
-    loads = Parser
 
     def __init__(self, name: str, model: Any, beam: int | None = None) -> None:
         super().__init__(name, model)
@@ -174,75 +172,73 @@ class ParserEngine(_Loaded, TreeMaker):
         """The parser.
 
         Raises:
-            ValueError: it cannot be loaded.
+            ModelNotLoaded: the folder is damaged.
         """
         parser = cast(Parser, super().load())
         parser.beam = self.beam or parser.beam
         return parser
 
-    def make(self, sentences: Sequence[Words]) -> list[Made]:
-        """The best trees."""
+    def parse(self, sentences: Sequence[Words]) -> list[TreeResult]:
+        """The best tree of each sentence and its score."""
         parser = self.load()
         found = parser.parse_best(sentences, 1, batch_size=len(sentences))
-        return [Made(best.tree, score=best.score) for best, *_ in found]
+        return [TreeResult(best.tree, score=best.score) for best, *_ in found]
 
 
-class ClassifierEngine(_Loaded):
-    """A classifier of trees."""
+class ServedClassifier(_TrainedModel):
+    """A classifier of constituency trees."""
 
     kind = "classifier"
-    loads = Classifier
 
     def load(self) -> Classifier:
         """The classifier.
 
         Raises:
-            ValueError: it cannot be loaded, or reads dependency trees.
+            ValueError: the folder is damaged, or the classifier reads dependency trees.
         """
         classifier = cast(Classifier, super().load())
         if classifier.reader.structure == "dependencies":
-            raise ValueError(f"the engine {self.name} reads dependency trees, expected one of constituents")
+            raise ValueError(f"the model {self.name} reads dependency trees, expected constituency trees")
         return classifier
 
 
-_KINDS: dict[str, type[_Loaded]] = {
-    "induce": InducerEngine,
-    "parse": ParserEngine,
-    "classify": ClassifierEngine,
+_KINDS: dict[str, type[_TrainedModel]] = {
+    "induce": ServedInducer,
+    "parse": ServedParser,
+    "classify": ServedClassifier,
 }
 
 
-def find_engines(models: Iterable[str | Path] = (), beam: int | None = None) -> list[Engine]:
-    """Engines of model folders and of the three plain shapes.
+def find_models(folders: Iterable[str | Path] = (), beam: int | None = None) -> list[ServedModel]:
+    """The models in folders, and the three baselines.
 
-    A model is named as its folder, or as that of its several seeds.
+    Each model takes the name of its folder; a folder seed-N takes the name of its parent.
 
     Args:
-        models: folders that `treeformers train` wrote: of an inducer, a parser (or of its several seeds), or
-            a classifier.
-        beam: hypotheses that parsers keep; those of their recipes by default.
+        folders: folders that `treeformers train` wrote, of inducers, parsers (also with several seeds) or
+            classifiers.
+        beam: beam size of all parsers; by default the one in the recipe of each.
 
     Raises:
-        FileNotFoundError: no such folder, or one without a model.
-        ValueError: a damaged recipe, a model of another kind, several seeds of one that is no parser, or a
-            beam below 1.
+        FileNotFoundError: a folder does not exist or holds no model.
+        ValueError: a recipe is damaged, a model does another task, a folder holds several seeds of a model
+            that is not a parser, or the beam size is below 1.
     """
     check_positive(beam=1 if beam is None else beam)
-    engines: list[Engine] = []
+    models: list[ServedModel] = []
     taken = {GOLD, "right", "left", "balanced"}
-    for model in models:
-        folder = Path(model)
+    for folder in map(Path, folders):
         task = read_recipe(folder).task
         if task not in _KINDS:
             raise ValueError(f"{folder}: a model of the task {task!r}, expected {', '.join(_KINDS)}")
-        place = folder.resolve()
-        title = place.parent.name if re.fullmatch(r"seed-\d+", place.name) else place.name
-        name = base = re.sub(r"[^\w.-]+", "-", title) or "model"
-        number = 1
+        resolved = folder.resolve()
+        title = resolved.parent.name if re.fullmatch(r"seed-\d+", resolved.name) else resolved.name
+        stem = re.sub(r"[^\w.-]+", "-", title) or "model"
+        name, number = stem, 1
         while name in taken:
             number += 1
-            name = f"{base}-{number}"
+            name = f"{stem}-{number}"
         taken.add(name)
         kind = _KINDS[task]
-        engines.append(ParserEngine(name, folder, beam) if kind is ParserEngine else kind(name, folder))
-    return [*engines, ShapeEngine("right"), ShapeEngine("left"), ShapeEngine("balanced")]
+        models.append(ServedParser(name, folder, beam) if kind is ServedParser else kind(name, folder))
+    return [*models, Baseline("right"), Baseline("left"), Baseline("balanced")]
