@@ -111,7 +111,7 @@ export class StepsView {
     picture.append(group);
     for (const [word, element] of this.forest.words) element.classList.toggle("ahead", word >= step.next);
     const read = step.attended.map(({ position, role }) => `${plain(this.answer.words[position])} (${role})`).join(", ");
-    this.forest.box.setAttribute("aria-label", `Forest before step ${this.number + 1}. The parser attends to ${read || "nothing"}.`);
+    this.forest.box.setAttribute("aria-label", `Forest before step ${this.number + 1}. Attended: ${read || "nothing"}.`);
   }
 
   #lists(step) {
