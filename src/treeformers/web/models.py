@@ -148,8 +148,8 @@ class ServedInducer(_TrainedModel, ServedTreeModel):
         """The tree of each sentence, and the links of the first layer that the decoding reads."""
         inducer = cast(Inducer, self.load())
         links = inducer.links(sentences, batch_size=len(sentences))
-        trees = read_trees(links, sentences, inducer.readout)
-        layer = -1 if inducer.readout.method == "layers" else inducer.readout.layer
+        trees = read_trees(links, sentences, inducer.decoding)
+        layer = -1 if inducer.decoding.method == "algorithm1" else inducer.decoding.layer
         return [TreeResult(tree, link[layer].tolist()) for tree, link in zip(trees, links, strict=True)]
 
 

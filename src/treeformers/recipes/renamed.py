@@ -1,0 +1,25 @@
+"""Keys that recipes used to have, and their names now: an old key is refused with the new one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+__all__ = ["RENAMED"]
+
+RENAMED: Mapping[str, str] = {
+    "data.base": "data.pretrained",
+    "data.fresh": "data.random_init",
+    "data.held_out": "data.validation_size",
+    "data.packed": "data.packing",
+    "data.root": "data.data_dir",
+    "data.each": "data.max_per_group",
+    "readout": "decoding",
+    "train.average": "train.ema_decay",
+    "train.average_last": "train.average_checkpoints",
+    "train.batches_per_step": "train.gradient_accumulation_steps",
+    "train.clip": "train.max_grad_norm",
+    "train.constant": "train.lr_scheduler",
+    "train.evaluations": "train.num_evaluations",
+    "train.matrix_learning_rate": "train.muon_learning_rate",
+}
+"""By section and key."""
