@@ -40,13 +40,9 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("model", type=Path, nargs="?", help="model folder")
-    parser.add_argument("--text", type=Path, required=True, help="text file, one sentence a line")
-    parser.add_argument(
-        "--sentences", type=int, default=100_000, help="number of sentences; the text is repeated"
-    )
-    parser.add_argument(
-        "--killed-sentences", type=int, default=20_000, help="number of sentences in the run that is killed"
-    )
+    parser.add_argument("--text", type=Path, required=True, help="text file, one sentence per line")
+    parser.add_argument("--sentences", type=int, default=100_000, help="number; the text is repeated")
+    parser.add_argument("--killed-sentences", type=int, default=20_000, help="sentences in the killed run")
     parser.add_argument("--shard-lines", type=int, default=1000)
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--repeats", type=int, default=3)
@@ -134,8 +130,8 @@ def workers(arguments: argparse.Namespace, source: Path, folder: Path) -> dict[s
 def resumability(arguments: argparse.Namespace, source: Path, folder: Path) -> dict[str, float]:
     """Seconds of a run in shards, and of a run that writes all trees to one file.
 
-    Processor time is reported too, since other programs affect it less. The first run of each variant warms up
-    the kernels and is not counted. The variants take turns at running first.
+    Processor time is reported too, since other programs affect it less. The first run of each variant is a
+    warm-up and is not counted. The variants take turns at running first.
     """
     predictor = loader(arguments)()
 

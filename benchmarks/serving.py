@@ -3,7 +3,7 @@
     python benchmarks/serving.py MODEL --beam 1 --out benchmarks/results/serving.json
 
 Two servers run in separate processes, one with batches and one that computes one sentence at a time. The
-clients share one process and load the servers in turn. Each client sends one sentence of the test split of the
+clients share one process and load the servers in turn. Each client sends a sentence of the test split of a
 treebank and waits for the answer before it sends the next.
 """
 

@@ -24,7 +24,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("model", type=Path, help="model folder")
-    parser.add_argument("--text", type=Path, required=True, help="text file, one sentence a line")
+    parser.add_argument("--text", type=Path, required=True, help="text file, one sentence per line")
     parser.add_argument("--sentences", type=int, default=500)
     parser.add_argument("--per-document", type=int, default=10, help="number of sentences in a document")
     parser.add_argument("--repeats", type=int, default=3)

@@ -97,9 +97,7 @@ def test_single_document_equals_stream(parser_folder: Path) -> None:
     assert [number for _, number in pairs] == [0, 1, 2, 3, 4]
 
 
-def test_documents_share_batches(
-    parser_folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_documents_share_batches(parser_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[int] = []
     parse = Parser.parse
 
@@ -187,9 +185,7 @@ def test_document_without_trees_or_with_other_tokens() -> None:
         doc[0]._.labels  # noqa: B018
 
 
-def test_missing_boundaries_model_or_folder(
-    parser_folder: Path, tmp_path: Path
-) -> None:
+def test_missing_boundaries_model_or_folder(parser_folder: Path, tmp_path: Path) -> None:
     nlp = spacy.blank("en")
     with pytest.raises(ValueError, match="no model was given; expected nlp"):
         nlp.add_pipe("treeformers")

@@ -235,9 +235,7 @@ class TestLimits:
         assert "at least one" in refusal(client, "/api/parse", text="a", models=[])
         assert "at most 8" in refusal(client, "/api/parse", text="a", models=["right"] * 9)
         assert "expected inducer, parser" in refusal(client, "/api/parse", text="a", models=["forest"])
-        assert "not a model for this" in refusal(
-            client, "/api/parse", text="a", models=["classifier"]
-        )
+        assert "not a model for this" in refusal(client, "/api/parse", text="a", models=["classifier"])
         assert "expected inducer" in refusal(client, "/api/layers", model="parser", words=["a"])
         assert "expected parser" in refusal(client, "/api/steps", model="right", words=["a"])
         assert "expected classifier" in refusal(client, "/api/classify", model="right", trees=["(X a)"])

@@ -176,7 +176,7 @@ def _translator(
 
 
 def _print(scores: Mapping[str, Mapping[str, float]]) -> None:
-    """A row each part of a corpus."""
+    """Print one row for each split of a corpus."""
     from rich.table import Table
 
     names: Sequence[str] = list(next(iter(scores.values())))

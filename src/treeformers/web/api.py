@@ -137,7 +137,7 @@ def create_app(
 
     @app.post("/api/parse", responses=REFUSALS)
     async def parse(request: ParseRequest) -> Parsed:
-        """Parse sentences with several models, and return the unlabelled F1 between each two."""
+        """Parse sentences with several models, and return the unlabelled F1 of each pair of trees."""
         return await service.parse(request.text, request.models)
 
     @app.post("/api/layers", responses=REFUSALS)

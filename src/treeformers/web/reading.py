@@ -54,7 +54,7 @@ def read_text(
             if words := tuple(split(line)):
                 inputs.append(SentenceInput(words, None))
     if not inputs:
-        raise ValueError("nothing to read: expected sentences, one a line, or trees in brackets")
+        raise ValueError("nothing to read: expected sentences, one per line, or trees in brackets")
     check_words([item.words for item in inputs], limits)
     return inputs
 

@@ -155,7 +155,7 @@ class Service:
 
 
 def compare(trees: Mapping[str, Tree]) -> list[Score]:
-    """Unlabelled F1 between each two trees over the same words.
+    """Unlabelled F1 of each pair of trees over the same words.
 
     Args:
         trees: a tree for each model. The tags of the first tree of a pair decide which words are punctuation,
