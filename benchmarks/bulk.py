@@ -31,7 +31,7 @@ from treeformers.tasks.tree_predictors import (
     load_tree_predictor,
     parse_lines,
 )
-from treeformers.trees.formats import read_lines
+from treeformers.trees.files import read_lines
 from treeformers.trees.tree import Tree
 
 

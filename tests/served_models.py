@@ -6,7 +6,7 @@ import threading
 from collections.abc import Sequence
 
 from treeformers.induction import trivial_tree
-from treeformers.web.models import TreeResult, ServedTreeModel
+from treeformers.web.models import ServedTreeModel, TreeResult
 
 
 class Counting(ServedTreeModel):

@@ -16,7 +16,7 @@ from treeformers.bulk.shards import UNPARSED, Format, Shard, ShardWriter, split_
 from treeformers.bulk.workers import LoadPredictor, run_here, run_in_processes, run_on_ray
 from treeformers.tasks.load import check_positive
 from treeformers.training.processes import LOCK, sole_writer
-from treeformers.trees.formats import atomic_write, read_object
+from treeformers.trees.files import atomic_write, read_object
 
 __all__ = ["MANIFEST", "MAX_PROBLEMS", "SHARD_LINES", "Progress", "Summary", "parse_files"]
 

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import IO, Literal, cast
 
 from treeformers.tasks.tree_predictors import LINES_PER_CHUNK, TreePredictor, parse_lines
-from treeformers.trees.formats import atomic_write, is_gzip, write_trees
+from treeformers.trees.files import atomic_write, is_gzip
+from treeformers.trees.formats import write_trees
 from treeformers.trees.tree import Tree
 
 __all__ = ["UNPARSED", "Format", "Shard", "ShardReader", "ShardWriter", "split_into_shards"]

@@ -50,7 +50,7 @@ def evaluate(
     gold tags. A classifier gets its accuracy, a similarity model correlation and error, a translation model
     BLEU.
     """
-    from treeformers.training.provenance import write_json
+    from treeformers.trees.files import write_json
 
     recipe = read_recipe(model, several=(ParseRecipe, InduceRecipe))
     if trees and isinstance(recipe, ParseRecipe | InduceRecipe):

@@ -22,16 +22,10 @@ from treeformers.tasks.tree_predictors import (
     parse_lines,
 )
 from treeformers.trees.dependency import DependencyTree
-from treeformers.trees.formats import (
-    CONLL,
-    JSON,
-    atomic_write,
-    opens_tree,
-    suffix_of,
-    write_dependencies,
-    write_trees,
-)
-from treeformers.trees.tree import Tree, unescape_word
+from treeformers.trees.escapes import unescape_word
+from treeformers.trees.files import atomic_write, suffix_of
+from treeformers.trees.formats import CONLL, JSON, opens_tree, write_dependencies, write_trees
+from treeformers.trees.tree import Tree
 
 if TYPE_CHECKING:
     from treeformers.bulk import Progress
