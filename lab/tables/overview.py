@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from lab.tables.formatting import Results, markdown_table, rounded
+from lab.tables.formatting import Results, rounded
+from treeformers.drawing.markdown import markdown_table
 
 HEAD = ("you want to", "on", "figure", "this library", "control")
 
