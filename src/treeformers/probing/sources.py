@@ -10,7 +10,7 @@ from treeformers.data.examples import Labelled
 from treeformers.data.minimal_pairs import PAIRS, MinimalPair, load_pairs
 from treeformers.probing.minimal_pairs import choose
 from treeformers.probing.systems import System, TreeFile
-from treeformers.tasks.load import load_model
+from treeformers.tasks.tree_predictors import load_parser_or_inducer
 from treeformers.trees.tree import Tree
 
 __all__ = ["AGREEMENT", "SHAPES", "find_pairs", "find_system", "find_treebank"]
@@ -36,7 +36,7 @@ def find_system(name: str) -> System:
         raise FileNotFoundError(
             f"{name}: neither {', '.join(SHAPES)}, nor a file of trees, nor the folder of a parser or inducer"
         )
-    return load_model(path)
+    return load_parser_or_inducer(path)
 
 
 def find_treebank(corpus: str, split: str, root: str | None = None) -> list[Tree]:

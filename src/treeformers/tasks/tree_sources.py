@@ -15,8 +15,9 @@ from treeformers.data.penn_tokenizer import split_words
 from treeformers.data.segmentation import split_document, split_sentences
 from treeformers.induction import trivial_tree
 from treeformers.tasks.inputs import AnyTree
-from treeformers.tasks.load import listed, load_model, words_in
+from treeformers.tasks.load import listed, words_in
 from treeformers.tasks.pipelines import LIBRARIES, load_pipeline
+from treeformers.tasks.tree_predictors import load_parser_or_inducer
 from treeformers.training.model_folder import checksum, model_files
 from treeformers.trees.batch import join_trees
 from treeformers.trees.dependency import DependencyTree
@@ -152,7 +153,7 @@ def _trees_of(texts: Sequence[Text], name: str, keep: bool) -> list[Tree]:
     if path.is_dir():
         if not keep:
             return _parse(_loaded(path), texts)
-        return _cached(name, checksum(path), texts, lambda: _parse(load_model(path), texts))
+        return _cached(name, checksum(path), texts, lambda: _parse(load_parser_or_inducer(path), texts))
     raise FileNotFoundError(
         f"{name}: neither {', '.join(SHAPES)}, nor a file of brackets, nor the folder of a parser or inducer"
     )
@@ -230,4 +231,4 @@ def _loaded(folder: Path) -> Parser | Inducer | AveragedInducer:
 
 @lru_cache(maxsize=2)
 def _load(folder: Path, states: tuple[tuple[Path, int, int], ...]) -> Parser | Inducer | AveragedInducer:
-    return load_model(folder)
+    return load_parser_or_inducer(folder)
