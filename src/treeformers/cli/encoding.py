@@ -111,7 +111,7 @@ def similarity(
     for one that could not be read. A model of dependency trees that were given reads CoNLL-U, the two trees
     of a pair one after the other, and writes a line for each pair.
     """
-    from treeformers.tasks.classify.predictor import Similarity
+    from treeformers.tasks.similarity.predictor import Similarity
 
     loaded = Similarity.from_pretrained(model)
     as_json = _is_json(format, out)

@@ -18,6 +18,7 @@ from transformers import initialization as init
 from transformers.utils.generic import ModelOutput
 
 from treeformers.attention.deterministic import DeterministicAttention, gather_context
+from treeformers.kernels.cross_entropy import IGNORED
 from treeformers.models.recurrence import (
     BidirectionalGRU,
     FedCell,
@@ -27,9 +28,6 @@ from treeformers.models.recurrence import (
     open_gates,
 )
 from treeformers.models.words import LockedDropout, WordEncoder
-
-IGNORED = -100
-"""Target of a step or word without loss, as in torch."""
 
 
 @strict

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, Union, get_args, get_origin, get_type_hints
 
+from treeformers.recipes.renamed import RENAMED_KEYS
 from treeformers.recipes.rules import MODEL, Rule
 from treeformers.recipes.sections import (
     Beam,
@@ -149,12 +150,13 @@ class ParseRecipe(Recipe):
 
 @dataclass(frozen=True, kw_only=True)
 class ClassifyRecipe(Recipe):
-    """A classifier of sentences over one of the encoders.
+    """A classifier of sentences.
 
     Attributes:
-        data: what is read.
-        model: `encoder`, one of "accumulation", "traversal", "recurrent" and "treebert", and fields of its
-            configuration and of `SentenceClassifierConfig`.
+        data: the data.
+        model: `encoder`, a name in the table of `treeformers.models.encoders`, and fields of its
+            configuration; unless the encoder has a classifier of its own, also fields of
+            `SentenceClassifierConfig`.
     """
 
     task: Literal["classify"] = "classify"
@@ -163,12 +165,12 @@ class ClassifyRecipe(Recipe):
 
 @dataclass(frozen=True, kw_only=True)
 class SimilarityRecipe(Recipe):
-    """A model that compares the two sentences of a pair: by classes where they have labels, or by scores.
+    """A model that compares the two sentences of a pair and predicts a class or a score.
 
     Attributes:
-        data: what is read.
-        model: `encoder`, as of `ClassifyRecipe`, fields of its configuration and of `PairClassifierConfig`,
-            of which `task` says whether classes or scores are learned.
+        data: the data.
+        model: `encoder`, as in `ClassifyRecipe`, and fields of its configuration and of
+            `PairClassifierConfig`. The field `task` chooses between classes and scores.
     """
 
     task: Literal["similarity"] = "similarity"
@@ -373,6 +375,8 @@ def _build(
     values = {}
     for key, value in table.items():
         if key not in hints:
+            if (now := RENAMED_KEYS.get(section + key)) and now.rpartition(".")[2] in hints:
+                raise ValueError(f"{where(section + key)}: {section + key!r} is now {now!r}")
             near = difflib.get_close_matches(key, hints, n=1, cutoff=0.0)[0]
             raise ValueError(
                 f"{where(section + key)}: unknown key {section + key!r}, the nearest is {section + near!r}"

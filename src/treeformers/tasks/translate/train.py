@@ -16,6 +16,7 @@ from transformers import set_seed
 from treeformers.data import corpora
 from treeformers.data.examples import kind_of
 from treeformers.data.splits import choose_part, sample_part, spread
+from treeformers.kernels.cross_entropy import IGNORED
 from treeformers.models.accumulation import AccumulationConfig
 from treeformers.models.translation import AccumulationForTranslation
 from treeformers.recipes import ParallelText, TranslateRecipe
@@ -29,8 +30,6 @@ from treeformers.trees.batch import split_words
 from treeformers.trees.tree import Tree, unescape_word
 
 logger = logging.getLogger(__name__)
-
-IGNORED = -100
 
 
 class ParallelPair(NamedTuple):
