@@ -14,6 +14,7 @@ from typing import Any
 
 ROOT = Path(__file__).parent.parent.parent
 TASKS = ("classify", "similarity")
+BENCHMARK = ("measure", "benchmark")
 DATA = {
     "vectors": "embeddings",
     "vector_layers": "embedding_layers",
@@ -54,7 +55,7 @@ def encoder_name(model: Mapping[str, Any], task: str, embeddings: str) -> str:
 def migrate_recipe(recipe: dict[str, Any]) -> dict[str, Any]:
     """A recipe of `Recipe.to_dict` or `Recipe.training`, with the present keys in the same places."""
     task = recipe.get("task")
-    if task == "measure":
+    if task in BENCHMARK:
         return {
             **recipe,
             "model": {name: _model(one, "classify", "") for name, one in recipe["model"].items()},
@@ -89,7 +90,7 @@ def migrate_toml(text: str, path: Path | None = None) -> str:
     table = tomllib.loads(text)
     chain = [table, *_bases(table, path)]
     task = next((one["task"] for one in chain if "task" in one), "induce")
-    if task == "measure":
+    if task in BENCHMARK:
         for name, model in table.get("model", {}).items():
             text = _edit(text, _header("model", name), _changes(model, _model(model, "classify", "")))
         return text
@@ -188,7 +189,8 @@ def migrate_result(result: dict[str, Any]) -> dict[str, Any]:
 
 def main() -> None:
     """Migrate `experiments/` and `examples/`."""
-    paths = sorted([*ROOT.glob("experiments/*/*.toml"), *ROOT.glob("examples/*.toml")])
+    found = [*ROOT.glob("experiments/*/*.toml"), *ROOT.glob("examples/*.toml")]
+    paths = sorted(path for path in found if path.name != "rows.toml")
     texts = {path: migrate_toml(path.read_text(encoding="utf-8"), path) for path in paths}
     for path, text in texts.items():
         if text != path.read_text(encoding="utf-8"):

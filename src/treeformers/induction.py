@@ -1,4 +1,4 @@
-"""Links to trees: Algorithm 1 of Wang et al. (2019), other readouts, trivial trees, tree averaging.
+"""Links to trees: Algorithm 1 of Wang et al. (2019), other decodings, trivial trees, tree averaging.
 
 Link i of a sentence is the probability that words i and i + 1 belong to one constituent. Every
 constituent of an induced tree is labelled `LABEL`, the root too.
@@ -58,7 +58,7 @@ def build_tree(
     min_layer: int = 2,
     threshold: float = 0.8,
     tags: Sequence[str] | None = None,
-    algorithm: Literal["paper", "released"] = "paper",
+    algorithm: Literal["printed", "released"] = "printed",
 ) -> Tree:
     """Read a tree from the links of all layers, from the top layer down (Wang et al. 2019, Algorithm 1).
 
@@ -72,14 +72,14 @@ def build_tree(
         min_layer: lowest layer asked, counted from 0.
         threshold: highest link that still splits.
         tags: one tag a word.
-        algorithm: where the two parts of a split go on. "paper": at the layer below, as printed.
+        algorithm: where the two parts of a split go on. "printed": at the layer below, as the paper says.
             "released": at the same layer, unless all links of the part are above 0.7, as in the
             authors' code (which also forgets a threshold other than 0.8 there; this one does not).
 
     Raises:
         ValueError: links of another shape or not numbers, no such layer, or an unknown algorithm.
     """
-    if algorithm not in ("paper", "released"):
+    if algorithm not in ("printed", "released"):
         raise ValueError(f"unknown algorithm {algorithm!r}: expected 'paper' or 'released'")
     array = _link_array(links, words, ndim=2)
     _check_layer(min_layer, array)

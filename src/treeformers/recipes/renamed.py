@@ -1,14 +1,30 @@
-"""Former keys of recipes, which an error answers with their present names."""
+"""Keys that recipes used to have, and their names now: an old key is refused with the new one."""
+
+from __future__ import annotations
 
 from collections.abc import Mapping
 
-__all__ = ["RENAMED_KEYS"]
+__all__ = ["RENAMED"]
 
-RENAMED_KEYS: Mapping[str, str] = {
-    "data.vectors": "data.embeddings",
-    "data.vector_layers": "data.embedding_layers",
-    "data.phrases": "data.node_labels",
+RENAMED: Mapping[str, str] = {
+    "data.base": "data.pretrained",
     "data.coarse": "data.label_groups",
     "data.documents": "data.multi_sentence",
+    "data.fresh": "data.random_init",
+    "data.held_out": "data.validation_size",
+    "data.packed": "data.packing",
+    "data.phrases": "data.node_labels",
+    "data.root": "data.data_dir",
+    "data.each": "data.max_per_group",
+    "data.vectors": "data.embeddings",
+    "data.vector_layers": "data.embedding_layers",
+    "readout": "decoding",
+    "train.average": "train.ema_decay",
+    "train.average_last": "train.average_checkpoints",
+    "train.batches_per_step": "train.gradient_accumulation_steps",
+    "train.clip": "train.max_grad_norm",
+    "train.constant": "train.lr_scheduler",
+    "train.evaluations": "train.num_evaluations",
+    "train.matrix_learning_rate": "train.muon_learning_rate",
 }
-"""Dotted key to dotted key. An entry counts in sections that have the present key."""
+"""By section and key."""

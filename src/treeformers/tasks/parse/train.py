@@ -60,10 +60,6 @@ def train_parser(
         ValueError: a folder that holds the run of another recipe, or a treebank without trees.
         OSError: a treebank that cannot be read or a folder that cannot be written.
     """
-    if recipe.ensemble:
-        raise ValueError(
-            f"{recipe.title}: an ensemble of {', '.join(recipe.ensemble)} trains nothing itself: train those"
-        )
     _check_model(recipe)
     run = Run(out, recipe, seed, resume, progress)
     trees, validation = _read_trees(recipe.data)
@@ -158,7 +154,7 @@ def treebank_reader(data: Treebanks) -> Callable[[str, str], list[Tree]]:
 
     @cache
     def load(name: str) -> Mapping[str, Sequence[Any]]:
-        return corpora.load(name, root=data.root or None)
+        return corpora.load(name, root=data.data_dir or None)
 
     def read(name: str, split: str) -> list[Tree]:
         limit = data.sentences if split == "train" else data.scored_sentences

@@ -144,7 +144,7 @@ def read_pairs(data: ParallelText, split: str) -> list[ParallelPair]:
     limit = data.sentences if split == "train" else data.scored_sentences
     if data.corpus == "grammar":
         return [ParallelPair(one.tree, " ".join(_mirrored(one.tree))) for one in sample_part(split, limit)]
-    parts = corpora.load(data.corpus, root=data.root or None)
+    parts = corpora.load(data.corpus, root=data.data_dir or None)
     for name, pairs in parts.items():
         if not pairs:
             raise ValueError(f"{data.corpus}: no sentences with translations in its {name} part")
