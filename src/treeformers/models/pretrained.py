@@ -14,7 +14,6 @@ from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from transformers.masking_utils import sdpa_mask
 
 from treeformers.kernels.dropout import Dropout, drop
-from treeformers.kernels.precision import narrow_products
 
 __all__ = ["attend", "quicken"]
 
@@ -70,10 +69,9 @@ def attend(
     plain = query.shape[1] == key.shape[1] and not (causal and attention_mask is None)
     plain = plain and all(others.get(name) is None for name in ("position_bias", "softcap", "cache"))
     if not (plain and dropout and query.device.type == "cpu"):
-        with narrow_products():
-            found: tuple[Tensor, None] = sdpa_attention_forward(
-                module, query, key, value, attention_mask, dropout=dropout, scaling=scaling, **others
-            )
+        found: tuple[Tensor, None] = sdpa_attention_forward(
+            module, query, key, value, attention_mask, dropout=dropout, scaling=scaling, **others
+        )
         return found
     scores = query * (query.shape[-1] ** -0.5 if scaling is None else scaling) @ key.transpose(2, 3)
     if attention_mask is not None:

@@ -17,7 +17,6 @@ from torch.nn.utils.rnn import pad_sequence
 from transformers import AutoModel, PreTrainedModel
 
 from treeformers.data.sentences import PieceReader
-from treeformers.kernels.precision import MANY, wide_products
 from treeformers.models.pretrained import quicken
 from treeformers.models.words import find_pretrained
 from treeformers.tasks.batching import by_tokens
@@ -129,8 +128,7 @@ class FrozenEncoder:
             disable=not progress,
         ):
             batch = [read[number] for number in numbered]
-            with wide_products(len(batch) >= MANY):
-                states = self._states([rows[row] for row in batch])
+            states = self._states([rows[row] for row in batch])
             width = states.shape[1]
             numbers: list[int] = []
             pieces: list[int] = []
