@@ -23,7 +23,7 @@ from transformers.utils.generic import ModelOutput, can_return_tuple
 from treeformers.attention.accumulation import (
     AccumulationMemory,
     AccumulationSelfAttention,
-    Branches,
+    AncestorPairs,
     HierarchicalAccumulation,
     LeafWeights,
     subtree_mask,
@@ -215,7 +215,7 @@ class AccumulationLayer(GradientCheckpointingLayer):
         self.residual = Sublayers(config)
 
     def forward(
-        self, hidden: Tensor, branches: Branches | None, mask: Tensor | None, eager: bool
+        self, hidden: Tensor, branches: AncestorPairs | None, mask: Tensor | None, eager: bool
     ) -> tuple[Tensor, Tensor | None]:
         attended, weights = self.attention(hidden, branches, mask, eager)
         return self.residual(self.residual.add(hidden, attended)), weights
@@ -358,7 +358,7 @@ class AccumulationModel(AccumulationPreTrainedModel):
         if self.node_embeddings is not None:
             first = cast(AccumulationLayer, self.layers[0]).attention.accumulation
             assert first is not None
-            branches = first.branches(given)
+            branches = first.plan(given)
             count = branches.nodes.shape[1]
             ids = branches.nodes.long() * 0 if node_ids is None else node_ids.masked_fill(~branches.nodes, 0)
             nodes = self.node_embeddings(ids)
@@ -491,7 +491,7 @@ def _encoder_mask(tree: Mapping[str, Tensor], subtree_masking: bool) -> Tensor:
     return (subtree_mask(tree) | (real[:, None] & ~real[..., None]))[:, None]
 
 
-def _of_tree(hidden: Tensor, branches: Branches) -> tuple[Tensor, Tensor]:
+def _of_tree(hidden: Tensor, branches: AncestorPairs) -> tuple[Tensor, Tensor]:
     """States of the nodes, and of the roots: the first node, or the leaf of a tree without nodes."""
     count = branches.nodes.shape[1]
     first = torch.where(branches.nodes.any(1), 0, count)
