@@ -30,7 +30,7 @@ from treeformers.attention.accumulation import (
 )
 from treeformers.kernels.cross_entropy import per_label
 from treeformers.kernels.dropout import Dropout
-from treeformers.models.levels import span_means
+from treeformers.models.level_batches import span_means
 from treeformers.models.words import sinusoids
 
 

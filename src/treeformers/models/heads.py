@@ -19,7 +19,7 @@ from transformers.utils.generic import ModelOutput, can_return_tuple
 
 from treeformers.kernels.dropout import Dropout
 from treeformers.models.accumulation import AccumulationConfig
-from treeformers.models.levels import SentenceOutput
+from treeformers.models.level_batches import SentenceOutput
 from treeformers.models.over_vectors import AccumulationOverVectors, TreeBertOverVectors
 from treeformers.models.recurrent import RecurrentConfig, RecurrentModel
 from treeformers.models.traversal import TraversalConfig, TraversalModel
