@@ -15,8 +15,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from treeformers.kernels.dropout import drop
-
 __all__ = [
     "BranchAttention",
     "XavierLinear",
@@ -155,7 +153,7 @@ def released_branch_outputs(
 
     Arguments as in `branch_outputs`, but one gain and one bias (D,), and the dropout of the summed branches.
     """
-    summed = drop(torch.bmm(attended, weight).sum(0), dropout)
+    summed = F.dropout(torch.bmm(attended, weight).sum(0), dropout)
     return kappa[:, None, None] * released_norm(summed + x, gain, bias)
 
 
@@ -385,11 +383,11 @@ class BranchAttention(nn.Module):
         maps = self.first, self.first_bias, self.second, self.second_bias
         if self.released:
             scaled = released_branch_outputs(context, rows, self.output, self.gain, self.bias, kappa, dropout)
-            changed = scaled + drop(position_wise(scaled, *maps), dropout)
+            changed = scaled + F.dropout(position_wise(scaled, *maps), dropout)
             changed = released_norm(changed, self.branch_gain[:, None], self.branch_bias[:, None])
         else:
             scaled = branch_outputs(context, rows, self.output, self.gain, self.bias, kappa, self.eps)
-            changed = drop(position_wise(scaled, *maps), dropout)
+            changed = F.dropout(position_wise(scaled, *maps), dropout)
         return torch.tensordot(alpha.to(changed.dtype), changed, 1)
 
 

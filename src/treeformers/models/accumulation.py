@@ -28,9 +28,8 @@ from treeformers.attention.accumulation import (
     LeafWeights,
     subtree_mask,
 )
-from treeformers.kernels.cross_entropy import per_label
-from treeformers.kernels.dropout import Dropout
 from treeformers.models.level_batches import span_means
+from treeformers.models.losses import per_label
 from treeformers.models.words import sinusoids
 
 
@@ -190,7 +189,7 @@ class Sublayers(nn.Module):
         self.up = nn.Linear(width, config.intermediate_size)
         self.down = nn.Linear(config.intermediate_size, width)
         self.norm = nn.LayerNorm(width, eps=eps)
-        self.dropout = Dropout(config.hidden_dropout_prob)
+        self.dropout = nn.Dropout(config.hidden_dropout_prob)
 
     def add(self, hidden: Tensor, attended: Tensor, number: int = 0) -> Tensor:
         normed: Tensor = self.attention_norms[number](hidden + self.dropout(attended))
@@ -268,7 +267,7 @@ class AccumulationModel(AccumulationPreTrainedModel):
         width = config.hidden_size
         self.embeddings = nn.Embedding(config.vocab_size, width, padding_idx=config.pad_token_id)
         self.node_embeddings = nn.Embedding(config.node_vocab_size, width) if config.tree else None
-        self.dropout = Dropout(config.hidden_dropout_prob)
+        self.dropout = nn.Dropout(config.hidden_dropout_prob)
         self.layers = nn.ModuleList(AccumulationLayer(config) for _ in range(config.num_hidden_layers))
         self.memories = nn.ModuleList(
             AccumulationMemory(width, config.num_attention_heads, _accumulation(config))
@@ -400,7 +399,7 @@ class AccumulationForSequenceClassification(AccumulationPreTrainedModel):
         super().__init__(config)
         dropout = config.classifier_dropout
         self.encoder = AccumulationModel(config)
-        self.dropout = Dropout(config.hidden_dropout_prob if dropout is None else dropout)
+        self.dropout = nn.Dropout(config.hidden_dropout_prob if dropout is None else dropout)
         self.classifier = nn.Linear(config.hidden_size, config.num_labels or 1)
         self.post_init()
 

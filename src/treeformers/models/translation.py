@@ -16,8 +16,6 @@ from transformers.modeling_layers import GradientCheckpointingLayer
 from transformers.utils.generic import ModelOutput, can_return_tuple
 
 from treeformers.attention.accumulation import softmax_attention
-from treeformers.kernels.cross_entropy import IGNORED, per_label, vocabulary_loss
-from treeformers.kernels.dropout import Dropout
 from treeformers.models.accumulation import (
     AccumulationConfig,
     AccumulationModel,
@@ -27,6 +25,7 @@ from treeformers.models.accumulation import (
     embed,
     labelled_loss,
 )
+from treeformers.models.losses import IGNORED, per_label, vocabulary_loss
 
 __all__ = ["AccumulationForTranslation", "TranslationOutput"]
 
@@ -99,7 +98,7 @@ class AccumulationDecoder(nn.Module):
         super().__init__()
         vocabulary = config.target_vocab_size or config.vocab_size
         self.embeddings = nn.Embedding(vocabulary, config.hidden_size, padding_idx=config.pad_token_id)
-        self.dropout = Dropout(config.hidden_dropout_prob)
+        self.dropout = nn.Dropout(config.hidden_dropout_prob)
         self.layers = nn.ModuleList(
             AccumulationDecoderLayer(config, number) for number in range(config.decoder_layers)
         )
