@@ -16,7 +16,7 @@ from command_line import complaint, output
 from treeformers import Classifier
 from treeformers.models import encoders
 from treeformers.models.encoders import TreeEncoder, encoder_of, register_encoder
-from treeformers.models.levels import Levels, SentenceOutput, pack_words
+from treeformers.models.level_batches import Levels, SentenceOutput, pack_words
 
 torch.set_num_threads(1)
 

@@ -84,9 +84,7 @@ def test_a_batch_equals_its_sentences_whatever_the_padding_holds(
     other = torch.where(real, ids, VOCABULARY - 1)
     torch.testing.assert_close(encode(other, mask)[real], states[real])
     longer = torch.nn.functional.pad(other, (0, 3), value=5), torch.nn.functional.pad(mask, (0, 3))
-    torch.testing.assert_close(
-        encode(*longer)[:, : ids.shape[1]][real], states[real], rtol=1e-4, atol=1e-5
-    )
+    torch.testing.assert_close(encode(*longer)[:, : ids.shape[1]][real], states[real], rtol=1e-4, atol=1e-5)
 
 
 def test_training_has_dropout_and_finite_gradients_for_every_weight(

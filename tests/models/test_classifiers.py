@@ -11,8 +11,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 from transformers import PreTrainedConfig
-
-from treeformers.models.accumulation import AccumulationConfig
 from treeformers.models.heads import (
     ClassificationHead,
     PairClassifier,
@@ -25,6 +23,8 @@ from treeformers.models.heads import (
     score_distribution,
 )
 from treeformers.models.over_vectors import AccumulationOverVectors, TreeBertOverVectors
+
+from treeformers.models.accumulation import AccumulationConfig
 from treeformers.models.recurrent import RecurrentConfig
 from treeformers.models.traversal import TraversalConfig
 from treeformers.models.treebert import TreeBertConfig, TreeBertModel

@@ -6,9 +6,9 @@ from typing import get_args
 
 import pytest
 from transformers import PreTrainedConfig
+from treeformers.models.heads import PairClassifierConfig, SentenceClassifierConfig
 
 from treeformers.models.accumulation import AccumulationConfig
-from treeformers.models.heads import PairClassifierConfig, SentenceClassifierConfig
 from treeformers.models.parser import ParserConfig
 from treeformers.models.recurrent import RecurrentConfig
 from treeformers.models.traversal import TraversalConfig

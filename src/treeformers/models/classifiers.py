@@ -17,10 +17,9 @@ from torch import Tensor, nn
 from transformers import PreTrainedConfig, PreTrainedModel
 from transformers.utils.generic import ModelOutput, can_return_tuple
 
-from treeformers.kernels.cross_entropy import IGNORED
-from treeformers.kernels.dropout import Dropout
 from treeformers.models.encoders import build_encoder, config_class
-from treeformers.models.levels import SentenceOutput
+from treeformers.models.level_batches import SentenceOutput
+from treeformers.models.losses import IGNORED
 from treeformers.models.traversal import TraversalConfig
 
 __all__ = [
@@ -99,7 +98,7 @@ class ClassificationHead(nn.Module):
     ) -> None:
         super().__init__()
         self.norm = nn.LayerNorm(width, elementwise_affine=False) if norm else nn.Identity()
-        self.dropout = Dropout(dropout)
+        self.dropout = nn.Dropout(dropout)
         self.hidden = None if hidden is None else nn.Linear(width, hidden)
         self.output = nn.Linear(width if hidden is None else hidden, classes)
 
@@ -140,7 +139,7 @@ class PairHead(nn.Module):
         super().__init__()
         self.asymmetric = asymmetric
         self.norm = nn.LayerNorm(width, elementwise_affine=False) if norm else nn.Identity()
-        self.dropout = Dropout(dropout)
+        self.dropout = nn.Dropout(dropout)
         self.hidden = nn.Linear((3 if asymmetric else 2) * width, hidden)
         self.output = nn.Linear(hidden, classes)
 
@@ -242,7 +241,7 @@ class _SentenceModel(PreTrainedModel):
         self.encoder, input_size, self.width = build_encoder(config.encoder, config.input_size)
         self.embeddings = nn.Embedding(config.vocab_size, input_size, padding_idx=config.pad_token_id)
         self.embeddings.weight.requires_grad_(not config.freeze_embeddings)
-        self.dropout = Dropout(float(config.embedding_dropout))
+        self.dropout = nn.Dropout(float(config.embedding_dropout))
 
     @torch.no_grad()
     def _init_weights(self, module: nn.Module) -> None:

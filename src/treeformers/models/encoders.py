@@ -54,7 +54,8 @@ class TreeEncoder:
             that is E; otherwise E is a setting of the classifier.
         module: called with the configuration; if the configuration has no `input_size`, also with E. Gives a
             module whose `forward(words, plan)` takes word embeddings (B, T, E) and a batch plan, and returns
-            a `treeformers.models.levels.SentenceOutput`. None if the encoder has a classifier of its own.
+            a `treeformers.models.level_batches.SentenceOutput`. None if the encoder has a classifier of its
+            own.
         fixed: configuration fields that the name determines; a recipe cannot set them.
         reads: what a batch plan holds: "levels" is `treeformers.trees.levels.level_plan`, "ancestor_pairs" is
             `treeformers.trees.batch.batch_trees`, and "tokens" is the attention mask, with the spans of

@@ -17,8 +17,6 @@ from torch.nn.utils.rnn import pad_sequence
 from transformers import AutoModel, PreTrainedModel
 
 from treeformers.data.sentences import PieceReader
-from treeformers.kernels.precision import MANY, wide_products
-from treeformers.models.pretrained import quicken
 from treeformers.models.words import find_pretrained
 from treeformers.tasks.batching import by_tokens
 from treeformers.training.model_folder import loading
@@ -33,7 +31,7 @@ class FeatureExtractor:
     concatenated.
 
     Args:
-        model: the Transformer. It is set to evaluation, its weights are frozen, and `quicken` patches it.
+        model: the Transformer. It is set to evaluation, and its weights are frozen.
         reader: splits words into subwords.
         name: name for errors and the progress bar.
         layers: number of last states of a subword that are concatenated. The first state is its embedding,
@@ -53,7 +51,6 @@ class FeatureExtractor:
             raise ValueError(f"{name}: layers is {layers}, expected 1 to {most}, the states of the encoder")
         self.name = name
         self.width: int = layers * model.config.hidden_size
-        quicken(model)
         self._model = model.eval().requires_grad_(False)
         self._reader = reader
         self._layers = layers
@@ -130,8 +127,7 @@ class FeatureExtractor:
             disable=not progress,
         ):
             batch = [read[number] for number in numbered]
-            with wide_products(len(batch) >= MANY):
-                states = self._states([rows[row] for row in batch])
+            states = self._states([rows[row] for row in batch])
             width = states.shape[1]
             numbers: list[int] = []
             subwords: list[int] = []

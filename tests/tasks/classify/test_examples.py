@@ -12,12 +12,12 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from treeformers.models.heads import PairClassifier, SentenceClassifier
+from treeformers.models.over_vectors import AccumulationOverVectors, TreeBertOverVectors
 
 from tiny_encoders import tiny_bert
 from tree_strategies import trees
 from treeformers.models.accumulation import AccumulationForSequenceClassification
-from treeformers.models.heads import PairClassifier, SentenceClassifier
-from treeformers.models.over_vectors import AccumulationOverVectors, TreeBertOverVectors
 from treeformers.models.recurrent import RecurrentModel
 from treeformers.models.traversal import TraversalModel
 from treeformers.recipes import ClassifyRecipe, Examples, SimilarityRecipe

@@ -12,7 +12,7 @@ import torch
 from treeformers.data import corpora
 from treeformers.data.examples import Labelled, Pair, Text, kind_of
 from treeformers.data.splits import GRAMMAR_SIZES, choose_part, sample_part, spread
-from treeformers.kernels.cross_entropy import IGNORED
+from treeformers.models.losses import IGNORED
 from treeformers.recipes import Examples
 from treeformers.tasks.inputs import AnyTree
 from treeformers.tasks.tree_sources import find_any_trees

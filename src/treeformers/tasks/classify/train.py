@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from treeformers.kernels.cross_entropy import IGNORED
+from treeformers.models.losses import IGNORED
 from treeformers.recipes import ClassifyRecipe, Examples, SimilarityRecipe
 from treeformers.tasks.classify.batches import collate, predict
 from treeformers.tasks.classify.build import build_model, check_model, longest_input

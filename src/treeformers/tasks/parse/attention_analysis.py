@@ -305,7 +305,7 @@ def _teach(
     import torch
     from torch.nn.utils.rnn import pad_sequence
 
-    from treeformers.kernels.cross_entropy import IGNORED
+    from treeformers.models.losses import IGNORED
     from treeformers.tasks.parse.train import position_lists
 
     model = parser.models[0]
