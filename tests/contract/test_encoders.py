@@ -142,9 +142,7 @@ def test_only_encoders_of_trees_see_the_tree() -> None:
 
 
 def test_the_table_names_the_nearest_entry() -> None:
-    with pytest.raises(
-        ValueError, match=r"^model\.encoder is 'tree-lstm', the nearest is '.*-tree-lstm'"
-    ):
+    with pytest.raises(ValueError, match=r"^model\.encoder is 'tree-lstm', the nearest is '.*-tree-lstm'"):
         find_encoder("tree-lstm")
     with pytest.raises(ValueError, match=r"encoder is a int, expected one of AccumulationConfig, Traversal"):
         build_encoder(3)

@@ -31,7 +31,7 @@ def test_weights_are_counted() -> None:
 def test_times_by_length() -> None:
     models = {
         "tree": {"encoder": "accumulation", **SIZES},
-        "lstm": {"encoder": "recurrent", "kind": "n-ary", "input_size": 4, "hidden_size": 4},
+        "lstm": {"encoder": "n-ary-tree-lstm", "input_size": 4, "hidden_size": 4},
     }
     recipe = BenchmarkRecipe.from_dict(
         {"task": "benchmark", "data": {"lengths": [1, 2, 5], "steps": 1}, "model": models}

@@ -18,13 +18,12 @@ title = "{title}"
 
 [data]
 corpus = "grammar"
-vectors = ""
+embeddings = ""
 sentences = 40
 scored_sentences = {scored}
 
 [model]
-encoder = "recurrent"
-kind = "mean"
+encoder = "mean"
 hidden_size = 8
 input_size = 8
 
