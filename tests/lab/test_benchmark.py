@@ -56,7 +56,7 @@ def test_a_row_of_an_experiment(tmp_path: Path) -> None:
 
 def test_mistakes() -> None:
     for model, message in (
-        ({"encoder": "translator"}, r"model\.encoder is 'translator', expected one of"),
+        ({"encoder": "translator"}, r"model\.encoder is 'translator', the nearest is "),
         ({**PLAIN, "hiden_size": 8}, r"unknown key 'model\.hiden_size', the nearest is 'model\.hidden_size'"),
         ({**PLAIN, "hidden_size": 9}, r"^model\.hidden_size is 9, expected an even multiple"),
     ):

@@ -23,7 +23,7 @@ TRAIN = """
 max_steps = 6
 tokens_per_batch = 200
 learning_rate = 1e-2
-evaluations = 2
+num_evaluations = 2
 bf16 = false
 seeds = [1, 2]
 """

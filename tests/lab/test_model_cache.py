@@ -31,7 +31,7 @@ input_size = 8
 epochs = 1
 tokens_per_batch = 200
 learning_rate = {rate}
-evaluations = 1
+num_evaluations = 1
 seeds = {seeds}
 """
 
