@@ -177,8 +177,8 @@ def test_a_model_over_trees_of_a_model_that_has_changed_is_not_finished(
             {"training": recipe.training(), "sources": sources(recipe.to_dict(), "small"), "fit": {"seed": 1}}
         )
     )
-    assert finished(tmp_path, recipe) == {"seed": 1}
+    assert finished(tmp_path, recipe, sources(recipe.to_dict(), "small")) == {"seed": 1}
     parser.write_text(json.dumps(after))
-    assert finished(tmp_path, recipe) is None
+    assert finished(tmp_path, recipe, sources(recipe.to_dict(), "small")) is None
     parser.unlink()  # the model is not here any more: nothing says that it is another
-    assert finished(tmp_path, recipe) == {"seed": 1}
+    assert finished(tmp_path, recipe, sources(recipe.to_dict(), "small")) == {"seed": 1}
