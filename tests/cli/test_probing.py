@@ -11,7 +11,7 @@ import pytest
 import command_line
 from treeformers.data import corpora
 from treeformers.induction import trivial_tree
-from treeformers.probing import constructions
+from treeformers.probing import construction_questions
 from treeformers.trees.formats import write_trees
 from treeformers.trees.tree import Tree
 
@@ -48,7 +48,7 @@ def test_trees_of_another_program(tmp_path: Path) -> None:
     sentences, trees = tmp_path / "sentences.txt", tmp_path / "trees.txt"
     assert output("--sentences", 24, "--write", sentences) == ""
     lines = sentences.read_text(encoding="utf-8").splitlines()
-    assert lines == [" ".join(question.tree.words) for question in constructions(24)]
+    assert lines == [" ".join(question.tree.words) for question in construction_questions(24)]
     write_trees((trivial_tree(line.split()) for line in lines), trees)
     output(trees, "right", "--sentences", 24, "--json", tmp_path / "probes.json")
     ours, theirs = json.loads((tmp_path / "probes.json").read_text())["systems"].values()
@@ -101,6 +101,6 @@ def test_bad_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     gold = tmp_path / "gold.mrg"
     write_trees(GOLD, gold)
     assert "nothing to ask" in complaint("right", "--sentences", 0)
-    monkeypatch.setattr(corpora, "load", lambda name, root=None: {"train": GOLD, "test": ["a line"]})
+    monkeypatch.setattr(corpora, "load", lambda name, data_dir=None: {"train": GOLD, "test": ["a line"]})
     assert complaint("right", "--corpus", "news") == "news: no constituency trees in it"
     assert complaint("right", "--corpus", "news", "--split", "dev").startswith("news has no part 'dev'")

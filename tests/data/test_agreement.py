@@ -9,13 +9,13 @@ import pytest
 
 from treeformers.data import agreement
 from treeformers.data.agreement import (
-    RELEASED_WORDS,
+    ORIGINAL_MAX_WORDS,
     SETS,
-    Judged,
+    AgreementSentence,
     is_grammatical,
     make_set,
     make_sets,
-    read_judged,
+    read_agreement,
     summarise,
     write_sets,
 )
@@ -28,15 +28,15 @@ from treeformers.data.agreement_errors import (
     linear_failures,
 )
 from treeformers.data.corpora import CORPORA, load
-from treeformers.data.examples import Labelled
+from treeformers.data.examples import LabeledText
 from treeformers.data.grammar import default_grammar
-from treeformers.data.original_agreement import released_gen, released_id
+from treeformers.data.original_agreement import original_gen, original_id
 
 SMALL = (120, 40, 40)
 
 
 def judged(text, valid=True, depth=0):
-    return Judged(tuple(text.split()), valid, depth)
+    return AgreementSentence(tuple(text.split()), valid, depth)
 
 
 @pytest.fixture(scope="module")
@@ -125,7 +125,7 @@ def test_clean_sets(clean, name):
     assert [len(parts[split]) for split in ("train", "validation", "test")] == [2400, 800, 800]
     everything = [one for part in parts.values() for one in part]
     assert len({one.words for one in everything}) == 4000
-    assert max(len(one.words) for one in everything) <= RELEASED_WORDS
+    assert max(len(one.words) for one in everything) <= ORIGINAL_MAX_WORDS
     for part in parts.values():
         kinds = [
             Counter((one.depth, len(one.words)) for one in part if one.valid is v) for v in (True, False)
@@ -183,7 +183,7 @@ def test_published_sets_have_the_faults_of_the_released_ones(published):
 
 @pytest.mark.slow
 def test_published_generalisation_is_the_released_one():
-    _, pairs = released_gen(1, 1600, 400)
+    _, pairs = original_gen(1, 1600, 400)
     test = [one for pair in pairs for one in pair]
     assert sum(one.depth for one in test) / 800 == 0.8975
     assert sum(one.depth == 0 for one in test) == 183
@@ -193,7 +193,7 @@ def test_published_generalisation_is_the_released_one():
 def test_the_seed_fixes_the_sets():
     for make in (
         lambda seed: agreement._matched.__wrapped__("rec-gen test", seed, 5),
-        lambda seed: released_id.__wrapped__(seed, 60),
+        lambda seed: original_id.__wrapped__(seed, 60),
     ):
         assert make(3) == make(3)
         assert make(3) != make(4)
@@ -244,10 +244,10 @@ def test_files(tmp_path):
     for name in SETS:
         parts = make_set(name, 2, True, SMALL)
         folder = tmp_path / "new" / "sets" / name
-        assert {split: read_judged(folder / f"{split}.tsv") for split in parts} == parts
+        assert {split: read_agreement(folder / f"{split}.tsv") for split in parts} == parts
         assert summaries[name] == summarise(parts)
         assert load(folder) == {
-            split: [Labelled(" ".join(one.words), one.label, str(one.depth)) for one in part]
+            split: [LabeledText(" ".join(one.words), one.label, str(one.depth)) for one in part]
             for split, part in parts.items()
         }
     summary = json.loads((tmp_path / "new" / "sets" / "summary.json").read_text())
@@ -279,13 +279,13 @@ def test_bad_files(tmp_path, content, message):
     path = tmp_path / "a.tsv"
     path.write_text(content)
     with pytest.raises(ValueError, match=message) as error:
-        read_judged(path)
+        read_agreement(path)
     assert "\n" not in str(error.value)
 
 
 def test_missing_file(tmp_path):
     with pytest.raises(FileNotFoundError):
-        read_judged(tmp_path / "none.tsv")
+        read_agreement(tmp_path / "none.tsv")
 
 
 def test_load_needs_no_files(clean, monkeypatch):
@@ -295,7 +295,7 @@ def test_load_needs_no_files(clean, monkeypatch):
         assert tuple(map(len, parts.values())) == CORPORA[f"agreement-{name}"].sizes
         for split, part in parts.items():
             one, example = clean[name][split][0], part[0]
-            assert example == Labelled(" ".join(one.words), one.label, str(one.depth))
+            assert example == LabeledText(" ".join(one.words), one.label, str(one.depth))
     parts = load("agreement-id-published")
     assert tuple(map(len, parts.values())) == CORPORA["agreement-id-published"].sizes
     train = {example.text for example in parts["train"]}

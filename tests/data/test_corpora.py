@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from conftest import needs_corpora
 from treeformers.data import corpora
 from treeformers.data.corpora import CORPORA, clean_tree, fetch, load, verify
-from treeformers.data.examples import Labelled
+from treeformers.data.examples import LabeledText
 from treeformers.trees.formats import write_trees
 from treeformers.trees.tree import DependencyTree, Tree
 
@@ -87,7 +87,7 @@ def treebank(tmp_path):
     ],
 )
 def test_wsj_sections(treebank, file_name):
-    corpus = load("wsj", root=treebank(file_name))
+    corpus = load("wsj", data_dir=treebank(file_name))
     sections = {split: [int(tree.words[0]) for tree in trees] for split, trees in corpus.items()}
     assert sections["train"] == [section for section in range(2, 22) for _ in range(2)]
     assert sections["validation"] == [22, 22]
@@ -106,13 +106,13 @@ def test_wsj_below_the_root_of_the_corpora(treebank, monkeypatch, tmp_path):
 
 def test_wsj_with_sections_missing_or_twice(treebank, tmp_path):
     with pytest.raises(FileNotFoundError, match=r"no trees of sections 02-21; expected .*02/wsj_0201\.mrg"):
-        load("wsj", root=tmp_path)
+        load("wsj", data_dir=tmp_path)
     root = treebank("{s}/wsj_{n}.mrg")
     treebank("combined/{s}/wsj_{n}.mrg")
     with pytest.raises(ValueError, match="the treebank is there twice"):
-        load("wsj", root=root)
+        load("wsj", data_dir=data_dir)
     with pytest.raises(ValueError, match="wsj has no dependencies: expected constituency"):
-        load("wsj", root=root, trees="dependencies")
+        load("wsj", data_dir=data_dir, trees="dependencies")
 
 
 @pytest.mark.parametrize(
@@ -155,7 +155,7 @@ def test_tables(tmp_path):
     (tmp_path / "train.tsv").write_text("label\ttext\n1\tgood fun\n")
     (tmp_path / "dev.TSV.gz").write_bytes(gzip.compress(b"label\ttext\n0\t( (S (NP-SBJ (NN a))) )\n"))
     tree = Tree.from_brackets("(S (NP (NN a)))")
-    assert load(tmp_path) == {"train": [Labelled("good fun", "1")], "validation": [Labelled(tree, "0")]}
+    assert load(tmp_path) == {"train": [LabeledText("good fun", "1")], "validation": [LabeledText(tree, "0")]}
     raw = load(tmp_path / "dev.TSV.gz", clean=False)["train"]
     assert str(raw[0].text) == "( (S (NP-SBJ (NN a))))"
 
@@ -241,9 +241,9 @@ def test_corpora_that_are_not_there(name, monkeypatch, tmp_path):
 def test_trees_of_a_kind_that_a_corpus_lacks(tmp_path):
     for name, expected in (("wsj-text", "text"), ("imdb", "labelled"), ("msrp", "pairs")):
         with pytest.raises(ValueError, match=f"{name} has no dependencies: expected {expected}"):
-            load(name, root=tmp_path, trees="dependencies")
+            load(name, data_dir=tmp_path, trees="dependencies")
     with pytest.raises(ValueError, match="sick has no pairs: expected constituency or dependencies"):
-        load("sick", root=tmp_path, trees="pairs")
+        load("sick", data_dir=tmp_path, trees="pairs")
 
 
 def test_a_tree_that_holds_only_traces_is_left_out(tmp_path, caplog):
@@ -264,21 +264,21 @@ def test_the_sample_is_read_from_the_archive_as_it_is(tmp_path):
     with zipfile.ZipFile(folder / "dependency_treebank.zip", "w") as archive:
         for number in range(1, 200):
             archive.writestr(f"dependency_treebank/wsj_{number:04}.dp", "cats\tNNS\t2\nsleep\tVBP\t0\n")
-    corpus = load("wsj-sample", root=tmp_path)
+    corpus = load("wsj-sample", data_dir=tmp_path)
     assert {split: len(part) for split, part in corpus.items()} == {
         "train": 159,
         "validation": 20,
         "test": 20,
     }
     assert corpus["test"][0] == CLEAN
-    dependencies = load("wsj-sample", root=tmp_path, trees="dependencies")
+    dependencies = load("wsj-sample", data_dir=tmp_path, trees="dependencies")
     assert len(dependencies["train"]) == 159
     assert dependencies["test"][0] == DependencyTree(("cats", "sleep"), (2, 0), tags=("NNS", "VBP"))
     with pytest.raises(ValueError, match=r"treebank\.zip: not the file expected: SHA-256"):
-        verify("wsj-sample", root=tmp_path)
+        verify("wsj-sample", data_dir=tmp_path)
     (folder / "treebank.zip").write_bytes(b"nothing")
     with pytest.raises(ValueError, match=r"treebank\.zip: damaged zip file"):
-        load("wsj-sample", root=tmp_path)
+        load("wsj-sample", data_dir=tmp_path)
 
 
 @pytest.fixture
@@ -298,7 +298,7 @@ def test_fetch(home, tmp_path):
     folder = fetch("wsj-text", tmp_path / "data")
     assert folder == tmp_path / "data" / "ptb_lm"
     assert (folder / "a.txt").read_text() == "some text\n"
-    verify("wsj-text", root=tmp_path / "data")
+    verify("wsj-text", data_dir=tmp_path / "data")
     home.unlink()
     fetch("wsj-text", tmp_path / "data")  # what is there and right is not fetched again
 
@@ -313,7 +313,7 @@ def test_fetch_keeps_what_is_gzipped_so(tmp_path, monkeypatch):
     monkeypatch.setattr(corpora, "CORPORA", {"multi30k": corpus})
     folder = fetch("multi30k", tmp_path / "data")
     assert [path.name for path in (folder / "raw").iterdir()] == ["a.en.gz"]
-    verify("multi30k", root=tmp_path / "data")
+    verify("multi30k", data_dir=tmp_path / "data")
     (tmp_path / "home.en.gz").write_bytes(gzip.compress(b"other text\n"))
     fetch("multi30k", tmp_path / "data")  # what is there and right is not fetched again
     (folder / "raw" / "a.en.gz").unlink()

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from treeformers.data.parent_pointers import build_constituents, build_dependencies, read_aligned, split_words
+from treeformers.data.parent_pointers import build_constituents, build_dependencies, parse_words, read_aligned
 from treeformers.trees.tree import DependencyTree, Tree
 
 WORDS = ("the", "cat", "sleeps")
@@ -121,9 +121,9 @@ def test_too_few_relations():
 
 
 def test_words():
-    assert split_words(("a:1", " a\xa0b  c\t\n")) == ["a\xa0b", "c"]
+    assert parse_words(("a:1", " a\xa0b  c\t\n")) == ["a\xa0b", "c"]
     with pytest.raises(ValueError, match="a:1: expected the words of a sentence, got an empty line"):
-        split_words(("a:1", " \n"))
+        parse_words(("a:1", " \n"))
 
 
 def test_files_side_by_side(tmp_path):

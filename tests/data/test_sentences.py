@@ -17,7 +17,7 @@ from transformers import PreTrainedTokenizerFast
 
 from tiny_encoders import PIECES, letter_tokenizer, tiny_bert
 from tree_strategies import any_text, trees
-from treeformers.data.sentences import END, VOCABULARY, PieceReader, SentenceReader, word_class
+from treeformers.data.sentences import END, VOCABULARY, SentenceReader, SubwordReader, word_class
 from treeformers.trees.tree import Tree, escape_word
 
 torch.set_num_threads(1)
@@ -256,7 +256,7 @@ def test_no_vocabulary(tmp_path: Path) -> None:
 
 
 def test_pieces() -> None:
-    reader = PieceReader(letter_tokenizer())
+    reader = SubwordReader(letter_tokenizer())
     batch = reader.batch([["owls", "see"], ["-LRB-", "a", "\u200b", "ÉT"]])
     assert set(batch) == {"lengths", "piece_ids", "piece_index"}
     assert batch["lengths"].tolist() == [3, 5]
@@ -280,7 +280,7 @@ words_of_letters = st.lists(
 @sizes
 @given(st.lists(words_of_letters, min_size=1, max_size=3), st.integers(3, 20))
 def test_windows_hold_every_word_once(sentences: list[list[str]], limit: int) -> None:
-    reader = PieceReader(letter_tokenizer(), limit)
+    reader = SubwordReader(letter_tokenizer(), limit)
     batch = reader.batch(sentences)
     rows, width = batch["piece_ids"].tolist(), batch["piece_ids"].shape[1]
     assert width <= limit
@@ -311,19 +311,19 @@ def test_windows_hold_every_word_once(sentences: list[list[str]], limit: int) ->
 
 
 def test_no_room_for_a_piece() -> None:
-    assert PieceReader(letter_tokenizer(), 3).batch([["owl", "a"]])["piece_ids"].shape == (2, 3)
+    assert SubwordReader(letter_tokenizer(), 3).batch([["owl", "a"]])["piece_ids"].shape == (2, 3)
     with pytest.raises(ValueError, match="limit is 2, expected at least 3"):
-        PieceReader(letter_tokenizer(), 2)
+        SubwordReader(letter_tokenizer(), 2)
 
 
 def test_a_sentence_just_over_the_limit() -> None:
-    reader = PieceReader(letter_tokenizer(), limit=10)
+    reader = SubwordReader(letter_tokenizer(), limit=10)
     assert reader.batch([["a"] * 8])["piece_ids"].shape == (1, 10)
     assert reader.batch([["a"] * 9])["piece_ids"].shape == (2, 10)
 
 
 def test_rows_are_as_wide_as_asked_for_and_the_encoder_reads() -> None:
-    reader, words = PieceReader(letter_tokenizer(), limit=10), [["a", "b"], ["c"]]
+    reader, words = SubwordReader(letter_tokenizer(), limit=10), [["a", "b"], ["c"]]
     narrow, wide = reader.batch(words), reader.batch(words, width=lambda longest: 4 * longest)
     assert narrow["piece_ids"].shape == (2, 4) and narrow["piece_index"].shape == (2, 3)
     assert wide["piece_ids"].shape == (2, 10) and wide["piece_index"].shape == (2, 12)
@@ -335,7 +335,7 @@ def test_rows_are_as_wide_as_asked_for_and_the_encoder_reads() -> None:
 
 
 def test_windows_leave_words_between_others() -> None:
-    batch = PieceReader(letter_tokenizer(), limit=42).batch([["a"] * 500])
+    batch = SubwordReader(letter_tokenizer(), limit=42).batch([["a"] * 500])
     width = batch["piece_ids"].shape[1]
     for word, place in enumerate(batch["piece_index"][0, :-1].tolist()):
         column = place % width
@@ -351,23 +351,23 @@ def test_bytes_tell_the_start_of_a_word_by_its_blank() -> None:
     tokenizer = PreTrainedTokenizerFast(
         tokenizer_object=cutter, cls_token="<s>", sep_token="</s>", pad_token="<pad>"
     )
-    (row,) = PieceReader(tokenizer).batch([["an", "owl"]])["piece_ids"].tolist()
+    (row,) = SubwordReader(tokenizer).batch([["an", "owl"]])["piece_ids"].tolist()
     assert tokenizer.convert_ids_to_tokens(row) == ["<s>", "Ġ", "a", "n", "Ġ", "o", "w", "l", "</s>"]
     with pytest.raises(ValueError, match="the tokenizer has no cls_token, expected one of an encoder"):
-        PieceReader(PreTrainedTokenizerFast(tokenizer_object=cutter))
+        SubwordReader(PreTrainedTokenizerFast(tokenizer_object=cutter))
 
 
 @pytest.mark.parametrize(("positions", "longest", "limit"), [(18, 16, 16), (16, 512, 16), (16, 10**30, 16)])
 def test_limit_of_an_encoder(tmp_path: Path, positions: int, longest: int, limit: int) -> None:
     tiny_bert(tmp_path, positions)
     letter_tokenizer(longest).save_pretrained(tmp_path)
-    reader = PieceReader.load(tmp_path)
+    reader = SubwordReader.load(tmp_path)
     assert reader.limit == limit
     saved = tmp_path / "saved"
     reader.save_pretrained(saved)
     settings_of_encoder = json.loads((tmp_path / "config.json").read_text())
     (saved / "config.json").write_text(json.dumps({"model_type": "bert", "pretrained": settings_of_encoder}))
-    loaded = PieceReader.load(saved)
+    loaded = SubwordReader.load(saved)
     assert loaded.limit == limit
     sentences = [["owls", "see", "mice"], ["a"] * 40]
     for name, part in reader.batch(sentences).items():

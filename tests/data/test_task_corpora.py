@@ -10,7 +10,7 @@ import pytest
 
 from conftest import needs_corpora
 from treeformers.data.corpora import CORPORA, load, verify
-from treeformers.data.examples import Labelled, Pair
+from treeformers.data.examples import LabeledText, TextPair
 from treeformers.data.task_corpora import READERS
 from treeformers.trees.tree import DependencyTree, Tree
 
@@ -24,7 +24,7 @@ def corpus(tmp_path):
             path = tmp_path / CORPORA[name].folder / file
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content if isinstance(content, bytes) else content.encode())
-        return load(name, root=tmp_path, **arguments)
+        return load(name, data_dir=tmp_path, **arguments)
 
     return make
 
@@ -51,7 +51,7 @@ def test_sst(corpus):
 
 def test_sst_dependencies(corpus):
     parts = corpus("sst-5", SST, trees="dependencies")
-    good = Labelled(DependencyTree(("good", "fun"), (2, 0), ("amod", "root")), "3")
+    good = LabeledText(DependencyTree(("good", "fun"), (2, 0), ("amod", "root")), "3")
     assert parts["train"][0] == good
     assert [example.label for example in parts["test"]] == ["3", "2", "0"]
     parts = corpus("sst-2", SST, trees="dependencies")
@@ -110,8 +110,8 @@ def test_sick(corpus):
     parts = corpus("sick", SICK)
     assert parts["train"] == parts["validation"] == parts["test"]
     first = Tree.from_brackets("(X (X Cats) (X (X (X do) (X n't)) (X sleep)))")
-    assert parts["train"][0] == Pair(first, Tree.from_brackets("(X (X A) (X cat))"), "NEUTRAL", 4.5)
-    assert parts["train"][1] == Pair(Tree("X", word="A"), Tree("X", word="B"), "ENTAILMENT", 1.0)
+    assert parts["train"][0] == TextPair(first, Tree.from_brackets("(X (X A) (X cat))"), "NEUTRAL", 4.5)
+    assert parts["train"][1] == TextPair(Tree("X", word="A"), Tree("X", word="B"), "ENTAILMENT", 1.0)
     heads = corpus("sick", SICK, trees="dependencies")["test"][0]
     assert heads.first == DependencyTree(first.words, (4, 4, 4, 0), ("nsubj", "aux", "neg", "root"))
     assert heads.second == DependencyTree(("A", "cat"), (2, 0), ("det", "root"))
@@ -157,7 +157,7 @@ def test_msrp(corpus):
     parts = corpus("msrp", files)
     assert [pair.first for pair in parts["validation"]] == ['"One 0', '"One 10', '"One 20']
     assert len(parts["train"]) == 18
-    assert parts["test"][1] == Pair('"One 1', 'two" 1', "1")
+    assert parts["test"][1] == TextPair('"One 1', 'two" 1', "1")
     assert not set(parts["train"]) & set(parts["validation"])
     with pytest.raises(ValueError, match=r"test\.txt:2: expected the label 0 or 1, got '2'"):
         corpus("msrp", {**files, "msr_paraphrase_test.txt": f"{MSRP}2\t1\t1\ta\tb\r\n"})
@@ -168,7 +168,7 @@ def test_imdb(corpus):
     content = "label,id,rating,text\n" + "".join(rows)
     files = {"train.csv.gz": gzip.compress(content.encode()), "test.csv": content}
     parts = corpus("imdb", files)
-    assert parts["test"][21] == Labelled('Film 21, "fine". The end.', "1")
+    assert parts["test"][21] == LabeledText('Film 21, "fine". The end.', "1")
     assert Counter(review.label for review in parts["validation"]) == {"0": 2, "1": 2}
     assert [review for review in parts["test"] if review not in parts["validation"]] == parts["train"]
     for text, message in (
@@ -191,10 +191,10 @@ def test_agreement_linzen(corpus):
         **{f"numpred.test.{n}": f"VBP\t{'the NN ' * n}\n" for n in range(1, 6)},
     }
     parts = corpus("agreement-linzen", files)
-    assert parts["validation"] == [Labelled("the NN 0", "VBZ"), Labelled("the NN 10", "VBZ")]
-    assert parts["train"] == [Labelled(f"the NN {n}", "VBZ") for n in range(1, 10)]
+    assert parts["validation"] == [LabeledText("the NN 0", "VBZ"), LabeledText("the NN 10", "VBZ")]
+    assert parts["train"] == [LabeledText(f"the NN {n}", "VBZ") for n in range(1, 10)]
     assert [example.group for example in parts["test"]] == list("12345")
-    assert parts["test"][1] == Labelled("the NN the NN", "VBP", "2")
+    assert parts["test"][1] == LabeledText("the NN the NN", "VBP", "2")
     for text, message in (
         ("VBD\tcats\n", "expected the label VBZ or VBP, got 'VBD'"),
         ("VBZ cats\n", "expected 2 columns"),
@@ -212,7 +212,7 @@ def test_agreement_ud(corpus):
     row = "VBP\t0\t3\t1\t1\t1\t1\tsleep\tsleep\tCats on mats sleep .\n"
     files = {f"ewt.{part}.tsv": header + row for part in ("train", "dev", "test")}
     parts = corpus("agreement-ud", files)
-    assert list(parts.values()) == [[Labelled("Cats on mats", "VBP", "1")]] * 3
+    assert list(parts.values()) == [[LabeledText("Cats on mats", "VBP", "1")]] * 3
     for old, new in (
         ("\t3\t", "\t2\t"),
         ("\t3\t", "\t9\t"),

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tiny_models import tiny_inducer
-from treeformers.data.examples import Labelled
+from treeformers.data.examples import LabeledText
 from treeformers.data.grammar import default_grammar
 from treeformers.data.minimal_pairs import MinimalPair
 from treeformers.induction import split_greedily, trivial_tree
@@ -123,9 +123,9 @@ def test_words_are_read_from_the_links_between_tokens() -> None:
 
 
 def _sentences(count: int) -> list[Sequence[str]]:
-    from treeformers.probing import constructions
+    from treeformers.probing import construction_questions
 
-    return [question.tree.words for question in constructions(count)]
+    return [question.tree.words for question in construction_questions(count)]
 
 
 def test_a_model_that_knows_few_of_the_words_says_so() -> None:
@@ -171,7 +171,7 @@ def test_links_by_layer() -> None:
 def test_a_plain_transformer_is_asked_for_pairs_alone() -> None:
     plain = inducer(prior="none")
     pairs = [MinimalPair("he runs", "he run", "agreement", "verbs")]
-    agreement = [Labelled("he", "VBZ", "0"), Labelled("they", "VBP", "0")]
+    agreement = [LabeledText("he", "VBZ", "0"), LabeledText("they", "VBP", "0")]
     model = inducer(["he is", "they are", "the dog sees the cat"] * 3, kind="word")
     report = probe({"plain": plain, "right": "right"}, 0, pairs={"mine": pairs}).systems
     assert [one.case for one in report["plain"].accuracies] == ["all", "verbs", "verbs: agreement"]

@@ -12,7 +12,7 @@ from treeformers.probing.systems import ask
 from treeformers.trees.formats import write_trees
 from treeformers.trees.tree import Tree
 
-QUESTIONS = constructions(24)
+QUESTIONS = construction_questions(24)
 GOLD = [question.tree for question in QUESTIONS]
 RIGHT = [trivial_tree(tree.words) for tree in GOLD]
 

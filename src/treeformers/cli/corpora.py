@@ -58,12 +58,12 @@ def make_agreement(
     """
     from rich.table import Column, Table
 
-    from treeformers.data.agreement import RELEASED_WORDS, write_sets
+    from treeformers.data.agreement import ORIGINAL_MAX_WORDS, write_sets
 
     table = Table(Column("set", no_wrap=True), Column("part", no_wrap=True))
     for heading in ("sentences", "depth", "words valid/not", "repeated", "wrong label"):
         table.add_column(heading, justify="right")
-    for heading in (f"over {RELEASED_WORDS} words", "linear rule %", "length %"):
+    for heading in (f"over {ORIGINAL_MAX_WORDS} words", "linear rule %", "length %"):
         table.add_column(heading, justify="right")
     for name, parts in write_sets(out, seed, clean).items():
         for split, part in parts.items():

@@ -68,7 +68,7 @@ def probe(
     by side: gold and right show what the probes read at both ends.
     """
     from treeformers.drawing.probes import probe_page, probe_tables
-    from treeformers.probing import constructions, find_pairs, find_system, find_treebank
+    from treeformers.probing import construction_questions, find_pairs, find_system, find_treebank
     from treeformers.probing import probe as ask_all
 
     named = {name: find_system(name) for name in systems or ()}
@@ -77,7 +77,7 @@ def probe(
         sentences = 0 if corpus and files else SENTENCES
     if write:
         with atomic_write(write) as target:
-            target.writelines(f"{' '.join(q.tree.words)}\n" for q in constructions(sentences, seed))
+            target.writelines(f"{' '.join(q.tree.words)}\n" for q in construction_questions(sentences, seed))
     if not named:
         if write:
             return

@@ -42,8 +42,8 @@ from random import Random
 from typing import Literal, TypeAlias, get_args
 
 from treeformers.data.agreement_errors import (
-    Judged,
-    Pair,
+    AgreementPair,
+    AgreementSentence,
     Sampler,
     change_verbs,
     deep_productions,
@@ -53,22 +53,22 @@ from treeformers.data.agreement_errors import (
     linear_failures,
 )
 from treeformers.data.grammar import default_grammar
-from treeformers.data.original_agreement import released_gen, released_id, released_rec_gen
+from treeformers.data.original_agreement import original_gen, original_id, original_rec_gen
 from treeformers.data.recognizer import Recognizer
 from treeformers.data.tables import read_rows
 from treeformers.trees.formats import atomic_write
 
 __all__ = [
-    "RELEASED_WORDS",
+    "ORIGINAL_MAX_WORDS",
     "SETS",
     "SIZES",
-    "Judged",
-    "PartSummary",
+    "AgreementSentence",
+    "SplitSummary",
     "SetName",
     "is_grammatical",
     "make_set",
     "make_sets",
-    "read_judged",
+    "read_agreement",
     "summarise",
     "write_sets",
 ]
@@ -79,7 +79,7 @@ SETS: tuple[SetName, ...] = get_args(SetName)
 SIZES = (2400, 800, 800)
 """Sentences of the training, validation and test parts."""
 
-RELEASED_WORDS = 98
+ORIGINAL_MAX_WORDS = 98
 """Words of which the released training script saw no more: 100 tokens with [CLS] and [SEP]."""
 
 _Part: TypeAlias = Literal["id", "gen train and validation", "gen test", "rec-gen test"]
@@ -92,7 +92,7 @@ _DRAWS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class PartSummary:
+class SplitSummary:
     """What a part of a set holds, and what other than agreement gives its labels away.
 
     Attributes:
@@ -103,7 +103,7 @@ class PartSummary:
         words: mean length of the valid and of the invalid ones.
         repeated: sentences that stand in the training part too; of that part itself, that stand in it before.
         mislabelled: sentences whose label the grammar contradicts.
-        over_limit: sentences of more than `RELEASED_WORDS` words.
+        over_limit: sentences of more than `ORIGINAL_MAX_WORDS` words.
         linear: per cent of the labels that the linear rule gives.
         length: per cent, over both labels alike, that the best limit on the number of words gives.
     """
@@ -127,7 +127,7 @@ def is_grammatical(words: Sequence[str]) -> bool:
 
 def make_set(
     name: SetName, seed: int = 1, clean: bool = True, sizes: Sequence[int] = SIZES
-) -> dict[str, list[Judged]]:
+) -> dict[str, list[AgreementSentence]]:
     """Make one set; what it takes is kept, so that a second call costs nothing.
 
     Args:
@@ -152,7 +152,7 @@ def make_set(
         raise ValueError(f"expected three even sizes above 0 (train, validation, test), got {given}")
     train, validation, test = (size // 2 for size in sizes)
     ruled, tested = (_clean if clean else _released)(name, seed, train + validation, test)
-    parts: dict[str, list[Judged]] = {}
+    parts: dict[str, list[AgreementSentence]] = {}
     for split, pairs in zip(_SPLITS, (ruled[:train], ruled[train:], tested), strict=True):
         parts[split] = list(chain.from_iterable(pairs))
         Random(f"order {seed}").shuffle(parts[split])
@@ -163,19 +163,19 @@ def make_set(
 
 def make_sets(
     seed: int = 1, clean: bool = True, sizes: Sequence[int] = SIZES
-) -> dict[str, dict[str, list[Judged]]]:
+) -> dict[str, dict[str, list[AgreementSentence]]]:
     """Make all three sets; arguments, parts and errors as in `make_set`."""
     return {name: make_set(name, seed, clean, sizes) for name in SETS}
 
 
-def summarise(parts: Mapping[str, Sequence[Judged]]) -> dict[str, PartSummary]:
+def summarise(parts: Mapping[str, Sequence[AgreementSentence]]) -> dict[str, SplitSummary]:
     """Count what the parts of a set from `make_set` hold."""
     return {split: _summarise(part, parts["train"]) for split, part in parts.items()}
 
 
 def write_sets(
     folder: str | os.PathLike[str], seed: int = 1, clean: bool = True, sizes: Sequence[int] = SIZES
-) -> dict[str, dict[str, PartSummary]]:
+) -> dict[str, dict[str, SplitSummary]]:
     """Make the sets and write each into a folder of its own, as `treeformers.data.corpora.load` reads them.
 
     A set has the files train.tsv, validation.tsv and test.tsv, with the columns label, text and group, which
@@ -209,7 +209,7 @@ def write_sets(
     return summaries
 
 
-def read_judged(path: str | os.PathLike[str]) -> list[Judged]:
+def read_agreement(path: str | os.PathLike[str]) -> list[AgreementSentence]:
     """Read a file of `write_sets`.
 
     Args:
@@ -227,7 +227,7 @@ def read_judged(path: str | os.PathLike[str]) -> list[Judged]:
             raise ValueError(f"{where}: expected the label valid or invalid, got {label[:20]!r}")
         if not (depth.isascii() and depth.isdecimal()):
             raise ValueError(f"{where}: expected the depth, a whole number, got {depth[:20]!r}")
-        sentences.append(Judged(tuple(text.split()), label == "valid", int(depth)))
+        sentences.append(AgreementSentence(tuple(text.split()), label == "valid", int(depth)))
     if not sentences:
         raise ValueError(
             f"{os.fspath(path)}: nothing in it, expected sentences below the names of the columns"
@@ -240,7 +240,7 @@ def _recognizer() -> Recognizer:
     return Recognizer(default_grammar())
 
 
-def _clean(name: SetName, seed: int, ruled: int, tested: int) -> tuple[Sequence[Pair], Sequence[Pair]]:
+def _clean(name: SetName, seed: int, ruled: int, tested: int) -> tuple[Sequence[AgreementPair], Sequence[AgreementPair]]:
     """The pairs of training and validation, and those of the test part."""
     if name == "id":
         pairs = _matched("id", seed, ruled + tested)
@@ -252,20 +252,20 @@ def _clean(name: SetName, seed: int, ruled: int, tested: int) -> tuple[Sequence[
 
 
 @cache
-def _matched(part: _Part, seed: int, n: int) -> tuple[Pair, ...]:
+def _matched(part: _Part, seed: int, n: int) -> tuple[AgreementPair, ...]:
     """Pairs of one depth and one length, in random order."""
     generator = Random(f"{part} {seed}")
     linear = {"id": None, "gen train and validation": True}.get(part, False)
     if part == "rec-gen test":
-        sampler = Sampler(deep_productions(), _DEPTHS[-1], RELEASED_WORDS)
+        sampler = Sampler(deep_productions(), _DEPTHS[-1], ORIGINAL_MAX_WORDS)
         middle = (_DEPTHS[0] + _DEPTHS[-1]) / 2
         by_depth = Counter(islice(cycle(sorted(_DEPTHS, key=lambda depth: abs(depth - middle))), n))
     else:
-        sampler = Sampler(default_grammar().productions, _USUAL_DEPTH, RELEASED_WORDS)
+        sampler = Sampler(default_grammar().productions, _USUAL_DEPTH, ORIGINAL_MAX_WORDS)
         by_depth = _depths_as_drawn(sampler, generator, linear, n)  # sentences that differ would be deeper
-    waiting: dict[tuple[int, int], Judged] = {}  # valid ones, by depth and length
+    waiting: dict[tuple[int, int], AgreementSentence] = {}  # valid ones, by depth and length
     seen: set[tuple[str, ...]] = set()
-    pairs: list[Pair] = []
+    pairs: list[AgreementPair] = []
     for sentence in sampler.draw(generator, _DRAWS):
         if not by_depth[sentence.depth]:
             continue
@@ -284,7 +284,7 @@ def _matched(part: _Part, seed: int, n: int) -> tuple[Pair, ...]:
             generator.shuffle(pairs)
             return tuple(pairs)
     raise ValueError(
-        f"{part}: {_DRAWS:,} samples of at most {RELEASED_WORDS} words hold {len(pairs)} pairs of a valid "
+        f"{part}: {_DRAWS:,} samples of at most {ORIGINAL_MAX_WORDS} words hold {len(pairs)} pairs of a valid "
         f"and an invalid sentence of one depth and length, expected {n}: ask for fewer"
     )
 
@@ -302,7 +302,7 @@ def _depths_as_drawn(sampler: Sampler, generator: Random, linear: bool | None, n
     return depths
 
 
-def _judged(sentence: Judged, valid: bool, linear: bool | None, generator: Random) -> Judged | None:
+def _judged(sentence: AgreementSentence, valid: bool, linear: bool | None, generator: Random) -> AgreementSentence | None:
     """A sample as a valid sentence, or as an invalid one by one of its verbs.
 
     Args:
@@ -327,16 +327,16 @@ def _judged(sentence: Judged, valid: bool, linear: bool | None, generator: Rando
     return None if is_grammatical(changed.words) else changed
 
 
-def _released(name: SetName, seed: int, ruled: int, tested: int) -> tuple[Sequence[Pair], Sequence[Pair]]:
+def _released(name: SetName, seed: int, ruled: int, tested: int) -> tuple[Sequence[AgreementPair], Sequence[AgreementPair]]:
     """As `_clean`, of the released procedure."""
     if name == "id":
-        pairs = released_id(seed, ruled + tested)
+        pairs = original_id(seed, ruled + tested)
         return pairs[:ruled], pairs[ruled:]
-    train, test = released_gen(seed, ruled, tested)
-    return train, test if name == "gen" else released_rec_gen(seed, tested)
+    train, test = original_gen(seed, ruled, tested)
+    return train, test if name == "gen" else original_rec_gen(seed, tested)
 
 
-def _summarise(part: Sequence[Judged], train: Sequence[Judged]) -> PartSummary:
+def _summarise(part: Sequence[AgreementSentence], train: Sequence[AgreementSentence]) -> SplitSummary:
     kinds = [[one for one in part if one.valid is valid] for valid in (True, False)]
     lengths = [Counter(len(one.words) for one in kind) for kind in kinds]
     gap, widest = 0.0, 0.0  # between the shares of both kinds that are no longer
@@ -348,7 +348,7 @@ def _summarise(part: Sequence[Judged], train: Sequence[Judged]) -> PartSummary:
     else:
         known = {one.words for one in train}
         repeated = sum(one.words in known for one in part)
-    return PartSummary(
+    return SplitSummary(
         sentences=len(part),
         valid=len(kinds[0]),
         depth=_mean(map(depth_of, part)),
@@ -356,7 +356,7 @@ def _summarise(part: Sequence[Judged], train: Sequence[Judged]) -> PartSummary:
         words=(_mean(len(one.words) for one in kinds[0]), _mean(len(one.words) for one in kinds[1])),
         repeated=repeated,
         mislabelled=sum(is_grammatical(one.words) is not one.valid for one in part),
-        over_limit=sum(len(one.words) > RELEASED_WORDS for one in part),
+        over_limit=sum(len(one.words) > ORIGINAL_MAX_WORDS for one in part),
         linear=100 * _mean(map(follows_linear_rule, part)),
         length=50 + 50 * widest,
     )

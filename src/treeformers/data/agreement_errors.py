@@ -18,8 +18,8 @@ from typing import NamedTuple, TypeAlias
 from treeformers.data.grammar import Production, default_grammar
 
 __all__ = [
-    "Judged",
-    "Pair",
+    "AgreementSentence",
+    "AgreementPair",
     "Sampler",
     "change_verbs",
     "deep_productions",
@@ -45,7 +45,7 @@ _DEEP = {
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class AgreementSentence:
     """A sentence and whether it is one of the grammar.
 
     Attributes:
@@ -64,7 +64,7 @@ class Judged:
         return "valid" if self.valid else "invalid"
 
 
-Pair: TypeAlias = tuple[Judged, Judged]
+AgreementPair: TypeAlias = tuple[AgreementSentence, AgreementSentence]
 """A valid and an invalid sentence."""
 
 
@@ -97,11 +97,11 @@ class Sampler:
             self._rules[left] = limits, total, right_sides
         self._max_depth, self._max_words = max_depth, max_words
 
-    def draw(self, generator: Random, n: int) -> Iterator[Judged]:
+    def draw(self, generator: Random, n: int) -> Iterator[AgreementSentence]:
         """The sentences of `n` draws, without those that were given up."""
         return (drawn for _ in range(n) if (drawn := self._draw(generator.random)) is not None)
 
-    def _draw(self, uniform: Callable[[], float]) -> Judged | None:
+    def _draw(self, uniform: Callable[[], float]) -> AgreementSentence | None:
         words: list[str] = []
         pending = [self._start]
         depth = deepest = 0
@@ -121,7 +121,7 @@ class Sampler:
                     return None
             limits, total, right_sides = rule
             pending += right_sides[bisect_right(limits, uniform() * total)]
-        return Judged(tuple(words), True, deepest) if len(words) <= self._max_words else None
+        return AgreementSentence(tuple(words), True, deepest) if len(words) <= self._max_words else None
 
 
 def deep_productions() -> Iterator[Production]:
@@ -133,7 +133,7 @@ def deep_productions() -> Iterator[Production]:
         yield production
 
 
-def depth_of(sentence: Judged) -> int:
+def depth_of(sentence: AgreementSentence) -> int:
     """The depth, to sort by."""
     return sentence.depth
 
@@ -144,7 +144,7 @@ def find_verbs(words: Sequence[str]) -> list[int]:
     return [place for place, word in enumerate(words) if word in verbs]
 
 
-def change_verbs(sentence: Judged, places: Iterable[int]) -> Judged:
+def change_verbs(sentence: AgreementSentence, places: Iterable[int]) -> AgreementSentence:
     """Put the verbs at some places into the other number and call the sentence invalid.
 
     It may be a sentence of the grammar nevertheless, for the verb may find another subject: with "thinks",
@@ -153,7 +153,7 @@ def change_verbs(sentence: Judged, places: Iterable[int]) -> Judged:
     words = list(sentence.words)
     for place in places:
         words[place] = _lexicon().other_number[words[place]]
-    return Judged(tuple(words), False, sentence.depth)
+    return AgreementSentence(tuple(words), False, sentence.depth)
 
 
 def linear_failures(words: Sequence[str]) -> list[int]:
@@ -173,7 +173,7 @@ def linear_failures(words: Sequence[str]) -> list[int]:
     return failures
 
 
-def follows_linear_rule(sentence: Judged) -> bool:
+def follows_linear_rule(sentence: AgreementSentence) -> bool:
     """Whether the linear rule, a sentence is valid if no verb breaks it, gives the label."""
     return sentence.valid is not bool(linear_failures(sentence.words))
 

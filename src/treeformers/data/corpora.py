@@ -23,10 +23,10 @@ from typing import IO, Any, TypeAlias, cast
 
 from treeformers.data.agreement import SetName, make_set
 from treeformers.data.catalogue import CORPORA, Corpus, Kind
-from treeformers.data.examples import Labelled
-from treeformers.data.minimal_pairs import PAIRS, load_pairs
+from treeformers.data.examples import LabeledText
+from treeformers.data.minimal_pairs import MINIMAL_PAIRS, load_minimal_pairs
 from treeformers.data.tables import read_table
-from treeformers.data.task_corpora import READERS, load_task, read_parallel
+from treeformers.data.task_corpora import READERS, load_task_corpus, read_parallel
 from treeformers.trees.formats import (
     CONLL,
     JSON,
@@ -58,7 +58,7 @@ _LANGUAGE = re.compile(r"\.[a-z]{2}(?:[-_][a-z]+)?")
 
 
 def load(
-    name: StrPath, root: StrPath | None = None, clean: bool = True, trees: Kind | None = None
+    name: StrPath, data_dir: StrPath | None = None, clean: bool = True, trees: Kind | None = None
 ) -> dict[str, list[Any]]:
     """Load a corpus, a file, or a folder.
 
@@ -70,16 +70,16 @@ def load(
     gzipped.
 
     Args:
-        name: a key of `CORPORA` or of `treeformers.data.minimal_pairs.PAIRS`, or a path.
-        root: the folder of the corpora; $TREEFORMERS_DATA by default. For "wsj" the treebank itself: any
+        name: a key of `CORPORA` or of `treeformers.data.minimal_pairs.MINIMAL_PAIRS`, or a path.
+        data_dir: the folder of the corpora; $TREEFORMERS_DATA by default. For "wsj" the treebank itself: any
             folder above its files wsj_0001.mrg to wsj_2499.mrg, in whatever layout and case.
         clean: `clean_tree` on constituency trees; False gives them as they stand.
         trees: "dependencies" for the dependency trees of wsj-sample, craft, gum, sst-5, sst-2 or sick.
 
     Returns:
         By split ("train", "validation", "test"; "wsj" also has "all") a list of `Tree`, of
-        `DependencyTree`, of lines of text without blank ones, or of the examples of a task: `Labelled` for
-        imdb, the corpora of agreement and the dependency trees of sst-5 and sst-2, `Pair` for sick and msrp,
+        `DependencyTree`, of lines of text without blank ones, or of the examples of a task: `LabeledText` for
+        imdb, the corpora of agreement and the dependency trees of sst-5 and sst-2, `TextPair` for sick and msrp,
         `MinimalPair` for blimp and marvin-linzen, dictionaries from language to sentence for multi30k,
         tatoeba-de-en and files of translations. agreement-id, -gen and -rec-gen take no files: they are made,
         once a process (`treeformers.data.agreement`, seed 1).
@@ -88,13 +88,13 @@ def load(
         FileNotFoundError: the corpus or path is not there.
         ValueError: an unknown name, a corpus without such trees, or a malformed or empty file.
     """
-    if (key := os.fspath(name)) in PAIRS:
+    if (key := os.fspath(name)) in MINIMAL_PAIRS:
         if trees:
             raise ValueError(f"{key} has no {trees}: it has minimal pairs")
-        return {"test": load_pairs(key, root)}
+        return {"test": load_minimal_pairs(key, data_dir)}
     with _gc_paused():
         corpus = CORPORA.get(key)
-        return _load_path(Path(name), clean) if corpus is None else _load_corpus(corpus, root, clean, trees)
+        return _load_path(Path(name), clean) if corpus is None else _load_corpus(corpus, data_dir, clean, trees)
 
 
 def clean_tree(tree: Tree) -> Tree | None:
@@ -109,7 +109,7 @@ def clean_tree(tree: Tree) -> Tree | None:
     return None if kept is None else kept.map_labels(strip_functions).unwrap_root()
 
 
-def verify(name: str, root: StrPath | None = None) -> None:
+def verify(name: str, data_dir: StrPath | None = None) -> None:
     """Check that the files of a corpus are the very ones our figures were measured on.
 
     Raises:
@@ -119,7 +119,7 @@ def verify(name: str, root: StrPath | None = None) -> None:
     corpus = _corpus(name)
     if not corpus.checksums:
         raise ValueError(f"{name} has no checksums: {corpus.home}")
-    folder = _folder(corpus, root)
+    folder = _folder(corpus, data_dir)
     for file, expected in corpus.checksums.items():
         _check(_existing(corpus, folder, file), expected)
 
@@ -160,24 +160,24 @@ def fetch(name: str, destination: StrPath) -> Path:
 
 
 def _load_corpus(
-    corpus: Corpus, root: StrPath | None, clean: bool, trees: Kind | None
+    corpus: Corpus, data_dir: StrPath | None, clean: bool, trees: Kind | None
 ) -> dict[str, list[Any]]:
     kind = trees or corpus.kind
     if corpus.name == "wsj" and kind == "constituency":
-        return _load_wsj(Path(root) if root is not None else _folder(corpus, None), clean)
+        return _load_wsj(Path(data_dir) if data_dir is not None else _folder(corpus, None), clean)
     if not corpus.folder and kind == corpus.kind:
         return _make(corpus.name)
     if kind not in corpus.files:
         raise ValueError(
             f"{corpus.name} has no {kind}: expected {' or '.join(corpus.files or [corpus.kind])}"
         )
-    folder = _folder(corpus, root)
+    folder = _folder(corpus, data_dir)
     parts = [[_existing(corpus, folder, file) for file in files] for files in corpus.files_of(kind)]
     if corpus.name == "wsj-sample":
         return _load_sample(parts[0][0], kind, clean)
     if corpus.name not in READERS:
         return {split: _read(path, kind, clean) for split, (path,) in zip(_SPLITS, parts, strict=True)}
-    examples = dict(zip(_SPLITS, load_task(corpus.name, parts), strict=True))
+    examples = dict(zip(_SPLITS, load_task_corpus(corpus.name, parts), strict=True))
     for split, part in examples.items():
         if not part:
             raise ValueError(f"{folder}: nothing in the {split} part of {corpus.name}")
@@ -190,8 +190,8 @@ def _corpus(name: str) -> Corpus:
     return CORPORA[name]
 
 
-def _folder(corpus: Corpus, root: StrPath | None) -> Path:
-    given = os.environ.get("TREEFORMERS_DATA") if root is None else os.fspath(root)
+def _folder(corpus: Corpus, data_dir: StrPath | None) -> Path:
+    given = os.environ.get("TREEFORMERS_DATA") if data_dir is None else os.fspath(data_dir)
     if not given:
         raise FileNotFoundError(
             f"{corpus.name}: TREEFORMERS_DATA is not set and no root was given: expected the folder that "
@@ -248,7 +248,7 @@ def _make(name: str) -> dict[str, list[Any]]:
     published = name.endswith("-published")
     key = cast(SetName, name.removeprefix("agreement-").removesuffix("-published"))
     return {
-        split: [Labelled(" ".join(one.words), one.label, str(one.depth)) for one in part]
+        split: [LabeledText(" ".join(one.words), one.label, str(one.depth)) for one in part]
         for split, part in make_set(key, clean=not published).items()
     }
 

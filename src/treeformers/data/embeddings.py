@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from treeformers.trees.formats import read_lines
 
-__all__ = ["WordVectors", "read_vectors"]
+__all__ = ["WordEmbeddings", "read_embeddings"]
 
 _HEADER = re.compile(r"[0-9]+ [0-9]+")
 _LARGEST = float(np.finfo(np.float32).max)
@@ -25,7 +25,7 @@ _DECIMAL = re.compile(r"[-+]?[0-9]*\.[0-9]+(e[-+]?[0-9]+)?", re.IGNORECASE)
 
 
 @dataclass(frozen=True, eq=False)
-class WordVectors:
+class WordEmbeddings:
     """Words and their vectors.
 
     Attributes:
@@ -47,7 +47,7 @@ class WordVectors:
         return tuple(word for word in dict.fromkeys(words) if word not in known)
 
 
-def read_vectors(path: str | Path, words: Collection[str]) -> WordVectors:
+def read_embeddings(path: str | Path, words: Collection[str]) -> WordEmbeddings:
     """Read the vectors of some words out of a file, line by line: only their rows are kept.
 
     A line is a word and its numbers, separated by blanks. The first line says how many numbers there are:
@@ -93,7 +93,7 @@ def read_vectors(path: str | Path, words: Collection[str]) -> WordVectors:
     forms = {word: word if word in found else word.lower() for word in sorted(set(words))}
     row_of = {word: found[form] for word, form in forms.items() if form in found}
     vectors = np.array(list(row_of.values()), dtype=np.float32).reshape(-1, dimension)
-    return WordVectors(tuple(row_of), vectors)
+    return WordEmbeddings(tuple(row_of), vectors)
 
 
 def _cut(where: str, line: str, dimension: int) -> tuple[str, str]:

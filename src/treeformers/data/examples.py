@@ -8,13 +8,13 @@ from typing import Any, TypeAlias
 from treeformers.trees.dependency import DependencyTree
 from treeformers.trees.tree import Tree
 
-__all__ = ["Labelled", "Pair", "Text", "kind_of"]
+__all__ = ["LabeledText", "TextPair", "Text", "kind_of"]
 
 Text: TypeAlias = Tree | DependencyTree | str
 
 
 @dataclass(frozen=True, slots=True)
-class Labelled:
+class LabeledText:
     """A text and its class.
 
     Attributes:
@@ -29,7 +29,7 @@ class Labelled:
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class TextPair:
     """Two texts and how they relate.
 
     Attributes:
@@ -48,9 +48,9 @@ class Pair:
 def kind_of(entry: Any) -> str:
     """What an entry of a corpus of `treeformers.data.corpora.load` is, for messages."""
     match entry:
-        case Labelled():
+        case LabeledText():
             return "sentences with classes"
-        case Pair():
+        case TextPair():
             return "pairs of sentences"
         case Tree():
             return "constituency trees"

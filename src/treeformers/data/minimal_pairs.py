@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 
 from treeformers.trees.formats import read_lines, suffix_of
 
-__all__ = ["PAIRS", "MinimalPair", "load_pairs"]
+__all__ = ["MINIMAL_PAIRS", "MinimalPair", "load_minimal_pairs"]
 
-PAIRS: Mapping[str, tuple[str, str]] = {
+MINIMAL_PAIRS: Mapping[str, tuple[str, str]] = {
     "blimp": (
         "blimp",
         "take data/*.jsonl (or blimp_data.zip with them) from https://github.com/alexwarstadt/blimp",
@@ -27,7 +27,7 @@ PAIRS: Mapping[str, tuple[str, str]] = {
         'lines such as {"case": ..., "sentences": [grammatical, ungrammatical]}',
     ),
 }
-"""By name the folder below the root, and how to come by what is in it."""
+"""By name the folder below the data_dir, and how to come by what is in it."""
 
 _MARVIN_LINZEN = {"npi": "negative polarity items", "reflexive": "reflexive anaphora"}
 
@@ -48,24 +48,24 @@ class MinimalPair(NamedTuple):
     phenomenon: str
 
 
-def load_pairs(name: str, root: str | os.PathLike[str] | None = None) -> list[MinimalPair]:
+def load_minimal_pairs(name: str, data_dir: str | os.PathLike[str] | None = None) -> list[MinimalPair]:
     """Load a set of minimal pairs.
 
     "blimp" is that of Warstadt et al. (2020), 67 paradigms of 1,000 pairs; "marvin-linzen" that of Marvin &
     Linzen (2018), 22 paradigms, where a sentence with two ungrammatical twins gives two pairs.
 
     Args:
-        name: a key of `PAIRS`.
-        root: the folder of the corpora; $TREEFORMERS_DATA by default.
+        name: a key of `MINIMAL_PAIRS`.
+        data_dir: the folder of the corpora; $TREEFORMERS_DATA by default.
 
     Raises:
         FileNotFoundError: the files are not there; the message says how to come by them.
         ValueError: an unknown name, or a malformed line, with file:line.
     """
-    if name not in PAIRS:
-        raise ValueError(f"unknown minimal pairs {name!r}: expected one of {', '.join(PAIRS)}")
-    folder_name, home = PAIRS[name]
-    given = os.environ.get("TREEFORMERS_DATA") if root is None else os.fspath(root)
+    if name not in MINIMAL_PAIRS:
+        raise ValueError(f"unknown minimal pairs {name!r}: expected one of {', '.join(MINIMAL_PAIRS)}")
+    folder_name, home = MINIMAL_PAIRS[name]
+    given = os.environ.get("TREEFORMERS_DATA") if data_dir is None else os.fspath(data_dir)
     if not given:
         raise FileNotFoundError(
             f"{name}: TREEFORMERS_DATA is not set and no root was given: expected the folder that holds "

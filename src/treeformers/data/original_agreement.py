@@ -13,8 +13,8 @@ from itertools import filterfalse, islice
 from random import Random
 
 from treeformers.data.agreement_errors import (
-    Judged,
-    Pair,
+    AgreementPair,
+    AgreementSentence,
     Sampler,
     change_verbs,
     deep_productions,
@@ -24,14 +24,14 @@ from treeformers.data.agreement_errors import (
 )
 from treeformers.data.grammar import Production, default_grammar
 
-__all__ = ["released_gen", "released_id", "released_rec_gen"]
+__all__ = ["original_gen", "original_id", "original_rec_gen"]
 
 # The test part of rec-gen has the least deep ones; none is as deep as this, so that deeper draws can stop.
 _MAX_DEPTH = 12
 
 
 @cache
-def released_id(seed: int, n: int) -> tuple[Pair, ...]:
+def original_id(seed: int, n: int) -> tuple[AgreementPair, ...]:
     """So many pairs of "id", in random order."""
     generator = Random(seed)
     sampler = Sampler(_as_printed(default_grammar().productions))
@@ -41,7 +41,7 @@ def released_id(seed: int, n: int) -> tuple[Pair, ...]:
 
 
 @cache
-def released_gen(seed: int, ruled: int, tested: int) -> tuple[tuple[Pair, ...], tuple[Pair, ...]]:
+def original_gen(seed: int, ruled: int, tested: int) -> tuple[tuple[AgreementPair, ...], tuple[AgreementPair, ...]]:
     """The pairs of "gen" that the linear rule tells apart, `ruled` of them, and as many as `tested` that it
     gets wrong."""
     generator = Random(seed)
@@ -58,12 +58,12 @@ def released_gen(seed: int, ruled: int, tested: int) -> tuple[tuple[Pair, ...], 
 
 
 @cache
-def released_rec_gen(seed: int, tested: int) -> tuple[Pair, ...]:
+def original_rec_gen(seed: int, tested: int) -> tuple[AgreementPair, ...]:
     """The pairs of the test part of "rec-gen", both kinds ascending in depth."""
     generator = Random(seed)
     sampler = Sampler(_as_printed(deep_productions()), _MAX_DEPTH)
 
-    def draw(n: int) -> Iterator[Judged]:
+    def draw(n: int) -> Iterator[AgreementSentence]:
         """What breaks the linear rule before a verb is changed, as nothing else can keep it afterwards."""
         return (one for one in sampler.draw(generator, n) if one.depth > 3 and not follows_linear_rule(one))
 
@@ -72,7 +72,7 @@ def released_rec_gen(seed: int, tested: int) -> tuple[Pair, ...]:
     return tuple(_paired("rec-gen test", tested, sorted(valid, key=depth_of), sorted(invalid, key=depth_of)))
 
 
-def _paired(part: str, n: int, valid: Iterable[Judged], invalid: Iterable[Judged]) -> list[Pair]:
+def _paired(part: str, n: int, valid: Iterable[AgreementSentence], invalid: Iterable[AgreementSentence]) -> list[AgreementPair]:
     """The first `n` of each."""
     pairs = list(islice(zip(valid, invalid, strict=False), n))
     if len(pairs) < n:
@@ -80,7 +80,7 @@ def _paired(part: str, n: int, valid: Iterable[Judged], invalid: Iterable[Judged
     return pairs
 
 
-def _violate(sentences: Iterable[Judged], generator: Random) -> Iterator[Judged]:
+def _violate(sentences: Iterable[AgreementSentence], generator: Random) -> Iterator[AgreementSentence]:
     """Change the number of any number of verbs."""
     for sentence in sentences:
         verbs = find_verbs(sentence.words)

@@ -15,7 +15,7 @@ from treeformers.trees.dependency import DependencyTree, find_head_fault
 from treeformers.trees.formats import read_lines
 from treeformers.trees.tree import Tree
 
-__all__ = ["Line", "build_constituents", "build_dependencies", "read_aligned", "split_words"]
+__all__ = ["Line", "build_constituents", "build_dependencies", "read_aligned", "parse_words"]
 
 Line: TypeAlias = tuple[str, str]
 
@@ -43,7 +43,7 @@ def read_aligned(*paths: str | os.PathLike[str]) -> Iterator[tuple[Line, ...]]:
         yield lines
 
 
-def split_words(line: Line) -> list[str]:
+def parse_words(line: Line) -> list[str]:
     """The words of a line.
 
     Raises:

@@ -12,7 +12,7 @@ import re
 import unicodedata
 from typing import NamedTuple
 
-__all__ = ["Word", "split_words", "tokenize"]
+__all__ = ["Word", "word_tokenize", "tokenize"]
 
 
 class Word(NamedTuple):
@@ -119,7 +119,7 @@ _GOES_ON = re.compile(rf"\.(?:[{_BLANK}]*+[,;]|['’]s{_END})", re.IGNORECASE)
 _BEFORE_NUMBER = re.compile(rf"\.[{_BLANK}]*+[\d#]")
 
 
-def split_words(text: str) -> list[str]:
+def word_tokenize(text: str) -> list[str]:
     """The words of `tokenize`, without their places."""
     return [word.text for word in tokenize(text)]
 

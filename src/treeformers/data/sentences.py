@@ -25,7 +25,7 @@ from transformers import AutoConfig, AutoTokenizer, PreTrainedTokenizerBase
 from treeformers.trees.formats import atomic_write
 from treeformers.trees.tree import Tree, unescape_word
 
-__all__ = ["END", "VOCABULARY", "PieceReader", "SentenceReader", "word_class"]
+__all__ = ["END", "VOCABULARY", "SubwordReader", "SentenceReader", "word_class"]
 
 VOCABULARY = "vocabulary.json"
 PAD, END = "[PAD]", "</s>"
@@ -156,7 +156,7 @@ class SentenceReader:
         self,
         sentences: Sequence[Sequence[str]],
         tags: Sequence[Sequence[str]] | None = None,
-        chance: random.Random | None = None,
+        rng: random.Random | None = None,
         *,
         width: Callable[[int], int] = int,
     ) -> dict[str, Tensor]:
@@ -165,14 +165,14 @@ class SentenceReader:
         Args:
             sentences: the words, at least one a sentence.
             tags: their tags, where the model reads tags.
-            chance: in training, decides which rare words are read as unknown.
+            rng: in training, decides which rare words are read as unknown.
             width: what to pad to, from the longest row, the end mark included.
 
         Returns:
             `lengths` (B,) counting the end mark, `word_ids` (B, T), and by the channels `char_ids` (U, C),
             `char_index` (B, T) and `tag_ids` (B, T).
         """
-        ids = [[*self.ids(words, chance), 1] for words in sentences]
+        ids = [[*self.ids(words, rng), 1] for words in sentences]
         batch = {"lengths": torch.tensor([len(row) for row in ids]), "word_ids": _padded(ids, width)}
         if self.chars:
             different = dict.fromkeys(word for words in sentences for word in words)
@@ -192,13 +192,13 @@ class SentenceReader:
         """What `batch` pads of each sentence: its words."""
         return [(len(words),) for words in sentences]
 
-    def ids(self, words: Sequence[str], chance: random.Random | None = None) -> list[int]:
+    def ids(self, words: Sequence[str], rng: random.Random | None = None) -> list[int]:
         """The numbers that words are read as; see `batch`."""
-        return [self._read(word, chance) for word in words]
+        return [self._read(word, rng) for word in words]
 
-    def _read(self, word: str, chance: random.Random | None) -> int:
+    def _read(self, word: str, rng: random.Random | None) -> int:
         number = self.word_id(word)
-        if chance is not None and chance.random() * (RARE + self.counts[number]) < RARE:
+        if rng is not None and rng.random() * (RARE + self.counts[number]) < RARE:
             return self.class_id(word)
         return number
 
@@ -223,7 +223,7 @@ class SentenceReader:
 
 
 @dataclass(frozen=True)
-class PieceReader:
+class SubwordReader:
     """Words to the pieces that a pretrained encoder reads.
 
     A word stands for the last of its pieces, the end mark for the last piece of the sentence.
@@ -264,7 +264,7 @@ class PieceReader:
         self,
         sentences: Sequence[Sequence[str]],
         tags: Sequence[Sequence[str]] | None = None,
-        chance: random.Random | None = None,
+        rng: random.Random | None = None,
         *,
         width: Callable[[int], int] = int,
     ) -> dict[str, Tensor]:

@@ -2,8 +2,8 @@
 
 The names in the first row tell what the examples are:
 
-- label, text, and group if need be: `Labelled`;
-- first and second, with label or score or both: `Pair`;
+- label, text, and group if need be: `LabeledText`;
+- first and second, with label or score or both: `TextPair`;
 - two or more codes of languages, such as en and de: a dictionary from language to text.
 
 Columns come in any order. A column of texts of which half or more are trees in brackets is one of trees.
@@ -18,13 +18,13 @@ from math import nan
 from typing import TypeAlias
 
 from treeformers.data.catalogue import Kind
-from treeformers.data.examples import Labelled, Pair, Text
+from treeformers.data.examples import LabeledText, Text, TextPair
 from treeformers.trees.formats import read_lines
 from treeformers.trees.tree import Tree, parse_brackets
 
 __all__ = ["parse_score", "parse_tree", "read_rows", "read_table", "split_rows"]
 
-Example: TypeAlias = Labelled | Pair | dict[str, Text]
+Example: TypeAlias = LabeledText | TextPair | dict[str, Text]
 
 _LANGUAGE = re.compile(r"[a-z]{2,3}(?:[-_][A-Za-z0-9]{2,8})*")
 _NOT_TEXT = {"label", "group", "score"}
@@ -67,12 +67,12 @@ def read_table(
     none = [""] * len(rows)
     labels = columns.get("label", none)
     if kind == "labelled":
-        return list(map(Labelled, texts["text"], labels, columns.get("group", none)))
+        return list(map(LabeledText, texts["text"], labels, columns.get("group", none)))
     if kind == "pairs":
         scores: Sequence[float | None] = [None] * len(rows)
         if "score" in columns:
             scores = list(map(parse_score, places, columns["score"]))
-        return list(map(Pair, texts["first"], texts["second"], labels, scores))
+        return list(map(TextPair, texts["first"], texts["second"], labels, scores))
     return [dict(zip(texts, row, strict=True)) for row in zip(*texts.values(), strict=True)]
 
 

@@ -13,20 +13,20 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
 
-from treeformers.data.examples import Labelled, Pair
+from treeformers.data.examples import LabeledText, TextPair
 from treeformers.data.parent_pointers import (
     Line,
     build_constituents,
     build_dependencies,
+    parse_words,
     read_aligned,
-    split_words,
 )
 from treeformers.data.tables import parse_score, parse_tree, read_rows, split_rows
 from treeformers.trees.dependency import DependencyTree
 from treeformers.trees.formats import read_lines
 from treeformers.trees.tree import Tree
 
-__all__ = ["READERS", "load_task", "read_parallel"]
+__all__ = ["READERS", "load_task_corpus", "read_parallel"]
 
 _SICK = ("pair_ID", "sentence_A", "sentence_B", "relatedness_score", "entailment_judgment")
 _MSRP = ("Quality", "#1 ID", "#2 ID", "#1 String", "#2 String")
@@ -38,7 +38,7 @@ _AGREEMENT = (
 _GRADES = frozenset("01234")
 
 
-def load_task(name: str, parts: Sequence[Sequence[Path]]) -> tuple[list[Any], list[Any], list[Any]]:
+def load_task_corpus(name: str, parts: Sequence[Sequence[Path]]) -> tuple[list[Any], list[Any], list[Any]]:
     """Read a corpus of `READERS`.
 
     A corpus without a validation part of its own has the same files for training and validation: then every
@@ -82,9 +82,9 @@ def _read_sst(trees: Path, *parse: Path) -> Iterator[Any]:
             yield tree
             continue
         words, heads, relations = parsed
-        if tuple(split_words(words)) != tree.words:
+        if tuple(parse_words(words)) != tree.words:
             raise ValueError(f"{words[0]}: these are not the words of the tree at {where}")
-        yield Labelled(build_dependencies(tree.words, heads, relations), tree.label)
+        yield LabeledText(build_dependencies(tree.words, heads, relations), tree.label)
 
 
 def _read_binary_sst(*files: Path) -> Iterator[Any]:
@@ -92,7 +92,7 @@ def _read_binary_sst(*files: Path) -> Iterator[Any]:
     return (example for example in _read_sst(*files) if example.label != "2")
 
 
-def _read_sick(pairs: Path, numbers: Path, *parses: Path) -> Iterator[Pair]:
+def _read_sick(pairs: Path, numbers: Path, *parses: Path) -> Iterator[TextPair]:
     """Pairs of trees, parsed as words and parents, or as words, heads and relations, of both sentences."""
     rows = read_rows(pairs, _SICK)
     for (place, number), *lines in read_aligned(numbers, *parses):
@@ -105,23 +105,23 @@ def _read_sick(pairs: Path, numbers: Path, *parses: Path) -> Iterator[Pair]:
         half = len(lines) // 2
         first, second = _parsed(*lines[:half]), _parsed(*lines[half:])
         label = _one_of(where, judgment, "NEUTRAL", "ENTAILMENT", "CONTRADICTION")
-        yield Pair(first, second, label, parse_score(where, score))
+        yield TextPair(first, second, label, parse_score(where, score))
     for where, row in rows:
         raise ValueError(f"{where}: {numbers} has no such pair, {row[0]}")
 
 
 def _parsed(words: Line, *parse: Line) -> Tree | DependencyTree:
     if len(parse) == 2:
-        return build_dependencies(split_words(words), *parse)
-    return build_constituents(split_words(words), *parse)
+        return build_dependencies(parse_words(words), *parse)
+    return build_constituents(parse_words(words), *parse)
 
 
-def _read_msrp(path: Path) -> Iterator[Pair]:
+def _read_msrp(path: Path) -> Iterator[TextPair]:
     for where, (quality, _, _, first, second) in read_rows(path, _MSRP):
-        yield Pair(first, second, _one_of(where, quality, "0", "1"))
+        yield TextPair(first, second, _one_of(where, quality, "0", "1"))
 
 
-def _read_imdb(path: Path) -> Iterator[Labelled]:
+def _read_imdb(path: Path) -> Iterator[LabeledText]:
     """Reviews in comma-separated columns, with quotes; marks of line breaks become blanks."""
     rows = csv.reader((line for _, line in read_lines(path)), strict=True)
     try:
@@ -136,27 +136,27 @@ def _read_imdb(path: Path) -> Iterator[Labelled]:
             text = " ".join(filter(None, map(str.strip, row[3].split("<br />"))))
             if not text:
                 raise ValueError(f"{where}: the column text is empty")
-            yield Labelled(text, _one_of(where, row[0], "0", "1"))
+            yield LabeledText(text, _one_of(where, row[0], "0", "1"))
     except csv.Error as error:
         raise ValueError(f"{path}:{rows.line_num}: malformed columns: {error}") from None
 
 
-def _read_prefixes(*paths: Path) -> Iterator[Labelled]:
+def _read_prefixes(*paths: Path) -> Iterator[LabeledText]:
     """The words before a verb, of files that may be named by their number of attractors."""
     for path in paths:
         attractors = _extension(path) if _extension(path).isdecimal() else ""
         for where, (verb, words) in split_rows(read_lines(path), ("verb", "words")):
-            yield Labelled(words, _one_of(where, verb, "VBZ", "VBP"), attractors)
+            yield LabeledText(words, _one_of(where, verb, "VBZ", "VBP"), attractors)
 
 
-def _read_agreement(path: Path) -> Iterator[Labelled]:
+def _read_agreement(path: Path) -> Iterator[LabeledText]:
     for where, cells in read_rows(path, _AGREEMENT):
         row = dict(zip(_AGREEMENT, cells, strict=True))
         words, place = row["sentence"].split(" "), row["verb_idx"]
         before = words[: int(place)] if place.isdecimal() else []
         if not before or words[len(before) : len(before) + 1] != [row["verb"]]:
             raise ValueError(f"{where}: expected words and then {row['verb']!r} as number {place} (from 0)")
-        yield Labelled(" ".join(before), _one_of(where, row["verb_pos"], "VBZ", "VBP"), row["n_attractors"])
+        yield LabeledText(" ".join(before), _one_of(where, row["verb_pos"], "VBZ", "VBP"), row["n_attractors"])
 
 
 def read_parallel(*paths: Path) -> Iterator[dict[str, str]]:

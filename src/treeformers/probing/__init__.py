@@ -1,7 +1,7 @@
 """Do the trees of a model mean anything? Probes with counts, chances and exact tests (Ginn 2024)."""
 
 from treeformers.probing.constituents import Finding, find_constituents, span_chance
-from treeformers.probing.constructions import Question, Target, constructions, treebank_questions
+from treeformers.probing.constructions import Question, Target, construction_questions, treebank_questions
 from treeformers.probing.report import (
     Example,
     LayerLinks,
@@ -24,7 +24,7 @@ __all__ = [
     "SystemReport",
     "Target",
     "TreeFile",
-    "constructions",
+    "construction_questions",
     "find_constituents",
     "find_pairs",
     "find_system",

@@ -13,7 +13,7 @@ from treeformers.data.grammar import default_grammar
 from treeformers.trees.punctuation import strip_punctuation
 from treeformers.trees.tree import Tree
 
-__all__ = ["LABELS", "Question", "Target", "constructions", "treebank_questions"]
+__all__ = ["LABELS", "Question", "Target", "construction_questions", "treebank_questions"]
 
 LABELS = ("NP", "VP", "PP", "SBAR")
 """Constituents asked for on treebanks."""
@@ -53,7 +53,7 @@ class Question:
     whole: Tree
 
 
-def constructions(sentences: int = 5000, seed: int = 0) -> list[Question]:
+def construction_questions(sentences: int = 5000, seed: int = 0) -> list[Question]:
     """Sentences with determiners, adjectives and relative clauses, as in Ginn (2024, Tables 2 to 4).
 
     The words and the rules are those of the agreement grammar: each tree is one of its derivations. As in the

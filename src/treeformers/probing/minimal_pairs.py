@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
-from treeformers.data.examples import Labelled
+from treeformers.data.examples import LabeledText
 from treeformers.data.minimal_pairs import MinimalPair
-from treeformers.data.penn_tokenizer import split_words
+from treeformers.data.penn_tokenizer import word_tokenize
 from treeformers.metrics.statistics import binomial_interval, binomial_test
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["VERBS", "Accuracy", "MaskedModel", "choose", "judge_agreement", "judge_pairs"]
+__all__ = ["VERBS", "Accuracy", "MaskedModel", "choose", "score_agreement", "score_minimal_pairs"]
 
 VERBS = (
     *(("is", "are"), ("has", "have"), ("does", "do"), ("says", "say"), ("goes", "go"), ("makes", "make")),
@@ -92,7 +92,7 @@ def choose(items: Iterable[T], group: Callable[[T], str], each: int, seed: int =
     ]
 
 
-def judge_pairs(
+def score_minimal_pairs(
     model: MaskedModel, pairs: Sequence[MinimalPair], test: str, batch_size: int = 64
 ) -> list[Accuracy]:
     """Ask which sentence of each pair is more probable.
@@ -115,7 +115,7 @@ def judge_pairs(
     for pair in pairs:
         for sentence in pair[:2]:
             sentences.setdefault(sentence, len(sentences))
-    cut = [split_words(sentence) for sentence in sentences]
+    cut = [word_tokenize(sentence) for sentence in sentences]
     found = model.pseudo_log_likelihoods(cut, batch_size)
     outcomes: dict[str, list[bool | None]] = {TOTAL: []}
     for phenomenon in sorted({pair.phenomenon for pair in pairs}):
@@ -128,8 +128,8 @@ def judge_pairs(
     return [_accuracy(test, case, answers) for case, answers in outcomes.items() if answers]
 
 
-def judge_agreement(
-    model: MaskedModel, examples: Sequence[Labelled], test: str, batch_size: int = 64
+def score_agreement(
+    model: MaskedModel, examples: Sequence[LabeledText], test: str, batch_size: int = 64
 ) -> list[Accuracy]:
     """Ask for the number of the verb after a prefix, by the nouns of the other number before it.
 

@@ -10,7 +10,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from treeformers.data.examples import Labelled
+from treeformers.data.examples import LabeledText
 from treeformers.data.minimal_pairs import MinimalPair
 from treeformers.induction import summarise_structure
 from treeformers.probing.constituents import (
@@ -20,8 +20,8 @@ from treeformers.probing.constituents import (
     look_for,
     summarise_trials,
 )
-from treeformers.probing.constructions import Question, constructions, treebank_questions
-from treeformers.probing.minimal_pairs import Accuracy, MaskedModel, judge_agreement, judge_pairs
+from treeformers.probing.constructions import Question, construction_questions, treebank_questions
+from treeformers.probing.minimal_pairs import Accuracy, MaskedModel, score_agreement, score_minimal_pairs
 from treeformers.probing.systems import System, ask
 from treeformers.trees.tree import Tree
 
@@ -138,7 +138,7 @@ def probe(
     sentences: int = 5000,
     treebank: Iterable[Tree] = (),
     pairs: Mapping[str, Sequence[MinimalPair]] | None = None,
-    agreement: Mapping[str, Sequence[Labelled]] | None = None,
+    agreement: Mapping[str, Sequence[LabeledText]] | None = None,
     treebank_name: str = "",
     batch_size: int = 64,
     seed: int = 0,
@@ -149,10 +149,10 @@ def probe(
         systems: by name, or one alone: an inducer, a parser or whatever has `parse`; a function from
             sentences (lists of words) to trees; trees, one for each generated sentence, or, where there are
             none, for each of the treebank; "gold", or a shape that sees no words.
-        sentences: generated ones, see `treeformers.probing.constructions`; 0 for none.
+        sentences: generated ones, see `treeformers.probing.construction_questions`; 0 for none.
         treebank: gold trees whose constituents are asked for too, see `treebank_questions`.
         pairs: minimal pairs by name, for those systems that are masked language models.
-        agreement: examples of `judge_agreement` by name, for the same.
+        agreement: examples of `score_agreement` by name, for the same.
         treebank_name: to be named in the report.
         batch_size: words of pairs computed at once.
         seed: of the sentences and of random trees.
@@ -164,7 +164,7 @@ def probe(
     named = systems if isinstance(systems, Mapping) else {"trees": systems}
     if not named:
         raise ValueError("no system to probe")
-    generated = constructions(sentences, seed) if sentences else []
+    generated = construction_questions(sentences, seed) if sentences else []
     asked = treebank_questions(treebank)
     questions = [*generated, *asked]
     judged = [*(pairs or ()), *(agreement or ())]
@@ -179,9 +179,9 @@ def probe(
         try:
             if name in models:
                 for test, given in (pairs or {}).items():
-                    accuracies += judge_pairs(models[name], given, test, batch_size)
+                    accuracies += score_minimal_pairs(models[name], given, test, batch_size)
                 for test, examples in (agreement or {}).items():
-                    accuracies += judge_agreement(models[name], examples, test, batch_size)
+                    accuracies += score_agreement(models[name], examples, test, batch_size)
             answer = ask(system, questions, seed) if questions else None
         except ValueError as error:
             problem = str(error)  # of a file of trees it opens with the place

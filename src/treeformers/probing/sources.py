@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from treeformers.data import corpora
-from treeformers.data.examples import Labelled
-from treeformers.data.minimal_pairs import PAIRS, MinimalPair, load_pairs
+from treeformers.data.examples import LabeledText
+from treeformers.data.minimal_pairs import MINIMAL_PAIRS, MinimalPair, load_minimal_pairs
 from treeformers.probing.minimal_pairs import choose
 from treeformers.probing.systems import System, TreeFile
 from treeformers.tasks.load import load_model
@@ -39,19 +39,19 @@ def find_system(name: str) -> System:
     return load_model(path)
 
 
-def find_treebank(corpus: str, split: str, root: str | None = None) -> list[Tree]:
+def find_treebank(corpus: str, split: str, data_dir: str | None = None) -> list[Tree]:
     """A part of a treebank; of a corpus of one part, that one.
 
     Args:
         corpus: the name of a corpus, or a file.
         split: the part.
-        root: as of `treeformers.data.corpora.load`.
+        data_dir: as of `treeformers.data.corpora.load`.
 
     Raises:
         ValueError: an unknown part, or no constituency trees.
         OSError: a corpus that cannot be read.
     """
-    parts = corpora.load(corpus, root=root)
+    parts = corpora.load(corpus, data_dir=data_dir)
     if len(parts) > 1 and split not in parts:
         raise ValueError(f"{corpus} has no part {split!r}: expected {', '.join(parts)}")
     trees = parts[split] if split in parts else next(iter(parts.values()))
@@ -61,29 +61,29 @@ def find_treebank(corpus: str, split: str, root: str | None = None) -> list[Tree
 
 
 def find_pairs(
-    names: Sequence[str], each: int, seed: int, root: str | None = None
-) -> tuple[dict[str, list[MinimalPair]], dict[str, list[Labelled]]]:
+    names: Sequence[str], each: int, seed: int, data_dir: str | None = None
+) -> tuple[dict[str, list[MinimalPair]], dict[str, list[LabeledText]]]:
     """Minimal pairs, and prefixes of verbs, by name.
 
     Args:
-        names: of `treeformers.data.minimal_pairs.PAIRS` or `AGREEMENT`.
+        names: of `treeformers.data.minimal_pairs.MINIMAL_PAIRS` or `AGREEMENT`.
         each: pairs of each paradigm, and prefixes by number of attractors; 0 for all.
         seed: of the choice.
-        root: as of `treeformers.data.corpora.load`.
+        data_dir: as of `treeformers.data.corpora.load`.
 
     Raises:
         ValueError: an unknown name.
         OSError: a corpus that cannot be read.
     """
     minimal: dict[str, list[MinimalPair]] = {}
-    agreement: dict[str, list[Labelled]] = {}
+    agreement: dict[str, list[LabeledText]] = {}
     for name in names:
-        if name in PAIRS:
-            minimal[name] = choose(load_pairs(name, root), lambda pair: pair.paradigm, each, seed)
+        if name in MINIMAL_PAIRS:
+            minimal[name] = choose(load_minimal_pairs(name, data_dir), lambda pair: pair.paradigm, each, seed)
         elif name not in AGREEMENT:
-            raise ValueError(f"no pairs {name!r}: expected {', '.join((*PAIRS, *AGREEMENT))}")
+            raise ValueError(f"no pairs {name!r}: expected {', '.join((*MINIMAL_PAIRS, *AGREEMENT))}")
         else:
             agreement[name] = choose(
-                corpora.load(name, root=root)["test"], lambda prefix: prefix.group, each, seed
+                corpora.load(name, data_dir=data_dir)["test"], lambda prefix: prefix.group, each, seed
             )
     return minimal, agreement

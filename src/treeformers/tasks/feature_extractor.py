@@ -16,7 +16,7 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 from transformers import AutoModel, PreTrainedModel
 
-from treeformers.data.sentences import PieceReader
+from treeformers.data.sentences import SubwordReader
 from treeformers.kernels.precision import MANY, wide_products
 from treeformers.models.pretrained import quicken
 from treeformers.models.words import find_pretrained
@@ -46,7 +46,7 @@ class FrozenEncoder:
         width: E.
     """
 
-    def __init__(self, model: PreTrainedModel, reader: PieceReader, name: str, layers: int = 1) -> None:
+    def __init__(self, model: PreTrainedModel, reader: SubwordReader, name: str, layers: int = 1) -> None:
         most: int = model.config.num_hidden_layers + 1
         if not 1 <= layers <= most:
             raise ValueError(f"{name}: layers is {layers}, expected 1 to {most}, the states of the encoder")
@@ -80,7 +80,7 @@ class FrozenEncoder:
                 dtype=torch.float32,
                 output_loading_info=True,
             )
-            reader = PieceReader.load(folder)
+            reader = SubwordReader.load(folder)
         model, report = found
         if model.config.is_encoder_decoder:
             raise ValueError(f"{folder}: an encoder with a decoder, expected an encoder such as BERT")
@@ -98,7 +98,7 @@ class FrozenEncoder:
 
         Sentences of like length are computed together. One longer than the encoder reads goes through
         windows, and a word of which the tokenizer leaves nothing is read as its unknown token: see
-        `treeformers.data.sentences.PieceReader`.
+        `treeformers.data.sentences.SubwordReader`.
 
         Args:
             sentences: lists of words, at least one a sentence.

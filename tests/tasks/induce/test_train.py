@@ -10,7 +10,7 @@ from transformers import AutoTokenizer
 
 from conftest import ROOT
 from treeformers.data import corpora
-from treeformers.data.examples import Labelled
+from treeformers.data.examples import LabeledText
 from treeformers.models.treebert import TreeBertForMaskedLM
 from treeformers.recipes import Data, InduceRecipe, Recipe
 from treeformers.tasks.induce.train import build_model, read_gold, read_text, train_inducer
@@ -105,8 +105,8 @@ class TestText:
 
     def test_of_sentences_with_classes_the_text_is_read(self, monkeypatch: pytest.MonkeyPatch) -> None:
         labelled = [
-            Labelled("a fine day", "good"),
-            Labelled(Tree.from_brackets("(S (DT no) (NN rain))"), "bad"),
+            LabeledText("a fine day", "good"),
+            LabeledText(Tree.from_brackets("(S (DT no) (NN rain))"), "bad"),
         ]
         monkeypatch.setattr(corpora, "load", lambda *_, **__: {"train": labelled})
         assert read_text(Data(text="reviews")) == ["a fine day", "no rain"]

@@ -11,7 +11,7 @@ import torch
 from transformers import BertConfig, BertModel, Trainer
 from transformers.trainer_utils import get_last_checkpoint
 
-from treeformers.data.sentences import PieceReader, SentenceReader
+from treeformers.data.sentences import SentenceReader, SubwordReader
 from treeformers.data.text import train_tokenizer
 from treeformers.metrics import parseval
 from treeformers.models.parser import ParserConfig, TreeParser
@@ -424,7 +424,7 @@ class TestPretrained:
         )
         trees = read_treebank("grammar", "train", GRAMMAR)
         model, reader = build_parser(asked, trees, 1)
-        assert isinstance(reader, PieceReader) and reader.limit <= 24
+        assert isinstance(reader, SubwordReader) and reader.limit <= 24
         given = BertModel.from_pretrained(
             tiny_bert, add_pooling_layer=False, dtype=torch.float32
         ).state_dict()
