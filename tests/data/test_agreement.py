@@ -259,12 +259,12 @@ def test_files(tmp_path):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("", r"a\.tsv:1: expected the names of the columns, label text group"),
+        ("", r"a\.tsv:1: expected the column names label text group"),
         (
             "label\ttext\nvalid\the runs\n",
             r"a\.tsv:1: expected 3 columns",
         ),
-        ("label\ttext\tgroup\n", r"a\.tsv: nothing in it, expected sentences"),
+        ("label\ttext\tgroup\n", r"a\.tsv: no sentences, expected rows"),
         ("label\ttext\tgroup\nvalid\the runs\t0\nbad\the run\t0\n", r"a\.tsv:3: expected the label valid or"),
         ("label\ttext\tgroup\nvalid\the runs\n", r"a\.tsv:2: expected 3 columns"),
         ("label\ttext\tgroup\nvalid\t \t0\n", r"a\.tsv:2: the column text is empty"),

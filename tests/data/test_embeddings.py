@@ -103,10 +103,10 @@ def test_what_is_written_is_read(tmp_path_factory, data, dimension: int, header:
 @pytest.mark.parametrize(
     ("content", "where", "message"),
     [
-        ("the 1 2\nowl 1\n", ":2", "expected 2 numbers behind the word, found 1"),
-        ("the 1 2\n\nowl 1 2\n", ":2", "expected 2 numbers behind the word, found 0"),
-        ("the 1 2\nowl 1.5 2.5 3.5\n", ":2", "expected 2 numbers behind the word, found 3"),
-        ("2 3\nthe 1 2\nowl 1 2\n", ":2", "expected 3 numbers behind the word, found 2"),
+        ("the 1 2\nowl 1\n", ":2", "expected 2 numbers after the word, found 1"),
+        ("the 1 2\n\nowl 1 2\n", ":2", "expected 2 numbers after the word, found 0"),
+        ("the 1 2\nowl 1.5 2.5 3.5\n", ":2", "expected 2 numbers after the word, found 3"),
+        ("2 3\nthe 1 2\nowl 1 2\n", ":2", "expected 3 numbers after the word, found 2"),
         ("the 1 2\nowl 1 two\n", ":2", "found 'two', expected a finite number"),
         ("the 1 2\nowl nan 2\n", ":2", "found 'nan', expected a finite number"),
         ("the 1 2\nowl 1 -inf\n", ":2", "found '-inf', expected a finite number"),
@@ -117,8 +117,8 @@ def test_what_is_written_is_read(tmp_path_factory, data, dimension: int, header:
         ("\nowl 1 2\n", ":1", "found '', expected a word and its numbers"),
         ("2 0\nthe\nowl\n", ":1", "found '2 0', expected a word and its numbers"),
         ("", "", "nothing in it, expected words and their vectors"),
-        ("3 2\nthe 1 2\nowl 1 2\n", "", "found 2 rows, expected 3, as its first line says"),
-        ("1 2\nthe 1 2\nowl 1 2\n", "", "found 2 rows, expected 1, as its first line says"),
+        ("3 2\nthe 1 2\nowl 1 2\n", "", "found 2 rows, but its first line says 3"),
+        ("1 2\nthe 1 2\nowl 1 2\n", "", "found 2 rows, but its first line says 1"),
         (b"the 1 2\n\xffowl 1 2\n", ":2", "not UTF-8 text: byte 0xff"),
     ],
 )

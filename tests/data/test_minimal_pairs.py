@@ -22,7 +22,7 @@ BLIMP = {
 
 
 def write_blimp(data_dir: Path, *lines: str) -> Path:
-    path = root / "blimp" / "blimp_data.zip"
+    path = data_dir / "blimp" / "blimp_data.zip"
     path.parent.mkdir(exist_ok=True)
     with zipfile.ZipFile(path, "w") as file:
         file.writestr("data/wh_gap.jsonl", "\n".join(lines))
@@ -31,7 +31,7 @@ def write_blimp(data_dir: Path, *lines: str) -> Path:
 
 
 def write_templates(data_dir: Path, name: str, *lines: str) -> Path:
-    path = root / "marvin_linzen" / f"{name}.jsonl.gz"
+    path = data_dir / "marvin_linzen" / f"{name}.jsonl.gz"
     path.parent.mkdir(exist_ok=True)
     with gzip.open(path, "wt") as file:
         file.write("\n".join(lines))
@@ -79,7 +79,7 @@ def test_malformed_lines_of_blimp(tmp_path: Path, line: str, message: str) -> No
 @pytest.mark.parametrize(
     "line, message",
     [
-        ('{"sentences": ["a"]}', 'expected "sentences", a list of a grammatical one and others'),
+        ('{"sentences": ["a"]}', 'expected "sentences", a list of a grammatical and other sentences'),
         ('{"case": "x"}', 'expected "sentences", a list'),
         ('{"sentences": ["a", 3]}', 'expected text as "sentences", got 3'),
     ],

@@ -42,12 +42,12 @@ def test_one_word():
         ("4 4 6 0 6 5", "cycle"),
         ("4 4 7 0", "head 7 .* is not among 0 to 4"),
         ("4 4 -1 0", "head -1 .* is not among 0 to 4"),
-        ("4 4", "expected parents of 3 words and the nodes above, got 2"),
-        ("", "expected parents of 3 words and the nodes above, got 0"),
-        ("4 4 x 0", "expected numbers of nodes, got '4 4 x 0'"),
-        ("4 1 4 0", "expected the 3 words as leaves: node 1 is a word with nodes below it"),
-        ("4 4 4 0 4", "expected the 3 words as leaves: node 5 is none and has no words below it"),
-        ("5 4 5 0 4", "the words below node 5 are not side by side"),
+        ("4 4", "expected parents of 3 words and of inner nodes, got 2"),
+        ("", "expected parents of 3 words and of inner nodes, got 0"),
+        ("4 4 x 0", "expected node numbers, got '4 4 x 0'"),
+        ("4 1 4 0", "expected the 3 words as leaves: node 1 is a word and has children"),
+        ("4 4 4 0 4", "expected the 3 words as leaves: node 5 is no word and has no children"),
+        ("5 4 5 0 4", "the words below node 5 are not adjacent"),
     ],
 )
 def test_what_is_no_tree_over_the_words(parents, message):
@@ -107,7 +107,7 @@ def test_dependencies():
         ("2 1 0", "cycle"),
         ("2 4 0", "head 4 of word 2 is not among 0 to 3"),
         ("2 3", "expected one of heads a word, got 2 for 3 words"),
-        ("2 3 root", "expected numbers of nodes, got '2 3 root'"),
+        ("2 3 root", "expected node numbers, got '2 3 root'"),
     ],
 )
 def test_heads_that_are_no_tree(heads, message):
@@ -116,7 +116,7 @@ def test_heads_that_are_no_tree(heads, message):
 
 
 def test_too_few_relations():
-    with pytest.raises(ValueError, match=r"a\.rels:1: expected 3 relations, one a word, got 2"):
+    with pytest.raises(ValueError, match=r"a\.rels:1: expected 3 relations, one per word, got 2"):
         dependencies("2 3 0", "det nsubj")
 
 

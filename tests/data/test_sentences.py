@@ -171,7 +171,7 @@ def test_batch() -> None:
     known = {tag: number for number, tag in enumerate(reader.tags)}
     assert batch["tag_ids"].tolist() == [[known["D"], known["N"], 1, known["D"], 1], [known["L"], 1, 0, 0, 0]]
     assert set(SentenceReader.from_trees(TREES).batch(sentences)) == {"lengths", "word_ids"}
-    with pytest.raises(ValueError, match="reads part-of-speech tags, and none were given"):
+    with pytest.raises(ValueError, match="reads part-of-speech tags, but none were given"):
         reader.batch(sentences)
 
 

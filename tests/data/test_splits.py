@@ -10,7 +10,7 @@ class TestCorpora:
         parts = {"train": "abc", "test": "de"}
         assert choose_split(parts, "train", "letters") == ["a", "b", "c"]
         assert choose_split(parts, "test", "letters") == ["d", "e"]
-        with pytest.raises(ValueError, match=r"^letters has no part 'validation': expected train, test$"):
+        with pytest.raises(ValueError, match=r"^letters has no split 'validation': expected train, test$"):
             choose_split(parts, "validation", "letters")
 
     def test_of_one_part_every_tenth_validates_and_does_not_train(self) -> None:
@@ -30,7 +30,7 @@ class TestCorpora:
     def test_of_one_part_there_are_three_names(self, split: str) -> None:
         with pytest.raises(ValueError, match=f"'{split}': expected train, validation, test$"):
             choose_split({"train": [1, 2]}, split, "numbers")
-        with pytest.raises(ValueError, match=f"^grammar has no part '{split}'"):
+        with pytest.raises(ValueError, match=f"^grammar has no split '{split}'"):
             sample_split(split)
 
     def test_what_is_given_stays_as_it_is(self) -> None:

@@ -32,7 +32,10 @@ def table(tmp_path):
     [
         ("label\ttext\n1\tgood fun\n0\tbad\n", [LabeledText("good fun", "1"), LabeledText("bad", "0")]),
         ("text\tlabel\ngood\tyes\n", [LabeledText("good", "yes")]),
-        ("label\tgroup\ttext\nyes\t2\ta b\nno\t\tc\n", [LabeledText("a b", "yes", "2"), LabeledText("c", "no")]),
+        (
+            "label\tgroup\ttext\nyes\t2\ta b\nno\t\tc\n",
+            [LabeledText("a b", "yes", "2"), LabeledText("c", "no")],
+        ),
         ('\ufefflabel\ttext\r\n\r\n1\t say "hi \r\n', [LabeledText('say "hi', "1")]),
         ("first\tsecond\tlabel\na\tb\tsame\n", [TextPair("a", "b", "same")]),
         ("score\tfirst\tsecond\n4.5\ta\tb\n", [TextPair("a", "b", score=4.5)]),
@@ -96,7 +99,7 @@ def test_a_column_of_trees_has_nothing_else(table, cell, message):
         ("en\nyes\n", "1: expected the columns"),
         ("en\ten\nyes\tja\n", "1: expected the columns"),
         ("label,text\n1,good\n", "1: expected the columns"),
-        ("label\ttext\n", "a.tsv: nothing in it, expected rows"),
+        ("label\ttext\n", "a.tsv: no rows below"),
         ("label\ttext\n1\ta\n0\n", r"3: expected 2 columns separated by tabs \(label, text\), got 1"),
         ("label\ttext\n1\ta\tb\n", "2: expected 2 columns .* got 3"),
         ("label\ttext\n1\ta\n\n\tb\n", "4: the column label is empty"),
@@ -126,10 +129,10 @@ def test_rows_of_known_columns(tmp_path):
     path = tmp_path / "a.txt"
     path.write_text("a\tb\n1\t2\n")
     assert list(read_rows(path, ("a", "b"))) == [(f"{path}:2", ["1", "2"])]
-    with pytest.raises(ValueError, match=r"a\.txt:1: expected the names of the columns, b c, got a b"):
+    with pytest.raises(ValueError, match=r"a\.txt:1: expected the column names b c, got a b"):
         list(read_rows(path, ("b", "c")))
     path.write_text("")
-    with pytest.raises(ValueError, match=r"a\.txt:1: expected the names of the columns, a b, got nothing"):
+    with pytest.raises(ValueError, match=r"a\.txt:1: expected the column names a b, got nothing"):
         list(read_rows(path, ("a", "b")))
 
 

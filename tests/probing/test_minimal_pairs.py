@@ -8,7 +8,7 @@ from scipy import stats
 
 from treeformers.data.examples import LabeledText
 from treeformers.data.minimal_pairs import MinimalPair
-from treeformers.probing.minimal_pairs import VERBS, choose, score_agreement, score_minimal_pairs
+from treeformers.probing.minimal_pairs import VERBS, sample_groups, score_agreement, score_minimal_pairs
 
 
 class Model:
@@ -111,8 +111,8 @@ def test_verbs_are_in_the_singular_and_in_the_plural() -> None:
 
 
 def test_some_of_each_group() -> None:
-    chosen = choose(PAIRS, lambda pair: pair.paradigm, 1, seed=1)
+    chosen = sample_groups(PAIRS, lambda pair: pair.paradigm, 1, seed=1)
     assert [pair.paradigm for pair in chosen] == ["one", "two", "three"]
-    assert choose(PAIRS, lambda pair: pair.paradigm, 1, seed=1) == chosen
-    assert choose(PAIRS, lambda pair: pair.paradigm, 0) == PAIRS
-    assert choose(PAIRS, lambda pair: pair.paradigm, 5) == PAIRS
+    assert sample_groups(PAIRS, lambda pair: pair.paradigm, 1, seed=1) == chosen
+    assert sample_groups(PAIRS, lambda pair: pair.paradigm, 0) == PAIRS
+    assert sample_groups(PAIRS, lambda pair: pair.paradigm, 5) == PAIRS

@@ -82,7 +82,7 @@ def test_what_cannot_be_asked() -> None:
         (lambda: probe({"plain": inducer(prior="none")}, 12), "^plain: a plain Transformer .* has no links"),
         (
             lambda: probe("right", 12, pairs={"p": [MinimalPair("a b", "b a", "x", "y")]}),
-            "no model of masked words, which p asks for",
+            "p needs a masked language model",
         ),
     ):
         with pytest.raises(ValueError, match=message):
@@ -142,7 +142,7 @@ def test_models_that_link_words_are_not_asked_for_pieces() -> None:
     report = probe({"mine": inducer(link_level="word")}, 12).systems["mine"]
     assert "subwords" not in {one.probe for one in report.findings}
     assert report.notes == (
-        "subwords: the model links whole words, whose tokens belong together by construction",
+        "subwords: the model links whole words, so the tokens of a word are always a constituent",
     )
 
 

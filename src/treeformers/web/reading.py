@@ -24,7 +24,9 @@ class Given(NamedTuple):
     gold: Tree | None
 
 
-def read_text(text: str, limits: Limits, split: Callable[[str], Sequence[str]] = word_tokenize) -> list[Given]:
+def read_text(
+    text: str, limits: Limits, split: Callable[[str], Sequence[str]] = word_tokenize
+) -> list[Given]:
     """Read sentences, one a line, or trees in brackets where the text begins with one.
 
     A sentence in parentheses is no tree, see `treeformers.trees.formats.holds_trees`. Of trees the traces are

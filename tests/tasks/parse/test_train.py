@@ -202,7 +202,7 @@ class TestTreebanks:
         assert read_treebank(name, "validation", data) == [chain(1), chain(11)]
         assert read_treebank(name, "test", Treebanks(train=(name,), scored_sentences=1)) == [chain(2)]
         (tmp_path / "dev.mrg").unlink()
-        with pytest.raises(ValueError, match="has no part 'validation': expected train, test"):
+        with pytest.raises(ValueError, match="has no split 'validation': expected train, test"):
             read_treebank(name, "validation", data)
 
     def test_a_reader_loads_a_treebank_once(self, tmp_path: Path) -> None:

@@ -304,7 +304,9 @@ def _sample_pairs(split: str, limit: int) -> list[TextPair]:
         assert isinstance(first.text, Tree) and isinstance(second.text, Tree)
         ours, theirs = ({span.label for span in text.spans()} for text in (first.text, second.text))
         label = "same" if first.label == second.label else "different"
-        pairs.append(TextPair(first.text, second.text, label, 1 + 4 * len(ours & theirs) / len(ours | theirs)))
+        pairs.append(
+            TextPair(first.text, second.text, label, 1 + 4 * len(ours & theirs) / len(ours | theirs))
+        )
     return pairs
 
 

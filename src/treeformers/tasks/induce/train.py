@@ -199,5 +199,5 @@ def _parts(name: str, splits: Sequence[str], root: str, key: str, needed: str = 
         splits = ("train",)
     for split in splits:
         if split not in parts:
-            raise ValueError(f"{key}: {name} has no part {split!r}: expected {', '.join(parts)}")
+            raise ValueError(f"{key}: {name} has no split {split!r}: expected {', '.join(parts)}")
         yield from parts[split]
