@@ -38,7 +38,7 @@ class TestData:
                 line.split() for line in printed.splitlines() if re.search(r"(train|validation|test) ", line)
             ]
             assert len(rows) == 9
-            assert " rec-gen " in printed and " linear rule" in printed
+            assert " rec-gen " in printed and "linear rule: accuracy" in printed
             for name in agreement.SETS:
                 splits = corpora.load(tmp_path / name)
                 assert [len(split) for split in splits.values()] == [60, 20, 20]

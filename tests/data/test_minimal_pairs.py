@@ -101,7 +101,7 @@ def test_damaged_archives(tmp_path: Path) -> None:
         load_minimal_pairs("marvin-linzen", tmp_path)
 
 
-def test_pairs_that_are_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_pairs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ValueError, match="unknown minimal pairs 'wug': expected one of blimp, marvin-linzen"):
         load_minimal_pairs("wug", tmp_path)
     with pytest.raises(ValueError, match="blimp has no dependencies: it has minimal pairs"):
@@ -109,7 +109,7 @@ def test_pairs_that_are_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     with pytest.raises(FileNotFoundError, match=r"blimp: no files .* take data/\*\.jsonl"):
         load_minimal_pairs("blimp", tmp_path)
     monkeypatch.delenv("TREEFORMERS_DATA", raising=False)
-    with pytest.raises(FileNotFoundError, match="blimp: TREEFORMERS_DATA is not set"):
+    with pytest.raises(FileNotFoundError, match="blimp: no data folder: set TREEFORMERS_DATA"):
         load_minimal_pairs("blimp")
 
 

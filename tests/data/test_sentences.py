@@ -1,4 +1,4 @@
-"""Readers: words to ids, classes, characters and pieces, against what was written down by hand."""
+"""Encoding of words as ids, classes, characters and subwords, compared with ids written by hand."""
 
 from __future__ import annotations
 
@@ -30,8 +30,7 @@ TREES = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("word", "expected"),
+WORD_CLASSES = dict(
     [
         (",", "<sign>"),
         ("--", "<sign>"),
@@ -60,10 +59,12 @@ TREES = [
         ("mp3", "<a0>"),
         ("École", "<Aa>"),
         ("ינשוף", "<a>"),
-    ],
+    ]
 )
-def test_word_classes(word: str, expected: str) -> None:
-    assert word_class(word) == expected
+
+
+def test_word_classes() -> None:
+    assert {word: word_class(word) for word in WORD_CLASSES} == WORD_CLASSES
 
 
 @given(st.text(max_size=8) | st.from_regex(r"[A-Za-z0-9$.,'-]{1,12}", fullmatch=True))
@@ -90,20 +91,19 @@ def test_vocabulary() -> None:
     assert plain.chars == plain.tags == () and plain.words == reader.words
 
 
-def test_rare_words_are_left_to_their_class() -> None:
+def test_rare_words_are_represented_by_their_class() -> None:
     reader = SentenceReader.from_trees(TREES, min_frequency=2)
     assert [word for word in reader.words[2:] if not word.startswith("<")] == ["owl"]
     assert reader.words[reader.word_id("hoots")] == "<a-s>"
     assert reader.words[reader.word_id("(")] == "<sign>"
 
 
-@pytest.mark.parametrize(
-    ("word", "read"),
+READ_AS = dict(
     [
         ("owl", "owl"),
         ("(", "("),
         ("-LRB-", "("),
-        ("-rrb-", "<a>"),  # not an escape, and of a class that is not there
+        ("-rrb-", "<a>"),  # no escape; its class is not in the vocabulary
         ("HOOTS", "hoots"),
         ("See", "see"),
         ("mice", "<a>"),
@@ -112,15 +112,17 @@ def test_rare_words_are_left_to_their_class() -> None:
         ("running", "<a>"),
         ("7", "<a>"),
         ("...", "<sign>"),
-        ("[PAD]", "<a>"),  # nobody's padding; of a class that is not there either
+        ("[PAD]", "<a>"),  # not the padding; its class is not in the vocabulary
         (END, "<a>"),
-    ],
+    ]
 )
-def test_what_a_word_is_read_as(word: str, read: str) -> None:
+
+
+def test_words_are_read_as_themselves_lower_case_or_their_class() -> None:
     reader = SentenceReader.from_trees(TREES)
-    assert reader.words[reader.word_id(word)] == read
-    if read.startswith("<"):
-        assert reader.class_id(word) == reader.word_id(word)
+    assert {word: reader.words[reader.word_id(word)] for word in READ_AS} == READ_AS
+    for word, read in READ_AS.items():
+        assert not read.startswith("<") or reader.class_id(word) == reader.word_id(word)
 
 
 def test_the_class_of_a_known_word() -> None:
@@ -168,8 +170,11 @@ def test_batch() -> None:
     expected = [[1, 0, 0], [letters[letter] for letter in "The"], [1, 0, 0], opening, opening]
     assert batch["char_ids"].tolist() == expected  # the end mark is read as one unknown letter
     assert batch["char_index"].tolist() == [[1, 2, 3, 1, 0], [4, 0, 0, 0, 0]]
-    known = {tag: number for number, tag in enumerate(reader.tags)}
-    assert batch["tag_ids"].tolist() == [[known["D"], known["N"], 1, known["D"], 1], [known["L"], 1, 0, 0, 0]]
+    tag_ids = {tag: number for number, tag in enumerate(reader.tags)}
+    assert batch["tag_ids"].tolist() == [
+        [tag_ids["D"], tag_ids["N"], 1, tag_ids["D"], 1],
+        [tag_ids["L"], 1, 0, 0, 0],
+    ]
     assert set(SentenceReader.from_trees(TREES).batch(sentences)) == {"lengths", "word_ids"}
     with pytest.raises(ValueError, match="reads part-of-speech tags, but none were given"):
         reader.batch(sentences)
@@ -187,7 +192,7 @@ def test_rows_are_as_wide_as_asked_for() -> None:
         torch.testing.assert_close(wide[name], expected)
 
 
-def test_words_alone_are_padded_without_pieces() -> None:
+def test_lengths_of_words() -> None:
     assert SentenceReader.from_trees(TREES).lengths([["The", "owl"], ["a"]]) == [(2,), (1,)]
 
 
@@ -199,22 +204,22 @@ def test_long_words_are_read_at_their_ends() -> None:
     assert ends == letters[:12] + letters[-12:] and whole == letters[:24]
 
 
-@pytest.mark.parametrize(("count", "z"), [(1, 0.8375), (5, 0.8375), (40, 0.8375)])
-def test_known_words_are_unknown_by_chance(count: int, z: float) -> None:
+@pytest.mark.parametrize(("count", "z"), [(1, 0.8375), (40, 0.8375)])
+def test_rare_words_are_replaced_at_random(count: int, z: float) -> None:
     reader = SentenceReader(("[PAD]", END, "<a-s>", "<a>", "owls"), counts=(0, 0, 0, 0, count))
-    ids = reader.batch([["owls"] * 20000], chance=random.Random(5))["word_ids"][0, :-1]
+    ids = reader.batch([["owls"] * 20000], rng=random.Random(5))["word_ids"][0, :-1]
     assert set(ids.tolist()) == {2, 4}
     assert (ids == 2).float().mean().item() == pytest.approx(z / (z + count), abs=0.01)
     assert (reader.batch([["owls"] * 50])["word_ids"][0, :-1] == 4).all()
-    unknown = reader.batch([["mice", "ants", "OWLS"] * 50], chance=random.Random(5))["word_ids"][0, :-1]
+    unknown = reader.batch([["mice", "ants", "OWLS"] * 50], rng=random.Random(5))["word_ids"][0, :-1]
     assert set(unknown[::3].tolist()) == {3} and set(unknown[1::3].tolist()) == {2}
     assert 4 in unknown[2::3].tolist()  # read as a known word in lower case
 
 
-def test_chance_repeats_itself() -> None:
+def test_the_seed_fixes_the_replaced_words() -> None:
     reader = SentenceReader.from_trees(TREES)
     first, second, other = (
-        reader.batch([tree.words for tree in TREES], chance=random.Random(seed))["word_ids"]
+        reader.batch([tree.words for tree in TREES], rng=random.Random(seed))["word_ids"]
         for seed in (1, 1, 2)
     )
     assert torch.equal(first, second) and not torch.equal(first, other)
@@ -235,10 +240,8 @@ def test_save_and_load(tmp_path: Path) -> None:
     [
         b"{",
         b"\xff\xfe",
-        b"[]",
         b"null",
         b'{"words": 3}',
-        b'{"chars": []}',
         b'{"words": ["[PAD]", "</s>", "<a>"], "letters": []}',
         b'{"words": ["</s>", "<a>"]}',
         b'{"words": ["[PAD]", "</s>", "owl"]}',

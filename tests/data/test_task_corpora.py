@@ -64,14 +64,12 @@ def test_sst_dependencies(corpus):
     [
         ("trees/dev.txt", "(5 great)\n", r"dev\.txt:1: expected labels from 0 to 4, got '5'"),
         ("trees/dev.txt", "(4 (great))\n", r"dev\.txt:1: node 'great' holds neither"),
-        ("trees/dev.txt", "(4 (2 so) (great))\n", r"dev\.txt:1: "),
         ("trees/dev.txt", "( (4 great))\n", r"dev\.txt:1: expected labels from 0 to 4, got ''"),
         ("trees/dev.txt", "(4 great) (4 great)\n", r"dev\.txt:1: expected one tree in brackets, got 2"),
-        ("trees/dev.txt", "(4 great)\n\n", r"dev\.txt:2: "),
         ("trees/dev.txt", "(4 great\n", r"dev\.txt:1: the tree .* is not closed"),
         ("trees/dev.txt", "", "nothing in the validation split of sst-5"),
         ("dep/dev.toks", "grand\n", r"dev\.toks:1: the words differ from those of the tree at .*dev\.txt:1"),
-        ("dep/dev.toks", "", r"dev\.txt:1: .* one too few in .*dev\.toks"),
+        ("dep/dev.toks", "", r"dev\.txt:1: no such line in .*dev\.toks"),
         ("dep/dev.parents", "1\n", r"dev\.parents:1: no root"),
         ("dep/dev.rels", "a b\n", r"dev\.rels:1: expected 1 relations"),
     ],
@@ -122,7 +120,11 @@ def test_sick(corpus):
     [
         ("dev/id.txt", "7\n8\n", r"id\.txt:2: expected pair 9 as at .*SICK_trial\.txt:3, got '8'"),
         ("SICK_trial.txt", HEADER + "7\ta\tb\t2\tNEUTRAL\n", r"id\.txt:2: expected pair \(none\)"),
-        ("SICK_trial.txt", SICK["SICK_trial.txt"] + "5\ta\tb\t2\tNEUTRAL\n", r"txt:4: .*id\.txt has no such"),
+        (
+            "SICK_trial.txt",
+            SICK["SICK_trial.txt"] + "5\ta\tb\t2\tNEUTRAL\n",
+            r":4: .*id\.txt has no pair 5",
+        ),
         ("SICK_trial.txt", HEADER.replace("_", " "), r"SICK_trial\.txt:1: expected the column names"),
         ("SICK_trial.txt", HEADER + "7\ta\tb\t6\tNEUTRAL\n", r"txt:2: expected a score from 1 to 5, got '6'"),
         (
@@ -130,12 +132,10 @@ def test_sick(corpus):
             HEADER + "7\ta\tb\t2\tMAYBE\n",
             r"txt:2: expected the label NEUTRAL or .* 'MAYBE'",
         ),
-        ("SICK_trial.txt", HEADER + "7\ta\tb\t2\t\n", r"txt:2: the column entailment_judgment is empty"),
-        ("dev/b.toks", "A\nB\n", r"b\.cparents:1: .*node 2 is none"),
+        ("dev/b.toks", "A\nB\n", r"b\.cparents:1: .*node 2 is no word"),
         ("dev/b.toks", "A cat\n", r":2: no such line in .*b\.toks"),
         ("dev/b.toks", "A cat\n\n", r"b\.toks:2: expected the words of a sentence"),
         ("dev/a.cparents", "5 6 6 7 0 7 5\n0 0\n", r"a\.cparents:2: .*two roots"),
-        ("dev/a.cparents", "5 6 6 7 7 7 5\n0\n", r"a\.cparents:1: .*no root"),
         (
             "dev/a.cparents",
             "6 5 6 7 0 7 5\n0\n",
@@ -269,7 +269,7 @@ def test_malformed_tatoeba(corpus, tmp_path, content, name, message):
         corpus("tatoeba-de-en", zipped(tmp_path, content, name))
 
 
-def test_a_damaged_archive(corpus):
+def test_a_damaged_zip_file(corpus):
     with pytest.raises(ValueError, match=r"deu-eng\.zip: damaged zip file"):
         corpus("tatoeba-de-en", {"deu-eng.zip": b"nothing"})
 

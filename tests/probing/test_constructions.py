@@ -90,7 +90,7 @@ def test_the_choice_depends_on_the_seed_alone() -> None:
 
 
 @pytest.mark.parametrize(
-    "sentences, message", [(11, "11 sentences for 12 kinds"), (60_000, "expected fewer")]
+    "sentences, message", [(11, "11 sentences, expected at least 12"), (60_000, "ask for fewer")]
 )
 def test_too_few_or_too_many(sentences: int, message: str) -> None:
     with pytest.raises(ValueError, match=message):
