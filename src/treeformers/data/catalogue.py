@@ -124,7 +124,7 @@ CORPORA: Mapping[str, Corpus] = {
                 "ptb.valid.txt": "c9fe6985fe0d4ccb578183407d7668fc6066c20700cb4cf87d8ff1cc34df1bf2",
                 "ptb.test.txt": "dd65dff31e70846b2a6030a87482edcd5d199130cdcfa1f3dccbb033728deee0",
             },
-            {f"ptb.{part}.txt": f"{_PTB_TEXT}/ptb.{part}.txt" for part in ("train", "valid", "test")},
+            {f"ptb.{split}.txt": f"{_PTB_TEXT}/ptb.{split}.txt" for split in ("train", "valid", "test")},
         ),
         Corpus(
             "wsj",
@@ -210,8 +210,8 @@ CORPORA: Mapping[str, Corpus] = {
                 "en_ewt-ud-test.conllu": "e266e515a0a7547657ed3d90d9ba46487d6bd251f27ad4269d4e8a427c8555cd",
             },
             {
-                f"en_ewt-ud-{part}.conllu": f"{_EWT}/en_ewt-ud-{part}.conllu"
-                for part in ("train", "dev", "test")
+                f"en_ewt-ud-{split}.conllu": f"{_EWT}/en_ewt-ud-{split}.conllu"
+                for split in ("train", "dev", "test")
             },
         ),
         Corpus(
@@ -401,8 +401,8 @@ CORPORA: Mapping[str, Corpus] = {
                 "raw/test_2016_flickr.cs": "45adb85f688de8407fddcbe1b36dca15d12aab868149b337e2576f2d6d2ff8d8",
             },
             {
-                f"raw/{part}.{language}": f"{_MULTI30K}/raw/{part}.{language}.gz"
-                for part in ("train", "val", "test_2016_flickr")
+                f"raw/{split}.{language}": f"{_MULTI30K}/raw/{split}.{language}.gz"
+                for split in ("train", "val", "test_2016_flickr")
                 for language in ("en", "de", "fr", "cs")
             },
         ),
