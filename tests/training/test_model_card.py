@@ -13,7 +13,7 @@ from treeformers.training.model_card import CARD, model_card, write_card
 SEED: dict[str, Any] = {"seed": 3, "steps": 40, "parameters": 1000, "wall_seconds": 2.5, "commit": "abc"}
 FIRST = {
     path.parent.name: path
-    for path in sorted(ROOT.glob("experiments/*/*.toml"), reverse=True)
+    for path in sorted(ROOT.glob("experiments/*/*-*.toml"), reverse=True)
     if not isinstance(Recipe.load(path, "small"), VisualizeRecipe | BenchmarkRecipe | ProbeRecipe)
 }
 """A recipe of every experiment that has models."""
