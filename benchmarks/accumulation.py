@@ -30,8 +30,9 @@ from treeformers.attention.accumulation import (
     subtree_mask,
 )
 from treeformers.models.accumulation import AccumulationConfig, AccumulationLayer
-from treeformers.training.provenance import commit, environment, write_json
+from treeformers.training.provenance import commit, environment
 from treeformers.trees.batch import batch_trees
+from treeformers.trees.files import write_json
 from treeformers.trees.tree import Tree
 
 

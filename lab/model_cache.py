@@ -14,7 +14,7 @@ from lab.recipes import FineTuneRecipe
 from treeformers.recipes import Recipe, Scale
 from treeformers.tasks.train import FIT, finished, train_once
 from treeformers.training.processes import LOCK, sole_writer
-from treeformers.trees.formats import read_object
+from treeformers.trees.files import read_object
 
 logger = logging.getLogger(__name__)
 

@@ -22,7 +22,7 @@ from lab.run import RowsFailed, reproduce, run_recipe
 from treeformers.recipes import InduceRecipe, ParseRecipe, Recipe
 from treeformers.training import model_card as card
 from treeformers.training.fit import Fit
-from treeformers.training.provenance import environment, write_json
+from treeformers.training.provenance import environment
 
 torch.set_num_threads(1)
 
@@ -181,7 +181,7 @@ def test_a_text_without_a_test_part_shows_before_training(tmp_path: Path) -> Non
     for part in ("train", "validation"):
         (text / f"{part}.txt").write_text("the owls see the dog\n" * 20)
     (folder / "row.toml").write_text(f"task = 'induce'\n[data]\ntext = '{text}'\ngold = ''\n")
-    with pytest.raises(ValueError, match="has no part 'test': expected train, validation"):
+    with pytest.raises(ValueError, match="has no split 'test': expected train, validation"):
         reproduce(folder, "row", "smoke", tmp_path / "runs", progress=False)
     assert not (tmp_path / "runs").exists()
 
@@ -285,16 +285,6 @@ class TestReproduce:
         with pytest.raises(RowsFailed, match="3 of 3 rows failed: a, b, c"):
             reproduce(folder, overrides=["train.max_grad_norm=0.5"])
         assert "c.toml failed: RuntimeError: out of memory" in caplog.text
-
-
-def test_json_is_rounded_and_written_in_one_step(tmp_path: Path) -> None:
-    path = tmp_path / "r.json"
-    write_json(path, {"a": 1.23456789, "b": [(0.0000412349, 1)], "c": "é"})
-    assert json.loads(path.read_text()) == {"a": 1.2346, "b": [[4.123e-05, 1]], "c": "é"}
-    before = path.read_text()
-    with pytest.raises(TypeError):
-        write_json(path, {"a": 1.0, "b": object()})
-    assert path.read_text() == before and [p.name for p in tmp_path.iterdir()] == ["r.json"]
 
 
 class TestTrainOnce:

@@ -1,8 +1,8 @@
-"""Trees, heat maps and learning curves as SVG, PNG, terminal text, LaTeX and one HTML page.
+"""Trees, heat maps and learning curves as SVG, PNG, terminal text, LaTeX and HTML.
 
-Everything drawn here is made of trees, strings and arrays; the same input gives the same output. The
-pictures need no external resource, follow the reader's light or dark scheme, carry a title and a
-description for screen readers, and show themselves in a notebook.
+All drawings take trees, strings and arrays; equal input gives equal output. The pictures load nothing from
+outside, follow the reader's light or dark scheme, have a title and a description for screen readers, and
+appear as pictures in notebooks.
 """
 
 from treeformers.drawing.chart import heat_map_png, heat_map_svg, learning_curve_svg
@@ -15,8 +15,15 @@ from treeformers.drawing.report import (
     trees_beside_gold,
 )
 from treeformers.drawing.steps import steps_svg
-from treeformers.trees.dependency_rendering import dependency_latex, dependency_svg, dependency_text
-from treeformers.trees.rendering import tree_latex, tree_png, tree_svg, tree_text
+from treeformers.drawing.trees import (
+    dependency_latex,
+    dependency_svg,
+    dependency_text,
+    tree_latex,
+    tree_png,
+    tree_svg,
+    tree_text,
+)
 from treeformers.trees.svg import Svg
 
 __all__ = [

@@ -116,7 +116,7 @@ class TestCorpora:
         assert texts_of(read_examples(data, "validation")) == ["of dev"]
         with pytest.raises(ValueError) as error:
             read_examples(data, "test")
-        assert str(error.value) == f"{tmp_path} has no part 'test': expected train, validation"
+        assert str(error.value) == f"{tmp_path} has no split 'test': expected train, validation"
 
     def test_the_root_of_labelled_trees_is_the_class(self, tmp_path: Path) -> None:
         corpus = sentiment(tmp_path, "(3 (2 good) (2 fun))", "(2 meh)", "(0 (1 so) (0 bad))")
@@ -206,7 +206,7 @@ class TestCorpora:
             expected = "a Tree, but data.structure is 'dependencies': expected a DependencyTree"
             assert str(error.value) == f"{data.corpus}: {expected}"
         made = Examples(corpus="grammar", structure="dependencies", trees="right")
-        with pytest.raises(ValueError, match="has no labels, by which heads are found"):
+        with pytest.raises(ValueError, match="has no labels, and the head rules need labels"):
             read_examples(made, "test")
 
     def test_dependencies_of_constituency_trees(self, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from transformers import PreTrainedConfig, PreTrainedModel, set_seed
 
-from treeformers.data.embeddings import read_vectors
+from treeformers.data.embeddings import read_embeddings
 from treeformers.models.classifiers import (
     PairClassifier,
     PairClassifierConfig,
@@ -22,7 +22,7 @@ from treeformers.recipes import ClassifyRecipe, SimilarityRecipe
 from treeformers.tasks.feature_extractor import FeatureExtractor
 from treeformers.tasks.inputs import UNKNOWN, AnyTree, TreeReader, vocabulary
 from treeformers.training.configuration import building, check_keys
-from treeformers.trees.formats import suffix_of
+from treeformers.trees.files import suffix_of
 from treeformers.trees.tree import Tree
 
 __all__ = ["build_model", "check_model", "longest_input"]
@@ -76,7 +76,7 @@ def build_model(
         reader = dataclasses.replace(reader, words=vocabulary(trees, data.lowercase, data.min_frequency))
         if data.embeddings:
             assert reader.words is not None
-            table = read_vectors(data.embeddings, set(reader.words.words))
+            table = read_embeddings(data.embeddings, set(reader.words.words))
             given["input_size"] = table.dimension
     if data.labels:
         found = {span.label for tree in trees if isinstance(tree, Tree) for span in tree.spans()}

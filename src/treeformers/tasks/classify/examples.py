@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import torch
 
 from treeformers.data import corpora
-from treeformers.data.examples import Labelled, Pair, Text, kind_of
-from treeformers.data.splits import GRAMMAR_SIZES, choose_part, sample_part, spread
+from treeformers.data.examples import LabeledText, Text, TextPair, kind_of
+from treeformers.data.splits import GRAMMAR_SPLIT_SIZES, choose_split, evenly_spaced, sample_split
 from treeformers.models.losses import IGNORED
 from treeformers.recipes import Examples
 from treeformers.tasks.inputs import AnyTree
@@ -61,11 +61,11 @@ def read_examples(data: Examples, split: str, pairs: bool = False) -> list[Examp
     else:
         given = data.structure == "dependencies" and data.trees == "given"
         kind: Any = "dependencies" if given else None
-        splits = corpora.load(data.corpus, root=data.data_dir or None, trees=kind)
+        splits = corpora.load(data.corpus, data_dir=data.data_dir or None, trees=kind)
         if Path(data.trees).is_file():
             splits = _with_trees_of_file(splits, data, pairs)
             data = dataclasses.replace(data, trees="given")
-        found = spread(choose_part(splits, split, data.corpus), limit)
+        found = evenly_spaced(choose_split(splits, split, data.corpus), limit)
     examples = [_read(one, pairs, data.corpus) for one in found]
     if data.classes:
         named = [one._replace(label=data.classes.get(one.label, "")) for one in examples]
@@ -124,9 +124,9 @@ def _read(one: Any, pairs: bool, corpus: str) -> Example:
     match one:
         case Example():
             return one
-        case Pair() if pairs:
+        case TextPair() if pairs:
             return Example((one.first, one.second), one.label, one.score)  # type: ignore[arg-type]
-        case Labelled() if not pairs:
+        case LabeledText() if not pairs:
             return Example((one.text,), one.label, group=one.group)  # type: ignore[arg-type]
         case Tree() if not pairs:
             return Example((one,), one.label)
@@ -155,18 +155,20 @@ def _with_trees(examples: Sequence[Example], data: Examples) -> list[Example]:
     return [example._replace(trees=tuple(next(trees) for _ in example.trees)) for example in examples]
 
 
-def _sample(split: str, limit: int) -> list[Labelled]:
-    return [Labelled(one.tree, _grammar_class(one.tree)) for one in sample_part(split, limit)]
+def _sample(split: str, limit: int) -> list[LabeledText]:
+    return [LabeledText(one.tree, _grammar_class(one.tree)) for one in sample_split(split, limit)]
 
 
-def _sample_pairs(split: str, limit: int) -> list[Pair]:
-    sentences = _sample(split, 2 * (limit or GRAMMAR_SIZES[split]))
+def _sample_pairs(split: str, limit: int) -> list[TextPair]:
+    sentences = _sample(split, 2 * (limit or GRAMMAR_SPLIT_SIZES[split]))
     pairs = []
     for first, second in zip(sentences[::2], sentences[1::2], strict=True):
         assert isinstance(first.text, Tree) and isinstance(second.text, Tree)
         ours, theirs = ({span.label for span in text.spans()} for text in (first.text, second.text))
         label = "same" if first.label == second.label else "different"
-        pairs.append(Pair(first.text, second.text, label, 1 + 4 * len(ours & theirs) / len(ours | theirs)))
+        pairs.append(
+            TextPair(first.text, second.text, label, 1 + 4 * len(ours & theirs) / len(ours | theirs))
+        )
     return pairs
 
 

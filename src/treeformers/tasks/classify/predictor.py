@@ -10,6 +10,7 @@ from typing import Any, Self
 import torch
 from transformers import PreTrainedModel
 
+from treeformers.data.checks import ensure_list
 from treeformers.data.examples import Text
 from treeformers.data.sentences import VOCABULARY
 from treeformers.models.classifiers import SentenceClassifier, SentenceClassifierConfig
@@ -18,7 +19,6 @@ from treeformers.recipes import ClassifyRecipe, Recipe
 from treeformers.tasks.classify.batches import predict
 from treeformers.tasks.classify.build import longest_input
 from treeformers.tasks.inputs import AnyTree, Encoded, TreeReader
-from treeformers.tasks.load import listed
 from treeformers.tasks.tree_sources import complete_trees
 from treeformers.training.model_folder import load_weights, read_settings
 from treeformers.trees.tree import Tree
@@ -73,7 +73,9 @@ class TreePredictor:
             FileNotFoundError: no such parser or file of trees.
         """
         dependencies = self.reader.structure == "dependencies"
-        return complete_trees(listed(texts, "texts"), trees, self.trees, self.multi_sentence, dependencies)
+        return complete_trees(
+            ensure_list(texts, "texts"), trees, self.trees, self.multi_sentence, dependencies
+        )
 
     def encode(self, texts: Iterable[Text | Sequence[str]], trees: str | None = None) -> list[Encoded]:
         """The texts as `treeformers.tasks.classify.batches.predict` reads them.

@@ -14,12 +14,12 @@ import torch
 from numpy.typing import NDArray
 from transformers import PreTrainedTokenizerBase
 
+from treeformers.data.checks import Sentence, check_positive, words_of
 from treeformers.data.text import normalize_word
-from treeformers.induction import best_trees, build_tree, split_greedily
+from treeformers.induction import build_tree, cky_trees, greedy_tree
 from treeformers.models.treebert import TreeBertConfig, TreeBertForMaskedLM
 from treeformers.recipes import Decoding, InduceRecipe
 from treeformers.tasks.batching import batches
-from treeformers.tasks.load import Sentence, check_positive, words_of
 from treeformers.training.model_folder import load_tokenizer, load_weights, read_settings
 from treeformers.trees.tree import Tree
 
@@ -404,7 +404,7 @@ def _read_cky(
     links: Sequence[NDArray[np.float64]], sentences: Sequence[Sequence[str]], decoding: Decoding
 ) -> list[Tree]:
     short = [number for number, words in enumerate(sentences) if len(words) <= LONGEST_BLOCKS]
-    found = best_trees(
+    found = cky_trees(
         [links[number] for number in short],
         [sentences[number] for number in short],
         decoding.layer,
@@ -426,7 +426,7 @@ def _read_tree(links: NDArray[np.float64], words: Sequence[str], decoding: Decod
         return build_tree(links, words, lowest, decoding.threshold, algorithm=decoding.algorithm)
     if not -len(links) <= decoding.layer < len(links):
         raise ValueError(f"layer {decoding.layer} is not a layer: expected {-len(links)} to {len(links) - 1}")
-    return split_greedily(links[decoding.layer], words)
+    return greedy_tree(links[decoding.layer], words)
 
 
 def _between_words(links: NDArray[np.float64], index: NDArray[np.int64]) -> NDArray[np.float64]:

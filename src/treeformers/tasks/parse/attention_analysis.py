@@ -17,8 +17,9 @@ from treeformers.trees.actions import (
     open_labels,
     top_down,
 )
-from treeformers.trees.formats import atomic_write
-from treeformers.trees.tree import Tree, unescape_word
+from treeformers.trees.escapes import unescape_word
+from treeformers.trees.files import atomic_write
+from treeformers.trees.tree import Tree
 
 if TYPE_CHECKING:
     import numpy as np
@@ -73,7 +74,7 @@ def follow(parser: Parser, sentence: Tree | str | Sequence[str]) -> Steps:
     import torch
     import torch.nn.functional as F
 
-    from treeformers.data.penn_tokenizer import split_words
+    from treeformers.data.penn_tokenizer import word_tokenize
     from treeformers.data.sentences import END
     from treeformers.tasks.parse.train import position_lists
 
@@ -83,7 +84,7 @@ def follow(parser: Parser, sentence: Tree | str | Sequence[str]) -> Steps:
         words, tags = sentence.words, [sentence.tags]
         actions = _number(model.config, sentence)
     else:
-        words = tuple(split_words(sentence) if isinstance(sentence, str) else sentence)
+        words = tuple(word_tokenize(sentence) if isinstance(sentence, str) else sentence)
         if not words:
             raise ValueError("the sentence has no words")
         actions = _search(parser, [words], None, parser.beam)[0]

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
+from treeformers.data.checks import ensure_list
 from treeformers.data.examples import Text
 from treeformers.models.classifiers import PairClassifier, PairClassifierConfig
 from treeformers.recipes import SimilarityRecipe
 from treeformers.tasks.classify.batches import predict
 from treeformers.tasks.classify.predictor import TreePredictor, load_predictor
-from treeformers.tasks.load import listed
 
 __all__ = ["Compared", "Similarity"]
 
@@ -54,7 +54,7 @@ class Similarity(TreePredictor):
             ValueError: a pair of other than two texts, or as in `encode`.
         """
         texts: list[Text | Sequence[str]] = []
-        for number, pair in enumerate(listed(pairs, "pairs"), start=1):
+        for number, pair in enumerate(ensure_list(pairs, "pairs"), start=1):
             match pair:
                 case str():
                     given = "one string"
