@@ -44,7 +44,7 @@ class TreeSum(nn.Module):
             total = children.new_zeros(level.nodes, children.shape[1])
             return (self.inner(total.index_add(0, level.parents, children)).tanh(),)
 
-        return levels.output(levels.climb((self.leaf(pack_words(words, plan)).tanh(),), compose))
+        return levels.output(levels.bottom_up((self.leaf(pack_words(words, plan)).tanh(),), compose))
 
 
 ENTRY = TreeEncoder(
