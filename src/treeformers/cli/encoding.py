@@ -107,7 +107,7 @@ def similarity(
     empty if the input line is empty or cannot be read. A model that was trained on given dependency trees
     reads CoNLL-U, the two trees of a pair one after the other; the command then writes one line per pair.
     """
-    from treeformers.tasks.classify.predictor import Similarity
+    from treeformers.tasks.similarity.predictor import Similarity
 
     loaded = Similarity.from_pretrained(model)
     as_json = _is_json(format, out)

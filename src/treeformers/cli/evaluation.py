@@ -124,12 +124,16 @@ def _classifier(
     split: list[str] | None,
     trees: str | None,
 ) -> dict[str, Any]:
+    from treeformers.tasks.classify import score as classify
+    from treeformers.tasks.classify.batches import predict
     from treeformers.tasks.classify.examples import read_examples
-    from treeformers.tasks.classify.predictor import Classifier, Similarity, predict
-    from treeformers.tasks.classify.train import figures
+    from treeformers.tasks.classify.predictor import Classifier
+    from treeformers.tasks.similarity import score as similarity
+    from treeformers.tasks.similarity.predictor import Similarity
 
     pairs = isinstance(recipe, SimilarityRecipe)
     loaded = (Similarity if pairs else Classifier).from_pretrained(model)
+    score = similarity.score if pairs else classify.score
     classes = [] if recipe.model.get("task") == "relatedness" else list(loaded.classes)
     source = replace(recipe.data, trees=trees or recipe.data.trees)
     if data:
@@ -146,7 +150,7 @@ def _classifier(
                     f"{example.label!r}, the model knows {', '.join(classes)}"
                 )
         encoded = loaded.reader.encode([tree for one in examples for tree in one.trees])
-        found = figures(predict(loaded.model, encoded, loaded.reader), examples, classes, source.coarse)
+        found = score(predict(loaded.model, encoded, loaded.reader), examples, classes, source.label_groups)
         scores[f"{source.corpus} {part}"] = {**found, "examples": len(examples)}
     _print(scores)
     return {"scores": scores}

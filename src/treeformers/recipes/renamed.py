@@ -8,11 +8,16 @@ __all__ = ["RENAMED"]
 
 RENAMED: Mapping[str, str] = {
     "data.base": "data.pretrained",
+    "data.coarse": "data.label_groups",
+    "data.documents": "data.multi_sentence",
     "data.fresh": "data.random_init",
     "data.held_out": "data.validation_size",
     "data.packed": "data.packing",
+    "data.phrases": "data.node_labels",
     "data.root": "data.data_dir",
     "data.each": "data.max_per_group",
+    "data.vectors": "data.embeddings",
+    "data.vector_layers": "data.embedding_layers",
     "readout": "decoding",
     "train.average": "train.ema_decay",
     "train.average_last": "train.average_checkpoints",

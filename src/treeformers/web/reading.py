@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from treeformers.data.penn_tokenizer import split_words
+from treeformers.data.penn_tokenizer import word_tokenize
 from treeformers.trees.formats import holds_trees, is_bare
 from treeformers.trees.tree import Tree, parse_brackets
 from treeformers.web.limits import Limits
@@ -25,7 +25,7 @@ class SentenceInput(NamedTuple):
 
 
 def read_text(
-    text: str, limits: Limits, split: Callable[[str], Sequence[str]] = split_words
+    text: str, limits: Limits, split: Callable[[str], Sequence[str]] = word_tokenize
 ) -> list[SentenceInput]:
     """Read sentences, one per line, or trees in brackets if the text begins with a tree.
 

@@ -74,7 +74,7 @@ def follow(parser: Parser, sentence: Tree | str | Sequence[str]) -> Steps:
     import torch
     import torch.nn.functional as F
 
-    from treeformers.data.penn_tokenizer import split_words
+    from treeformers.data.penn_tokenizer import word_tokenize
     from treeformers.data.sentences import END
     from treeformers.tasks.parse.train import position_lists
 
@@ -84,7 +84,7 @@ def follow(parser: Parser, sentence: Tree | str | Sequence[str]) -> Steps:
         words, tags = sentence.words, [sentence.tags]
         actions = _number(model.config, sentence)
     else:
-        words = tuple(split_words(sentence) if isinstance(sentence, str) else sentence)
+        words = tuple(word_tokenize(sentence) if isinstance(sentence, str) else sentence)
         if not words:
             raise ValueError("the sentence has no words")
         actions = _search(parser, [words], None, parser.beam)[0]
@@ -306,7 +306,7 @@ def _teach(
     import torch
     from torch.nn.utils.rnn import pad_sequence
 
-    from treeformers.models.parser import IGNORED
+    from treeformers.models.losses import IGNORED
     from treeformers.tasks.parse.train import position_lists
 
     model = parser.models[0]

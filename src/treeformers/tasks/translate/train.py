@@ -15,8 +15,9 @@ from transformers import set_seed
 
 from treeformers.data import corpora
 from treeformers.data.examples import kind_of
-from treeformers.data.splits import choose_part, sample_part, spread
+from treeformers.data.splits import choose_split, evenly_spaced, sample_split
 from treeformers.models.accumulation import AccumulationConfig
+from treeformers.models.losses import IGNORED
 from treeformers.models.translation import AccumulationForTranslation
 from treeformers.recipes import ParallelText, TranslateRecipe
 from treeformers.tasks.translate.predictor import UNKNOWN, SourceReader, train_units
@@ -30,8 +31,6 @@ from treeformers.trees.escapes import unescape_word
 from treeformers.trees.tree import Tree
 
 logger = logging.getLogger(__name__)
-
-IGNORED = -100
 
 
 class ParallelPair(NamedTuple):
@@ -145,8 +144,8 @@ def read_pairs(data: ParallelText, split: str) -> list[ParallelPair]:
     """
     limit = data.sentences if split == "train" else data.scored_sentences
     if data.corpus == "grammar":
-        return [ParallelPair(one.tree, " ".join(_mirrored(one.tree))) for one in sample_part(split, limit)]
-    parts = corpora.load(data.corpus, root=data.data_dir or None)
+        return [ParallelPair(one.tree, " ".join(_mirrored(one.tree))) for one in sample_split(split, limit)]
+    parts = corpora.load(data.corpus, data_dir=data.data_dir or None)
     for name, pairs in parts.items():
         if not pairs:
             raise ValueError(f"{data.corpus}: no sentences with translations in its {name} part")
@@ -159,7 +158,7 @@ def read_pairs(data: ParallelText, split: str) -> list[ParallelPair]:
         trees = iter(_trees([pair[data.source] for pairs in parts.values() for pair in pairs], data))
         parts = {name: [pair | {data.source: next(trees)} for pair in pairs] for name, pairs in parts.items()}
         data = dataclasses.replace(data, trees="given")
-    found = spread(choose_part(parts, split, data.corpus), limit)
+    found = evenly_spaced(choose_split(parts, split, data.corpus), limit)
     if not found:
         raise ValueError(f"{data.corpus}: no sentences with translations in its {split} part")
     sources, targets = ([one[language] for one in found] for language in (data.source, data.target))
