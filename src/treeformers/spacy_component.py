@@ -154,7 +154,7 @@ class Component:
         if os.getpid() != _PROCESS:
             import torch
 
-            torch.set_num_threads(1)  # this process was forked, and torch's threads were not
+            torch.set_num_threads(1)  # a forked process has no copy of torch's threads
         if self._engine is None:
             if isinstance(self._source, Path):
                 self._engine = load_engine(self._source, self.layer, self.beam)

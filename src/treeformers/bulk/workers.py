@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import closing
@@ -20,7 +19,7 @@ Load = Callable[[], Engine]
 
 def here(load: Load, task: Task, shards: Sequence[Shard]) -> Iterator[tuple[Shard, int]]:
     """Work in this process; gives each shard when it is done, and its number of lines without a tree."""
-    engine = _ready(load)
+    engine = load()
     with closing(Reader()) as reader:
         for shard in shards:
             yield shard, task.run(engine, reader, shard)
@@ -61,7 +60,7 @@ def _work(shard: Shard) -> int:
     assert _worker is not None
     load, task = _worker
     if _engine is None:
-        _engine = _ready(load)
+        _engine = load()
     return task.run(_engine, _reader, shard)
 
 
@@ -69,7 +68,7 @@ class _Actor:
     """An actor of Ray Data: a row that names a shard to one that says how many lines have no tree."""
 
     def __init__(self, load: Load, task: Task) -> None:
-        self.engine, self.reader, self.task = _ready(load), Reader(), task
+        self.engine, self.reader, self.task = load(), Reader(), task
 
     def __call__(self, row: dict[str, Any]) -> dict[str, Any]:
         shard = Shard(*(row[name] for name in Shard.__slots__))
@@ -104,6 +103,4 @@ def by_ray(load: Load, task: Task, shards: Sequence[Shard], workers: int) -> Ite
 
 
 def _ready(load: Load) -> Engine:
-    engine = load()
-    gc.freeze()  # the garbage collector need not look through torch again for every few thousand trees
-    return engine
+    return load()

@@ -19,8 +19,8 @@ from treeformers.cli.trees import draw, score
 
 __all__ = ["app"]
 
-# Threads wait for each other by turning round and round, and where other programs want the cores too, a step
-# can then take many times as long. So few turns cost nothing on an idle machine. Read by the OpenMP of torch.
+# The OpenMP threads of torch spin while they wait for each other. If other programs use the cores too, a step
+# can take many times as long. This lower limit costs nothing on an idle machine.
 if "OMP_WAIT_POLICY" not in os.environ:
     os.environ.setdefault("GOMP_SPINCOUNT", "10000")
 

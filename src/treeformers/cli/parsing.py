@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import logging
 import sys
 import time
@@ -112,7 +111,6 @@ def parse(
         raise ValueError(f"CoNLL-U needs labels, by which heads are found: {model} induces none")
     problems: list[str] = []
     structure = None
-    gc.freeze()  # the garbage collector need not look through torch again for every few thousand trees
     with atomic_write(out) if out else nullcontext(sys.stdout) as target:
         write = _writer(format, target)
         trees = _parse(engine, _text(file), write, target, batch_size, problems)

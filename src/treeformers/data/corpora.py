@@ -5,7 +5,6 @@ Corpora live in one folder, `root`, by default the one that the environment vari
 
 from __future__ import annotations
 
-import gc
 import gzip
 import hashlib
 import logging
@@ -92,9 +91,8 @@ def load(
         if trees:
             raise ValueError(f"{key} has no {trees}: it has minimal pairs")
         return {"test": load_pairs(key, root)}
-    with _gc_paused():
-        corpus = CORPORA.get(key)
-        return _load_path(Path(name), clean) if corpus is None else _load_corpus(corpus, root, clean, trees)
+    corpus = CORPORA.get(key)
+    return _load_path(Path(name), clean) if corpus is None else _load_corpus(corpus, root, clean, trees)
 
 
 def clean_tree(tree: Tree) -> Tree | None:
@@ -355,18 +353,6 @@ def _binary(path: Path) -> Iterator[IO[bytes]]:
             yield cast(IO[bytes], file)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise ValueError(f"{path}: damaged gzip file: {error}") from None
-
-
-@contextmanager
-def _gc_paused() -> Iterator[None]:
-    """Trees are many objects and no cycles: collecting as they come takes as long again as reading them."""
-    paused = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if paused:
-            gc.enable()
 
 
 def _check(path: Path, expected: str, name: StrPath | None = None) -> None:
