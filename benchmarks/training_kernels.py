@@ -1,6 +1,6 @@
 """Training steps of shipped recipes with and without each kernel, alternately in one process.
 
-    OMP_NUM_THREADS=1 python benchmarks/kernels.py --out benchmarks/results/kernels.json
+    OMP_NUM_THREADS=1 python benchmarks/training_kernels.py --out benchmarks/results/training_kernels.json
 
 A kernel stays if it saves 15 % of the processor time on both of its recipes, at scale small. A ratio is the
 time without the kernel over the time with it. The timed steps include batching and the optimizer, but neither
@@ -70,9 +70,9 @@ def prepare(name: str, steps: int) -> dict[str, Any]:
         found.update(inspect.signature(fit.fit).bind(*args, **kwargs).arguments)
         raise _PreparedError
 
-    with mock.patch.object(folder, "fit", capture), tempfile.TemporaryDirectory() as place:
-        with suppress(_PreparedError):
-            trainer(recipe)(recipe, Path(place) / "model", recipe.train.seeds[0], progress=False)
+    patched, temporary = mock.patch.object(folder, "fit", capture), tempfile.TemporaryDirectory()
+    with patched, temporary as place, suppress(_PreparedError):
+        trainer(recipe)(recipe, Path(place) / "model", recipe.train.seeds[0], progress=False)
     return found
 
 
