@@ -156,9 +156,7 @@ class Component:
         if os.getpid() != _PROCESS:
             import torch
 
-            torch.set_num_threads(
-                1
-            )  # a fork does not copy the threads of torch, so waiting for them would hang
+            torch.set_num_threads(1)  # a fork does not copy torch's threads: waiting for them would hang
         if self._predictor is None:
             if isinstance(self._source, Path):
                 self._predictor = load_tree_predictor(self._source, self.layer, self.beam)

@@ -228,7 +228,7 @@ class TreeBertModel(TreeBertPreTrainedModel):
                 recursions.append(times)
             if log_links is not None and output_priors:
                 prior = constituent_prior(
-                    log_links, float(config.self_prior), log=True, hard=config.hard_links
+                    log_links, float(config.self_prior), log=True, straight_through=config.hard_links
                 )
                 priors.append(prior.mean(1) if config.num_priors > 1 else prior)
             if output_attentions and weights is not None:

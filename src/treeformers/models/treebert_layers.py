@@ -122,7 +122,14 @@ class TreeBertAttention(nn.Module):
             # A plain Transformer sees one constituent.
             links = q.new_zeros(batch, tokens - 1) if log_links is None else log_links
             weights = constituent_weights(
-                q, k, links, seen, self_prior=self_prior, log=True, inside=inside, hard=hard
+                q,
+                k,
+                links,
+                seen,
+                self_prior=self_prior,
+                log=True,
+                before_softmax=inside,
+                straight_through=hard,
             )
             context = F.dropout(weights, dropout_p).to(v.dtype) @ v
         elif log_links is None:
@@ -130,7 +137,16 @@ class TreeBertAttention(nn.Module):
             context = F.scaled_dot_product_attention(q, k, v, attn_mask=attended, dropout_p=dropout_p)
         else:
             context = constituent_attention(
-                q, k, v, log_links, seen, dropout_p, self_prior=self_prior, log=True, inside=inside, hard=hard
+                q,
+                k,
+                v,
+                log_links,
+                seen,
+                dropout_p,
+                self_prior=self_prior,
+                log=True,
+                before_softmax=inside,
+                straight_through=hard,
             )
         return self.output(context.transpose(1, 2).reshape(batch, tokens, width)), weights
 

@@ -103,8 +103,8 @@ class _Links(ConstituentAttention):
         )
         self.settings = {
             "self_prior": float(options["self_prior"]),
-            "inside": options["prior"] == "inside",
-            "hard": bool(options["hard_links"]),
+            "before_softmax": options["prior"] == "inside",
+            "straight_through": bool(options["hard_links"]),
         }
         self.number, self.shared = number, shared
 
