@@ -251,7 +251,7 @@ def test_hypotheses_side_by_side(variant: str) -> None:
 
 @pytest.mark.parametrize("variant", ["bound", "probabilistic"])
 def test_memory_of_some_sentences(variant: str) -> None:
-    model = build(**VARIANTS[variant], tags=TAGS, tag_weight=1.0)
+    model = build(**VARIANTS[variant], tags=TAGS, tagging_loss_weight=1.0)
     batch = batch_of(model)
     memory = model.read(batch["lengths"], word_ids=batch["word_ids"])
     chosen = memory.select(torch.tensor([2, 0, 2]))
@@ -264,7 +264,7 @@ def test_memory_of_some_sentences(variant: str) -> None:
 
 @pytest.mark.parametrize("variant", list(VARIANTS))
 def test_padding_and_other_sentences_change_nothing(variant: str) -> None:
-    model = build(**VARIANTS[variant], tags=TAGS, tag_weight=0.5)
+    model = build(**VARIANTS[variant], tags=TAGS, tagging_loss_weight=0.5)
     batch = batch_of(model)
     real = batch["actions"] != IGNORED
     together, more = model(**batch), model(**batch_of(model, padding=4))
@@ -288,7 +288,7 @@ def test_padding_and_other_sentences_change_nothing(variant: str) -> None:
 
 
 def test_tags() -> None:
-    model = build(tags=TAGS, tag_weight=0.25)
+    model = build(tags=TAGS, tagging_loss_weight=0.25)
     batch = batch_of(model)
     outputs = model(**batch)
     assert outputs.tag_logits.shape == (3, 6, 4)
@@ -345,7 +345,7 @@ def test_dropout_of_the_state(variant: str) -> None:
 
 @pytest.mark.parametrize("variant", list(VARIANTS))
 def test_learns(variant: str) -> None:
-    model = build(**VARIANTS[variant], tags=TAGS, tag_weight=0.1).train()
+    model = build(**VARIANTS[variant], tags=TAGS, tagging_loss_weight=0.1).train()
     batch = batch_of(model)
     optimizer = torch.optim.Adam(model.parameters(), lr=0.03)
     losses = []
@@ -391,7 +391,7 @@ def with_channels(batch: dict[str, Tensor]) -> dict[str, Tensor]:
 
 @pytest.mark.parametrize("encoder", list(ENCODERS))
 def test_save_and_load(encoder: str, tmp_path: Path) -> None:
-    model = build(**ENCODERS[encoder], tags=TAGS, tag_weight=0.5).float()
+    model = build(**ENCODERS[encoder], tags=TAGS, tagging_loss_weight=0.5).float()
     batch = with_channels(batch_of(model))
     model.save_pretrained(tmp_path)
     assert [path.name for path in tmp_path.glob("*.safetensors")] == ["model.safetensors"]
@@ -421,7 +421,7 @@ def over_bert(folder: Path, **changes: Any) -> TreeParser:
 
 
 def test_save_and_load_with_a_pretrained_encoder(folder: Path, tmp_path: Path) -> None:
-    model = over_bert(folder, tags=TAGS, tag_weight=0.5).float()
+    model = over_bert(folder, tags=TAGS, tagging_loss_weight=0.5).float()
     model.encoder.body = AutoModel.from_pretrained(folder).eval()
     assert model.pretrained is model.encoder.body and build().pretrained is None
     assert not any(name.startswith("encoder.words") for name in model.state_dict())
@@ -487,7 +487,7 @@ def test_fresh_weights_of_a_pretrained_encoder_are_its_own(folder: Path) -> None
 def test_autocast(variant: str, dtype: torch.dtype) -> None:
     torch.manual_seed(0)
     sizes = {"vocab_size": 2 + len(WORDS), "embedding_size": 32, "hidden_size": 16}
-    given = {"actions": BOTTOM_UP, "tags": TAGS, "tag_weight": 0.5, **VARIANTS[variant]}
+    given = {"actions": BOTTOM_UP, "tags": TAGS, "tagging_loss_weight": 0.5, **VARIANTS[variant]}
     model = TreeParser(ParserConfig(**given, **sizes)).eval()
     batch = batch_of(model)
     exact = model(**batch)

@@ -21,7 +21,7 @@ from treeformers.models.treebert import (
     TreeBertForTokenClassification,
     TreeBertModel,
 )
-from treeformers.models.treebert_layers import Layout, Words
+from treeformers.models.treebert_layers import BatchLayout, Words
 
 torch.set_num_threads(1)
 
@@ -38,7 +38,7 @@ def batch() -> tuple[Tensor, Tensor]:
     return ids * mask, mask
 
 
-@pytest.mark.parametrize("changes", [{}, {"self_prior": 0.0}, {"prior": "none"}, {"norm": "post"}])
+@pytest.mark.parametrize("changes", [{}, {"self_prior": 0.0}, {"prior_position": "none"}, {"norm": "post"}])
 def test_eager_and_fused_attention_agree(changes: dict[str, Any]) -> None:
     ids, mask = batch()
     fused = TreeBertModel(config(attn_implementation="sdpa", **changes)).double().eval()
@@ -76,7 +76,7 @@ def test_extra_outputs() -> None:
 
 def test_without_prior_it_is_a_plain_pre_norm_transformer() -> None:
     ids, mask = batch()
-    model = TreeBertModel(config(prior="none")).double().eval()
+    model = TreeBertModel(config(prior_position="none")).double().eval()
     assert not any("constituents" in name for name in model.state_dict())
     steps = torch.arange(7, dtype=torch.float64)[:, None] / 10000 ** (torch.arange(0, 16, 2) / 16)
     hidden = model.embeddings(ids) * 4
@@ -99,7 +99,7 @@ def test_without_prior_it_is_a_plain_pre_norm_transformer() -> None:
 
 def test_certain_links_give_the_plain_transformer() -> None:
     ids, mask = batch()
-    tree, plain = TreeBertModel(config()).eval(), TreeBertModel(config(prior="none")).eval()
+    tree, plain = TreeBertModel(config()).eval(), TreeBertModel(config(prior_position="none")).eval()
     plain.load_state_dict({n: p for n, p in tree.state_dict().items() if "constituents" not in n})
     assert not torch.allclose(tree(ids).last_hidden_state, plain(ids).last_hidden_state, atol=1e-3)
     words = torch.zeros_like(ids)
@@ -172,7 +172,7 @@ def test_in_training_the_loss_and_its_gradient_are_the_same_without_logits(trans
     torch.testing.assert_close(*found)
 
 
-@pytest.mark.parametrize("changes", [{}, {"prior": "none"}, {"tie_word_embeddings": False, "norm": "post"}])
+@pytest.mark.parametrize("changes", [{}, {"prior_position": "none"}, {"tie_word_embeddings": False, "norm": "post"}])
 def test_save_and_load(tmp_path: Path, changes: dict[str, Any]) -> None:
     ids, mask = batch()
     model = TreeBertForMaskedLM(config(position_embedding_type="learned", **changes)).eval()
@@ -262,7 +262,7 @@ def test_bfloat16_autocast_trains() -> None:
         ({"num_attention_heads": 0}, "num_attention_heads is 0, expected at least 1"),
         ({"num_hidden_layers": -1}, "num_hidden_layers is -1, expected at least 1"),
         ({"hidden_size": "x"}, "hidden_size"),
-        ({"prior": "above"}, "prior"),
+        ({"prior_position": "above"}, "prior_position"),
         ({"link_level": "phrase"}, "link_level"),
         ({"hidden_act": "step"}, "hidden_act is .step., expected one of"),
         ({"link_scale": 0}, "link_scale is 0, expected a divisor above 0"),
@@ -292,10 +292,10 @@ def documents() -> tuple[Tensor, Tensor, Tensor, list[tuple[int, int, int]]]:
 
 
 VARIANTS: list[dict[str, Any]] = [
-    {"prior": "inside", "link_scale": 16, "self_prior": 0.0, "link_arithmetic": "probability"},
-    {"num_priors": 2},
-    {"hard_links": True},
-    {"max_recursions": 3, "norm": "post", "position_embedding_type": "learned"},
+    {"prior_position": "before_softmax", "link_scale": 16, "self_prior": 0.0, "link_arithmetic": "probability"},
+    {"num_link_heads": 2},
+    {"straight_through": True},
+    {"max_layer_repeats": 3, "norm": "post", "position_embedding_type": "learned"},
 ]
 
 
@@ -303,7 +303,7 @@ VARIANTS: list[dict[str, Any]] = [
     "changes",
     [
         {},
-        {"prior": "none"},
+        {"prior_position": "none"},
         {"link_level": "word"},
         {"norm": "post", "position_embedding_type": "learned"},
         *VARIANTS[:-1],
@@ -345,7 +345,7 @@ def test_eager_and_fused_variants_agree(changes: dict[str, Any]) -> None:
 
 def test_several_priors_of_a_layer() -> None:
     ids, mask = batch()
-    model = TreeBertModel(config(num_priors=2)).eval()
+    model = TreeBertModel(config(num_link_heads=2)).eval()
     outputs = model(ids, mask, output_links=True, output_priors=True, output_attentions=True)
     one = TreeBertModel(config()).eval()
     assert model.num_parameters() == one.num_parameters()
@@ -368,12 +368,12 @@ def test_several_priors_of_a_layer() -> None:
 def test_recursion_applies_a_layer_until_its_links_are_stable() -> None:
     ids, mask = batch()
     tolerance, most = 0.02, 6
-    model = TreeBertModel(config(max_recursions=most, recursion_tolerance=tolerance)).eval()
+    model = TreeBertModel(config(max_layer_repeats=most, recursion_tolerance=tolerance)).eval()
     outputs = model(ids, mask, output_links=True)
     counts = set()
     for row in range(3):
         length = int(mask[row].sum())
-        layout = Layout.build(None, None, None)
+        layout = BatchLayout.build(None, None, None)
         hidden, state = model._embed(model.embeddings(ids[row : row + 1, :length]), None, None), None
         for number, layer in enumerate(model.layers):
             hidden, state, links, _ = layer(hidden, state, layout, False)
@@ -391,8 +391,8 @@ def test_recursion_applies_a_layer_until_its_links_are_stable() -> None:
             outputs.last_hidden_state[row, :length], model.norm(hidden)[0], rtol=1e-4, atol=1e-4
         )
     assert len(counts) > 1  # rows and layers stop at different times
-    exhausted = TreeBertModel(config(max_recursions=4, recursion_tolerance=0, prior="none")).eval()
-    once = TreeBertModel(config(num_hidden_layers=12, prior="none")).eval()
+    exhausted = TreeBertModel(config(max_layer_repeats=4, recursion_tolerance=0, prior_position="none")).eval()
+    once = TreeBertModel(config(num_hidden_layers=12, prior_position="none")).eval()
     for number, layer in enumerate(once.layers):
         layer.load_state_dict(exhausted.layers[number // 4].state_dict())
     for part in ("embeddings", "norm"):
@@ -402,7 +402,7 @@ def test_recursion_applies_a_layer_until_its_links_are_stable() -> None:
 
 def test_hard_links_are_seen_rounded_and_trained() -> None:
     ids, mask = batch()
-    model = TreeBertModel(config(hard_links=True)).eval()
+    model = TreeBertModel(config(straight_through=True)).eval()
     soft = TreeBertModel(config()).eval()
     soft.load_state_dict(model.state_dict())
     outputs = model(ids, mask, output_links=True, output_priors=True)
@@ -417,8 +417,8 @@ def test_hard_links_are_seen_rounded_and_trained() -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"num_priors": 3}, "num_priors is 3, expected a divisor of num_attention_heads, 2"),
-        ({"max_recursions": 0}, "max_recursions is 0, expected 1 or more"),
+        ({"num_link_heads": 3}, "num_link_heads is 3, expected a divisor of num_attention_heads, 2"),
+        ({"max_layer_repeats": 0}, "max_layer_repeats is 0, expected 1 or more"),
         ({"recursion_tolerance": -1}, "recursion_tolerance is -1, expected 0 or more"),
     ],
 )
@@ -472,7 +472,7 @@ def test_variants_train_in_bfloat16_with_checkpointing(changes: dict[str, Any]) 
         assert parameter.grad is not None and parameter.grad.isfinite().all(), name
 
 
-@pytest.mark.parametrize("changes", [{}, {"num_priors": 2, "norm": "post", "hard_links": True}])
+@pytest.mark.parametrize("changes", [{}, {"num_link_heads": 2, "norm": "post", "straight_through": True}])
 def test_exported_for_any_number_of_sentences_and_tokens(changes: dict[str, Any]) -> None:
     model = TreeBertModel(config(**changes)).eval()
     sizes = {0: Dim("sentences", min=1, max=64), 1: Dim("tokens", min=4, max=128)}

@@ -142,7 +142,7 @@ def test_a_batch_equals_its_sentences_and_gradients_reach_the_links(kind: str) -
 
 
 def test_saved_and_loaded(kind: str, tmp_path: Path) -> None:
-    model = treeify(build(kind, "ForMaskedLM"), num_priors=2, self_prior=0.0)
+    model = treeify(build(kind, "ForMaskedLM"), num_link_heads=2, self_prior=0.0)
     assert (treeformers.treeify is treeify) and model.links is None
     outputs = model(**batch(), output_links=True)
     assert outputs.links[0].shape == (3, 2, 11)
@@ -156,7 +156,7 @@ def test_saved_and_loaded(kind: str, tmp_path: Path) -> None:
     classifier = load(tmp_path, transformers.AutoModelForSequenceClassification, num_labels=3)
     assert classifier(**batch()).logits.shape == (3, 3)
     plain = type(model).from_pretrained(tmp_path)
-    with pytest.raises(ValueError, match="has links already, or was saved with some"):
+    with pytest.raises(ValueError, match="has links already, or was saved with links"):
         treeify(plain)
 
 
@@ -165,19 +165,19 @@ def test_without_links_the_folder_is_refused(tmp_path: Path) -> None:
         load(tmp_path)
     model = build("Bert")
     model.save_pretrained(tmp_path)
-    with pytest.raises(ValueError, match="no constituent attention was saved there"):
+    with pytest.raises(ValueError, match="has no constituent attention"):
         load(tmp_path)
     treeify(build("Bert")).save_pretrained(tmp_path)
     model.save_pretrained(tmp_path / "plain")
     (tmp_path / "plain" / "model.safetensors").replace(tmp_path / "model.safetensors")
-    with pytest.raises(ValueError, match=r"the weights of the links are missing, encoder\.layer\.0\.att"):
+    with pytest.raises(ValueError, match=r"weights of the links are missing, the first is encoder\.layer\.0\.att"):
         load(tmp_path)
 
 
 def test_the_same_function_as_treebert(tmp_path: Path) -> None:
     bert = build("Bert")
     bert.save_pretrained(tmp_path)
-    for options in ({}, {"prior": "inside", "link_scale": 16.0}, {"num_priors": 2, "hard_links": True}):
+    for options in ({}, {"prior_position": "before_softmax", "link_scale": 16.0}, {"num_link_heads": 2, "straight_through": True}):
         tree = TreeBertModel.from_bert(tmp_path, **options).eval()
         drop_in = treeify(copy.deepcopy(bert), **options)
         for layer, theirs in zip(tree.layers, drop_in.encoder.layer, strict=True):
@@ -226,7 +226,7 @@ def test_gradient_checkpointing_of_several_passes() -> None:
     for a, b in zip(found, expected, strict=True):
         torch.testing.assert_close(a, b)
     first = run()
-    with pytest.raises(ValueError, match="expected forward and backward by turns"):
+    with pytest.raises(ValueError, match="had no backward pass yet"):
         run()
     first.backward()
     run().backward()
@@ -240,7 +240,7 @@ def test_copies_have_links_of_their_own() -> None:
         one = {"input_ids": torch.tensor([[3, 4, 5]])}
         other(**one)
         assert other.links[0].shape == (1, 2) and model.links[0].shape == (3, 11)
-        assert model.bert.encoder.layer[0].attention.self.constituents.shared.states == {}
+        assert model.bert.encoder.layer[0].attention.self.constituents.shared.link_states == {}
 
 
 def test_other_models_and_options_are_refused() -> None:
@@ -251,13 +251,13 @@ def test_other_models_and_options_are_refused() -> None:
         treeify(gpt)
     with pytest.raises(ValueError, match="'Linear', expected one of"):
         treeify(torch.nn.Linear(2, 2))  # type: ignore[type-var]
-    with pytest.raises(ValueError, match="treeify of a decoder"):
+    with pytest.raises(ValueError, match="cannot treeify a decoder"):
         treeify(build("Bert", is_decoder=True))
     for options, message in (
-        ({"prior": "above"}, "prior is 'above', expected one of outside, inside"),
+        ({"prior_position": "above"}, "prior_position is 'above', expected one of after_softmax"),
         ({"link_arithmetic": "odds"}, "link_arithmetic is 'odds'"),
         ({"link_scale": 0}, "link_scale is 0, expected a divisor above 0"),
-        ({"num_priors": 3}, "num_priors is 3, expected a divisor of the 2 heads"),
+        ({"num_link_heads": 3}, "num_link_heads is 3, expected a divisor of the 2 attention heads"),
     ):
         with pytest.raises(ValueError, match=message):
             treeify(build("Bert"), **options)
@@ -266,7 +266,7 @@ def test_other_models_and_options_are_refused() -> None:
         treeify(model)
     plain = build("Bert")
     plain.set_attn_implementation("constituent")
-    with pytest.raises(ValueError, match="has no links, as attn_implementation='constituent' needs"):
+    with pytest.raises(ValueError, match="has no links, which attn_implementation='constituent' needs"):
         plain(**batch())
 
 
@@ -281,6 +281,6 @@ def test_benchmark_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(sys, "argv", [str(script), "--smoke", "--out", str(out)])
     runpy.run_path(str(script), run_name="__main__")
     rows = {row["model"]: row for row in json.loads(out.read_text())["results"]}
-    assert list(rows) == ["bert", "off", "outside", "inside", "treeified"]
-    assert rows["off"]["difference"] < 1e-5 < rows["inside"]["difference"]
+    assert list(rows) == ["bert", "off", "after_softmax", "before_softmax", "treeified"]
+    assert rows["off"]["difference"] < 1e-5 < rows["before_softmax"]["difference"]
     assert all(row["ratio_to_bert"] > 0 for row in rows.values())

@@ -70,7 +70,7 @@ def test_what_gives_no_trees_is_found_when_it_is_loaded(inducer: Path, tmp_path:
     with pytest.raises(ValueError, match="layer 3 is not a layer: expected -3 to 2"):
         load_engine(inducer, layer=3)
     with pytest.raises(ValueError, match="no links to read trees from"):
-        load_engine(save_inducer(tmp_path, prior="none"))
+        load_engine(save_inducer(tmp_path, prior_position="none"))
     with pytest.raises(FileNotFoundError, match="no such file; expected a folder of `treeformers train`"):
         load_engine(tmp_path / "none")
 

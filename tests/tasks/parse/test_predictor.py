@@ -238,7 +238,7 @@ class TestTags:
         assert [tree.spans() for tree in trees] == [tree.spans() for tree in bound.parse(self.WORDS)]
 
     def test_a_model_predicts_them_or_leaves_them_to_who_knows(self) -> None:
-        predicting = parser(tag_weight=0.5)
+        predicting = parser(tagging_loss_weight=0.5)
         (model,) = predicting.models
         assert set(model.config.tags) == {tag for tree in TREES for tag in tree.tags}
         found = self.tags(predicting.parse(self.WORDS))

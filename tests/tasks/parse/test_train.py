@@ -101,7 +101,7 @@ class TestLearning:
 
     def test_characters_and_tags(self, tmp_path: Path) -> None:
         """With a channel for characters, and the head that predicts tags."""
-        settings = {"char_size": 8, "tag_weight": 0.5, "heads": "right", "absent": "nothing"}
+        settings = {"char_size": 8, "tagging_loss_weight": 0.5, "heads": "right", "absent": "nothing"}
         train_parser(recipe(epochs=8, train={"learning_rate": 2e-2}, **settings), tmp_path, progress=False)
         parser = Parser.from_pretrained(tmp_path, device="cpu")
         gold = read_treebank("grammar", "validation", GRAMMAR)
@@ -354,7 +354,7 @@ class TestBuilding:
             assert score == pytest.approx(found.scores[row][0], abs=1e-4)
 
     def test_a_tree_is_taught_by_its_own_actions(self) -> None:
-        model, _ = build_parser(recipe(tag_weight=1.0), self.TREES, 1)
+        model, _ = build_parser(recipe(tagging_loss_weight=1.0), self.TREES, 1)
         feature = _feature(self.TREES[0], model.config)
         assert [model.config.actions[n] for n in feature["actions"]] == bottom_up(self.TREES[0])
         assert [model.config.tags[n] for n in feature["tag_targets"][:4]] == ["DT", "NN", "VBD", "RB"]
@@ -412,7 +412,7 @@ class TestPretrained:
     def test_an_encoder_is_read_trained_and_saved_with_the_model(
         self, tiny_bert: Path, tmp_path: Path
     ) -> None:
-        settings = {"encoder": "pretrained", "pretrained": str(tiny_bert), "tag_weight": 0.1}
+        settings = {"encoder": "pretrained", "pretrained": str(tiny_bert), "tagging_loss_weight": 0.1}
         asked = recipe(train={"max_steps": 6, "evaluations": 1, "encoder_learning_rate": 1e-3}, **settings)
         trees = read_treebank("grammar", "train", GRAMMAR)
         model, reader = build_parser(asked, trees, 1)

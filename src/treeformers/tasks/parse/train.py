@@ -117,7 +117,7 @@ def build_parser(
             "char_vocab_size": len(reader.chars),
             "tag_vocab_size": len(reader.tags),
         }
-    if given.get("tag_weight"):
+    if given.get("tagging_loss_weight"):
         given["tags"] = sorted({tag for tree in trees for tag in tree.tags})
     given["actions"] = _inventory(trees, given.get("linearization", "bottom-up"))
     set_seed(seed)
