@@ -32,8 +32,9 @@ from treeformers.attention.accumulation import (
 from treeformers.attention.branch_matrices import BranchMatrices
 from treeformers.attention.branch_paths import BranchPaths
 from treeformers.models.accumulation import AccumulationConfig, AccumulationLayer
-from treeformers.training.provenance import commit, environment, write_json
+from treeformers.training.provenance import commit, environment
 from treeformers.trees.batch import batch_trees
+from treeformers.trees.files import write_json
 from treeformers.trees.tree import Tree
 
 

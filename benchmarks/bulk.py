@@ -26,7 +26,7 @@ from figures import report
 
 from treeformers.bulk import CHUNK, MANIFEST, Progress, parse_files, parse_lines
 from treeformers.tasks.load import Engine, load_engine
-from treeformers.trees.formats import read_lines
+from treeformers.trees.files import read_lines
 from treeformers.trees.tree import Tree
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from treeformers.recipes import JudgeRecipe, Recipe, Scale
 from treeformers.tasks.train import FIT, finished, train_once
 from treeformers.training.processes import LOCK, sole_writer
-from treeformers.trees.formats import read_object
+from treeformers.trees.files import read_object
 
 logger = logging.getLogger(__name__)
 

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from lab.tables import run_all as everything
 from lab.tables.formatting import Results, provenance
-from treeformers.trees.formats import atomic_write
+from treeformers.trees.files import atomic_write
 
 PAPERS = {
     paper: f"lab.tables.{paper}"

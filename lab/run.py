@@ -29,7 +29,7 @@ from treeformers.recipes import (
 )
 from treeformers.training import model_card as card
 from treeformers.training.processes import start_processes
-from treeformers.training.provenance import write_json
+from treeformers.trees.files import write_json
 
 logger = logging.getLogger(__name__)
 

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from treeformers import Tree
 from treeformers.induction import (
     average_trees,
-    best_tree,
     build_tree,
     cky,
-    split_greedily,
+    cky_tree,
+    greedy_tree,
     summarise_structure,
     trivial_tree,
 )
@@ -84,7 +84,11 @@ def test_build_tree_is_algorithm_1(
 ) -> None:
     min_layer = min(min_layer, len(links) - 1)
     tree = build_tree(
-        links, words(links.shape[1] + 1), min_layer, threshold, algorithm="released" if released else "paper"
+        links,
+        words(links.shape[1] + 1),
+        min_layer,
+        threshold,
+        algorithm="released" if released else "printed",
     )
     assert brackets(tree) == algorithm_1(links, min_layer, threshold, released)
     assert tree.words == tuple(words(links.shape[1] + 1))
@@ -103,20 +107,20 @@ def test_build_tree_by_hand() -> None:
 
 def test_the_released_code_stays_at_a_layer_after_a_split() -> None:
     links = np.array([[0.1, 0.6, 0.2, 0.4], [0.65, 0.6, 0.2, 0.6]])
-    paper = build_tree(links, words(5), min_layer=0)
+    printed = build_tree(links, words(5), min_layer=0)
     released = build_tree(links, words(5), min_layer=0, algorithm="released")
-    assert brackets(paper) == {(0, 5), (0, 3), (1, 3), (3, 5)}
+    assert brackets(printed) == {(0, 5), (0, 3), (1, 3), (3, 5)}
     assert brackets(released) == {(0, 5), (0, 3), (0, 2), (3, 5)}
     links[1, :2] = [0.75, 0.7]
     assert build_tree(links, words(5), min_layer=0, algorithm="released") == released
     links[1, :2] = [0.75, 0.72]  # all above 0.7: the layer below decides after all
-    assert build_tree(links, words(5), min_layer=0, algorithm="released") == paper
+    assert build_tree(links, words(5), min_layer=0, algorithm="released") == printed
 
 
 def test_one_and_two_words() -> None:
     assert str(build_tree(np.ones((3, 0)), ["duck"])) == "(X (X duck))"
     assert str(build_tree(np.zeros((3, 1)), ["a", "duck"])) == "(X (X a) (X duck))"
-    assert str(split_greedily([], ["duck"])) == str(best_tree(np.ones((3, 0)), ["duck"])) == "(X (X duck))"
+    assert str(greedy_tree([], ["duck"])) == str(cky_tree(np.ones((3, 0)), ["duck"])) == "(X (X duck))"
     assert str(trivial_tree(["duck"], "random")) == "(X (X duck))"
 
 
@@ -124,7 +128,7 @@ def test_torch_tensors_of_any_precision() -> None:
     links = torch.tensor([[0.25, 0.5, 0.125]] * 3, requires_grad=True)
     for given_links in (links, links.bfloat16(), links.half()):
         assert build_tree(given_links, words(4)) == build_tree(links.tolist(), words(4))
-        assert split_greedily(given_links[0], words(4)) == split_greedily([0.25, 0.5, 0.125], words(4))
+        assert greedy_tree(given_links[0], words(4)) == greedy_tree([0.25, 0.5, 0.125], words(4))
 
 
 @pytest.mark.parametrize(
@@ -139,8 +143,8 @@ def test_torch_tensors_of_any_precision() -> None:
         (lambda: build_tree(np.ones((3, 0)), []), "at least one word"),
         (lambda: build_tree(np.ones((3, 3)), words(4), algorithm="code"), "unknown algorithm 'code'"),  # type: ignore[arg-type]
         (lambda: build_tree(np.ones((3, 3)), words(4), tags=["X"]), "1 tags for 4 words"),
-        (lambda: split_greedily(np.ones((1, 3)), words(4)), r"shape \(3,\) for 4 words, got \(1, 3\)"),
-        (lambda: best_tree(np.ones((2, 3)), words(4), layer=2), "layer 2 .* expected -2 to 1"),
+        (lambda: greedy_tree(np.ones((1, 3)), words(4)), r"shape \(3,\) for 4 words, got \(1, 3\)"),
+        (lambda: cky_tree(np.ones((2, 3)), words(4), layer=2), "layer 2 .* expected -2 to 1"),
         (lambda: cky(np.ones((3, 3))), r"\(T, T\+1\), got \(3, 3\)"),
         (lambda: cky(np.ones((0, 1))), r"got \(0, 1\)"),
         (lambda: trivial_tree(words(3), "middle"), "unknown kind of tree 'middle'"),  # type: ignore[arg-type]
@@ -160,30 +164,30 @@ def test_errors_say_what_was_expected(call: Callable[[], object], message: str) 
 
 @given(link_stacks())
 @settings(deadline=None, max_examples=100)
-def test_split_greedily_is_algorithm_1_over_one_layer(links: np.ndarray) -> None:
+def test_greedy_tree_is_algorithm_1_over_one_layer(links: np.ndarray) -> None:
     sentence = words(links.shape[1] + 1)
-    tree = split_greedily(links[0], sentence)
+    tree = greedy_tree(links[0], sentence)
     assert brackets(tree) == algorithm_1(links[:1], 0, np.inf, released=False)
     assert len(brackets(tree)) == len(sentence) - 1
 
 
 def test_equal_links_branch_right() -> None:
-    assert split_greedily([0.5] * 6, words(7)) == trivial_tree(words(7), "right")
+    assert greedy_tree([0.5] * 6, words(7)) == trivial_tree(words(7), "right")
 
 
 def right_children(tree: Spans) -> int:
     return sum(any(other_end == end and other < start for other, other_end in tree) for start, end in tree)
 
 
-def test_best_tree_finds_the_blocks_of_sharp_links() -> None:
+def test_cky_tree_finds_the_constituents_of_sharp_links() -> None:
     links = np.array([[0.5] * 4, [0.99, 0.1, 0.99, 0.01]])
-    tree = best_tree(links, words(5), tags=list("ABCDE"))
+    tree = cky_tree(links, words(5), tags=list("ABCDE"))
     assert str(tree) == "(X (X (X (A w0) (B w1)) (X (C w2) (D w3))) (E w4))"
 
 
 @given(link_stacks(), st.floats(-3, 3))
 @settings(deadline=None, max_examples=60)
-def test_best_tree_is_the_most_probable_one(links: np.ndarray, bias: float) -> None:
+def test_cky_tree_is_the_most_probable_one(links: np.ndarray, bias: float) -> None:
     links = links[:, :5]
     n_words = links.shape[1] + 1
 
@@ -197,14 +201,14 @@ def test_best_tree_is_the_most_probable_one(links: np.ndarray, bias: float) -> N
         children = right_children(tree)
         return total + (bias * children if bias > 0 else -bias * (len(tree) - 1 - children))
 
-    found = log_probability(brackets(best_tree(links, words(n_words), right_bias=bias)))
+    found = log_probability(brackets(cky_tree(links, words(n_words), right_bias=bias)))
     assert found == pytest.approx(max(map(log_probability, binary_trees(0, n_words))))
 
 
 @pytest.mark.parametrize(("bias", "kind"), [(50.0, "right"), (-50.0, "left")])
 def test_a_strong_bias_alone_branches_its_way(bias: float, kind: str) -> None:
     links = np.random.default_rng(0).uniform(0.1, 0.9, (1, 6))
-    assert best_tree(links, words(7), right_bias=bias) == trivial_tree(words(7), kind)  # type: ignore[arg-type]
+    assert cky_tree(links, words(7), right_bias=bias) == trivial_tree(words(7), kind)  # type: ignore[arg-type]
 
 
 @given(st.integers(1, 6), st.integers(0, 2**32), st.booleans())
@@ -300,7 +304,7 @@ def test_long_sentences_are_fast_and_do_not_exhaust_the_stack() -> None:
     started = time.perf_counter()
     rising = np.tile(np.linspace(0.0, 0.7, 4999), (6, 1))
     right = trivial_tree(sentence)
-    assert split_greedily(rising[0], sentence) == right
+    assert greedy_tree(rising[0], sentence) == right
     assert build_tree(rising, sentence, algorithm="released") == right
     assert build_tree(rising, sentence, min_layer=0, threshold=1.0) == right
     assert brackets(trivial_tree(sentence, "left")) == {(0, end) for end in range(2, 5001)}

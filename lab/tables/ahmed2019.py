@@ -9,7 +9,6 @@ from lab.tables.formatting import (
     Result,
     Results,
     look_files,
-    markdown_table,
     millions,
     pictures,
     provenance,
@@ -21,6 +20,7 @@ from lab.tables.formatting import (
     with_sd,
 )
 from treeformers.drawing import tree_svg
+from treeformers.drawing.markdown import markdown_table
 from treeformers.trees.tree import Tree
 
 TASKS = ("sick-e", "sick-r", "sst", "msrp")
@@ -60,7 +60,7 @@ def figure2(results: Results) -> str:
 def figure2_plots(results: Results) -> dict[str, str]:
     """The trees of `figure2`: file name to SVG."""
     return {
-        file: tree_svg(Tree.from_brackets(seen["tree"]), title=_watched(seen), shares=seen["shares"])
+        file: tree_svg(Tree.from_brackets(seen["tree"]), title=_watched(seen), weights=seen["shares"])
         for file, seen in look_files(results, "figure2", "figure2")
     }
 

@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from lab.tables.formatting import (
     Result,
     Results,
-    markdown_table,
     mean,
     millions,
     provenance,
@@ -16,6 +15,7 @@ from lab.tables.formatting import (
     tagged,
     with_sd,
 )
+from treeformers.drawing.markdown import markdown_table
 
 FIGURES: Mapping[str, tuple[tuple[str, str, int], ...]] = {
     "sst": (("accuracy", "SST-5", 1), ("coarse_accuracy", "SST-2", 1)),

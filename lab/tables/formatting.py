@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from statistics import fmean
 from typing import Any
 
+from treeformers.drawing.markdown import markdown_table
 from treeformers.metrics.statistics import summarise
 
 CONTINUED = re.compile(r"(?P<first>.+)-\d+-\d+")
@@ -154,21 +155,3 @@ def seed_count(result: Result) -> str:
     """ "1 seed" or "5 seeds"."""
     seeds = len(result["seeds"])
     return "1 seed" if seeds == 1 else f"{seeds} seeds"
-
-
-def markdown_table(head: Sequence[str], rows: Iterable[Sequence[Any]], numbers: bool = True) -> str:
-    """A Markdown table: numbers with one decimal place, nothing for None.
-
-    Args:
-        head: of the columns.
-        rows: cells.
-        numbers: the columns after the first hold some, and stand to the right.
-    """
-
-    def line(cells: Iterable[Any]) -> str:
-        texts = ("" if cell is None else cell if isinstance(cell, str) else f"{cell:.1f}" for cell in cells)
-        return f"| {' | '.join(texts)} |"
-
-    body = [line(row) for row in rows]
-    under = "|---|" + ("---:|" if numbers else "---|") * (len(head) - 1)
-    return "\n".join([line(head), under, *body]) if body else ""

@@ -10,7 +10,6 @@ from lab.tables.formatting import (
     Result,
     Results,
     look_files,
-    markdown_table,
     mean,
     millions,
     pictures,
@@ -21,6 +20,7 @@ from lab.tables.formatting import (
     with_sd,
 )
 from treeformers.drawing import tree_svg
+from treeformers.drawing.markdown import markdown_table
 from treeformers.drawing.probes import probe_tables
 from treeformers.metrics.statistics import permutation_test
 from treeformers.trees.tree import Tree

@@ -10,7 +10,6 @@ from lab.tables.formatting import (
     Result,
     Results,
     look_files,
-    markdown_table,
     mean,
     mean_by_key,
     millions,
@@ -19,6 +18,7 @@ from lab.tables.formatting import (
     tagged,
 )
 from treeformers.drawing import learning_curve_svg, steps_svg
+from treeformers.drawing.markdown import markdown_table
 
 INTERVAL = "95 % interval, test"
 

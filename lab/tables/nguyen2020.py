@@ -8,7 +8,6 @@ from typing import Any
 from lab.tables.formatting import (
     Result,
     Results,
-    markdown_table,
     mean,
     mean_by_key,
     millions,
@@ -22,6 +21,7 @@ from lab.tables.formatting import (
     with_sd,
 )
 from treeformers.drawing import learning_curve_svg
+from treeformers.drawing.markdown import markdown_table
 
 SST, DOCUMENTS, AGREEMENT = ("sst-5",), ("imdb",), ("agreement-linzen", "agreement-ud")
 MOST = 5  # attractors that have a column

@@ -6,7 +6,8 @@ import json
 import math
 from collections.abc import Callable, Mapping
 
-from lab.tables.formatting import Result, Results, markdown_table
+from lab.tables.formatting import Result, Results
+from treeformers.drawing.markdown import markdown_table
 from treeformers.recipes import Recipe
 
 Known = dict[tuple[str, ...], list[float]]

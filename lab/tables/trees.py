@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from lab.tables.formatting import (
     Result,
     Results,
-    markdown_table,
     mean,
     millions,
     provenance,
@@ -17,6 +16,7 @@ from lab.tables.formatting import (
     welch,
     with_sd,
 )
+from treeformers.drawing.markdown import markdown_table
 
 SOURCES = ("gold", "parser", "inducer", "right", "balanced", "random")
 """How the names of recipes end, in the order of the rows."""

@@ -11,7 +11,6 @@ from lab.tables.formatting import (
     Result,
     Results,
     looks,
-    markdown_table,
     mean,
     mean_by_key,
     mean_by_layer,
@@ -22,8 +21,9 @@ from lab.tables.formatting import (
     tagged,
 )
 from treeformers.drawing import heat_map_svg, learning_curve_svg
+from treeformers.drawing.markdown import markdown_table
 from treeformers.tasks.induce.score import FROM, LABELS, SHORT, TRIVIAL
-from treeformers.trees.formats import atomic_write
+from treeformers.trees.files import atomic_write
 
 
 def table1(results: Results) -> str:

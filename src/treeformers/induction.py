@@ -1,7 +1,8 @@
-"""Links to trees: Algorithm 1 of Wang et al. (2019), other readouts, trivial trees, tree averaging.
+"""Decoding of links into trees, trivial trees, and averages of trees.
 
-Link i of a sentence is the probability that words i and i + 1 belong to one constituent. Every
-constituent of an induced tree is labelled `LABEL`, the root too.
+Link i of a sentence is the probability that words i and i + 1 belong to one constituent. Three functions
+decode links: `build_tree` (Algorithm 1 of Wang et al. 2019), `greedy_tree` and `cky_tree`. Every constituent
+of an induced tree, the root included, is labelled `LABEL`.
 """
 
 from __future__ import annotations
@@ -20,11 +21,11 @@ __all__ = [
     "LABEL",
     "Structure",
     "average_trees",
-    "best_tree",
-    "best_trees",
     "build_tree",
     "cky",
-    "split_greedily",
+    "cky_tree",
+    "cky_trees",
+    "greedy_tree",
     "summarise_structure",
     "trivial_tree",
 ]
@@ -32,19 +33,20 @@ __all__ = [
 LABEL = "X"
 """The label of every induced constituent."""
 
-RELEASED_DESCENT = 0.7  # the released code leaves a layer once all links of a part are above this
+RELEASED_DESCENT = 0.7
+"""The released code goes down a layer when all links of a segment are above this."""
 
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
 class Structure:
-    """How much structure trees hold.
+    """Amount of structure in trees. The root and constituents of one word do not count.
 
     Attributes:
         sentences: number of trees.
-        spans_per_sentence: mean number of constituents, without the root and those of one word.
-        flat_share: percentage of the trees over more than two words that have no such constituent.
+        spans_per_sentence: mean number of constituents.
+        flat_share: percentage of trees without constituents, among trees over more than two words.
     """
 
     sentences: int
@@ -58,29 +60,31 @@ def build_tree(
     min_layer: int = 2,
     threshold: float = 0.8,
     tags: Sequence[str] | None = None,
-    algorithm: Literal["paper", "released"] = "paper",
+    algorithm: Literal["printed", "released"] = "printed",
 ) -> Tree:
-    """Read a tree from the links of all layers, from the top layer down (Wang et al. 2019, Algorithm 1).
+    """Decode links by Algorithm 1 of Wang et al. (2019), from the top layer down.
 
-    A part of the sentence is split at its lowest link, the leftmost of equals, unless that link is
-    above the threshold; then the layer below is asked, and at `min_layer` the part stays one flat
-    constituent. Links that have saturated everywhere give a flat tree: see `summarise_structure`.
+    The algorithm splits a segment at its lowest link, the leftmost of equal ones, if that link is at most
+    `threshold`. Otherwise it tries the layer below; at `min_layer` the segment stays one flat constituent. If
+    all links are saturated, the tree is flat: see `summarise_structure`.
 
     Args:
         links: (L, T-1) probabilities of one sentence, lowest layer first.
         words: the T words.
-        min_layer: lowest layer asked, counted from 0.
-        threshold: highest link that still splits.
-        tags: one tag a word.
-        algorithm: where the two parts of a split go on. "paper": at the layer below, as printed.
-            "released": at the same layer, unless all links of the part are above 0.7, as in the
-            authors' code (which also forgets a threshold other than 0.8 there; this one does not).
+        min_layer: the lowest layer to use, counted from 0.
+        threshold: highest link at which a segment is split.
+        tags: one tag for each word.
+        algorithm: the layer that splits the two halves of a segment next. "printed" is the paper's algorithm:
+            the layer below. "released" is the authors' code: the same layer, unless all links of the half
+            are above 0.7. (The authors' code also ignores `threshold` there and uses 0.8; this function
+            uses `threshold`.)
 
     Raises:
-        ValueError: links of another shape or not numbers, no such layer, or an unknown algorithm.
+        ValueError: the links have another shape or hold NaN, the layer does not exist, or the algorithm is
+            unknown.
     """
-    if algorithm not in ("paper", "released"):
-        raise ValueError(f"unknown algorithm {algorithm!r}: expected 'paper' or 'released'")
+    if algorithm not in ("printed", "released"):
+        raise ValueError(f"unknown algorithm {algorithm!r}: expected 'printed' or 'released'")
     array = _link_array(links, words, ndim=2)
     _check_layer(min_layer, array)
     spans = [(0, len(words))]
@@ -89,8 +93,7 @@ def build_tree(
         layer, start, end = pending.pop()
         if end - start < 2:
             continue
-        part = array[layer, start:end]
-        split = start + int(part.argmin())
+        split = start + int(array[layer, start:end].argmin())
         below = max(layer - 1, min_layer)
         if array[layer, split] > threshold:
             if layer > min_layer:
@@ -105,64 +108,64 @@ def build_tree(
     return _tree(words, spans, tags)
 
 
-def split_greedily(link: ArrayLike, words: Sequence[str], tags: Sequence[str] | None = None) -> Tree:
-    """Read a binary tree from the links of one layer: split at the lowest link until words are left.
+def greedy_tree(link: ArrayLike, words: Sequence[str], tags: Sequence[str] | None = None) -> Tree:
+    """Decode the links of one layer into a binary tree by greedy splits at the lowest link.
 
-    This is the distance parser of Shen et al. (2018). The leftmost of equal links splits first, so
-    that equal links throughout give the right-branching tree.
+    This is the distance parser of Shen et al. (2018). The leftmost of equal links splits first; equal links
+    throughout give the right-branching tree.
 
     Args:
         link: (T-1,) probabilities of one sentence.
         words: the T words.
-        tags: one tag a word.
+        tags: one tag for each word.
 
     Raises:
-        ValueError: links of another shape or not numbers.
+        ValueError: the links have another shape or hold NaN.
     """
     array = _link_array(link, words, ndim=1)
     return _split(words, lambda start, end: start + 1 + int(array[start : end - 1].argmin()), tags)
 
 
-def best_tree(
+def cky_tree(
     links: ArrayLike,
     words: Sequence[str],
     layer: int = -1,
     right_bias: float = 0.0,
     tags: Sequence[str] | None = None,
 ) -> Tree:
-    """Read the most probable binary tree from the links of one layer.
+    """Decode the links of one layer into the most probable binary tree.
 
-    Ours, not in the paper. With links as independent events, a span is one whole block of linked
-    words with the product of the links inside (Eq. 3) and of the complements of the two at its
-    borders; beyond the sentence nothing is linked. The tree has the highest product over its
-    spans, by `cky`: no threshold, and no early mistake that binds later splits.
+    This decoding is ours, not the paper's. It treats links as independent events. The probability of a span
+    is the product of the links inside it (Eq. 3) and of the complements of the two links at its borders; no
+    link crosses the border of the sentence. `cky` finds the tree with the highest product over its spans.
+    There is no threshold, and no early mistake constrains later splits.
 
-    Links say little where they are all alike, as between clauses. `right_bias` says what to do
-    there: by how much, in nats, a constituent is more probably the right part of its parent than
-    the left one. It is positive for languages whose heads come first, as in English, negative
-    where they come last, and 0 takes no side.
+    Links carry little information if they are all alike, as between clauses. `right_bias` decides such cases:
+    it is the log-odds, in nats, that a constituent is the right child of its parent and not the left one. Use
+    a positive bias for head-initial languages such as English, a negative one for head-final languages,
+    and 0 for none.
 
     Args:
         links: (L, T-1) probabilities of one sentence, lowest layer first.
         words: the T words.
-        layer: the layer to read; negative ones count from the top.
+        layer: the layer to decode; negative numbers count from the top.
         right_bias: log-odds of right against left constituents.
-        tags: one tag a word.
+        tags: one tag for each word.
 
     Raises:
-        ValueError: links of another shape or not numbers, or no such layer.
+        ValueError: the links have another shape or hold NaN, or the layer does not exist.
     """
-    return best_trees([links], [words], layer, right_bias, None if tags is None else [tags])[0]
+    return cky_trees([links], [words], layer, right_bias, None if tags is None else [tags])[0]
 
 
-def best_trees(
+def cky_trees(
     links: Sequence[ArrayLike],
     sentences: Sequence[Sequence[str]],
     layer: int = -1,
     right_bias: float = 0.0,
     tags: Sequence[Sequence[str] | None] | None = None,
 ) -> list[Tree]:
-    """The `best_tree` of every sentence; those of one length are computed together."""
+    """Apply `cky_tree` to each sentence; sentences of equal length are decoded together."""
     by_length: dict[int, list[int]] = {}
     arrays = []
     for number, (link, words) in enumerate(zip(links, sentences, strict=True)):
@@ -175,11 +178,11 @@ def best_trees(
     for n_words, numbers in by_length.items():
         link = np.stack([arrays[number] for number in numbers])  # (B, T-1)
         sums = np.log(link).cumsum(1)
-        sums = np.concatenate([np.zeros((len(numbers), 1)), sums], axis=1)  # (B, T) of Eq. 4
-        cut = np.zeros((len(numbers), n_words + 1))  # (B, T+1) no link at this border
+        sums = np.concatenate([np.zeros((len(numbers), 1)), sums], axis=1)  # (B, T), Eq. 4
+        cut = np.zeros((len(numbers), n_words + 1))  # (B, T+1), log probability of no link at each border
         cut[:, 1:-1] = np.log1p(-link)
         scores = np.zeros((len(numbers), n_words, n_words + 1))
-        inside = np.minimum(sums[:, None, :] - sums[:, :, None], 0.0)  # first and last word
+        inside = np.minimum(sums[:, None, :] - sums[:, :, None], 0.0)  # by first and last word
         scores[:, :, 1:] = inside + cut[:, :-1, None] + cut[:, None, 1:]
         for number, splits in zip(numbers, _best_splits(scores, right_bias), strict=True):
             trees[number] = _split(sentences[number], splits, None if tags is None else tags[number])
@@ -187,21 +190,22 @@ def best_trees(
 
 
 def cky(scores: ArrayLike, right_bias: float = 0.0) -> list[tuple[int, int]]:
-    """The spans of the binary tree with the highest sum of span scores.
+    """Find the binary tree with the highest sum of span scores.
 
-    O(T^3) time and O(T^2) memory, vectorised by span width. Of equal splits the leftmost is taken.
+    The algorithm takes O(T^3) time and O(T^2) memory, and is vectorised by span width. It takes the leftmost
+    of equal splits.
 
     Args:
-        scores: (T, T+1) array; scores[start, end] is the score of the half-open span. Only entries
-            of at least two words matter.
-        right_bias: added for every span of at least two words that is the right part of its
-            parent; negative, its opposite is added for every one that is the left part.
+        scores: (T, T+1); scores[start, end] is the score of the half-open span. Spans of fewer than two words
+            are ignored.
+        right_bias: if positive, added for each span of at least two words that is a right child. If negative,
+            its absolute value is added for each span of at least two words that is a left child.
 
     Returns:
         The T - 1 spans of at least two words, in pre-order; none for one word.
 
     Raises:
-        ValueError: scores of another shape.
+        ValueError: the scores have another shape.
     """
     array = np.asarray(scores, dtype=np.float64)
     if array.ndim != 2 or not array.size or array.shape[1] != len(array) + 1:
@@ -216,17 +220,17 @@ def trivial_tree(
     seed: int | None = None,
     tags: Sequence[str] | None = None,
 ) -> Tree:
-    """A binary tree that does not look at the words: the baselines of grammar induction.
+    """Build a binary tree that ignores the words: a baseline of grammar induction.
 
     Args:
         words: the words, at least one.
-        kind: "right" and "left" branch that way; "balanced" halves, the left part longer by the
-            odd word; "random" draws every split uniformly.
-        seed: of the random tree. Use one of its own for every sentence.
-        tags: one tag a word.
+        kind: "right" and "left" branch in that direction. "balanced" splits each span in half; the left half
+            takes the odd word. "random" draws each split uniformly.
+        seed: seed of the random tree. Give each sentence its own seed.
+        tags: one tag for each word.
 
     Raises:
-        ValueError: no words or an unknown kind.
+        ValueError: there are no words, or the kind is unknown.
     """
     words = tuple(words)
     if kind == "right":
@@ -236,31 +240,31 @@ def trivial_tree(
     if kind == "balanced":
         return _split(words, lambda start, end: (start + end + 1) // 2, tags)
     if kind == "random":
-        generator = random.Random(seed)
-        return _split(words, lambda start, end: generator.randrange(start + 1, end), tags)
+        rng = random.Random(seed)
+        return _split(words, lambda start, end: rng.randrange(start + 1, end), tags)
     raise ValueError(f"unknown kind of tree {kind!r}: expected right, left, balanced or random")
 
 
 def average_trees(trees: Iterable[Tree], weights: Sequence[float] | None = None, binary: bool = True) -> Tree:
-    """The binary tree with the highest expected unlabelled F1 against the given trees.
+    """Find the binary tree with the highest expected unlabelled F1 against the given trees.
 
-    Minimum Bayes risk by CKY (Shayegh et al. 2024): a span scores the trees that have it. A tree
-    with fewer constituents gains more F1 by each, hence the weight 1 / (T - 2 + its constituents);
-    between binary trees, the case of the paper, this is one vote a tree. Labels play no part, a
-    span counts once a tree, spans of one word and the root do not count.
+    This is minimum Bayes risk decoding by CKY (Shayegh et al. 2024). The score of a span is the sum of the
+    weights of the trees that contain it. A constituent of a tree with few constituents adds more to F1;
+    the weight of a tree is therefore 1 / (T - 2 + number of its constituents). For binary trees, the case
+    of the paper, all weights are equal. Labels are ignored, each tree counts a span once, and spans of one
+    word and the root do not count.
 
     Args:
-        trees: trees over the same words, such as those of several seeds.
-        weights: how much each tree counts, not negative; equal if absent.
-        binary: False leaves out the constituents that no tree has, which only filled up the
-            binary tree.
+        trees: trees over the same words, such as the trees of several seeds.
+        weights: one non-negative weight for each tree; by default, all are equal.
+        binary: return a binary tree. If False, constituents that no tree contains are left out.
 
     Returns:
-        The tree, with the words and tags of the first one.
+        The tree, with the words and tags of the first tree.
 
     Raises:
-        ValueError: no trees, different words, or weights that are not one non-negative number a
-            tree with a positive sum.
+        ValueError: there are no trees, the words differ, or the weights are not one non-negative number for
+            each tree with a positive sum.
     """
     voters = list(trees)
     if not voters:
@@ -269,14 +273,14 @@ def average_trees(trees: Iterable[Tree], weights: Sequence[float] | None = None,
     for number, tree in enumerate(voters, start=1):
         if tree.words != words:
             raise ValueError(f"tree {number} of {len(voters)} has other words than the first one")
-    shares = [1.0] * len(voters) if weights is None else [float(weight) for weight in weights]
-    if len(shares) != len(voters) or not min(shares) >= 0 or not 0 < sum(shares) < np.inf:
-        raise ValueError(f"expected {len(voters)} weights, none negative and not all 0, got {shares}")
+    votes = [1.0] * len(voters) if weights is None else [float(weight) for weight in weights]
+    if len(votes) != len(voters) or not min(votes) >= 0 or not 0 < sum(votes) < np.inf:
+        raise ValueError(f"expected {len(voters)} weights, none negative and not all 0, got {votes}")
     scores = np.zeros((len(words), len(words) + 1))
-    for tree, share in zip(voters, shares, strict=True):
+    for tree, vote in zip(voters, votes, strict=True):
         spans = _constituents(tree, len(words))
         for start, end in spans:
-            scores[start, end] += share / (len(words) - 2 + len(spans))
+            scores[start, end] += vote / (len(words) - 2 + len(spans))
     chosen = cky(scores)
     if not binary:
         chosen = [(start, end) for start, end in chosen if scores[start, end] > 0]
@@ -284,12 +288,13 @@ def average_trees(trees: Iterable[Tree], weights: Sequence[float] | None = None,
 
 
 def summarise_structure(trees: Iterable[Tree]) -> Structure:
-    """Count what structure trees hold.
+    """Count the constituents of trees, and the flat trees.
 
-    Above its threshold a weak model returns flat trees without any error; these two figures show it.
+    If the links of a weak model are all above the threshold, `build_tree` returns flat trees without an
+    error. These two metrics show it.
 
     Raises:
-        ValueError: no trees.
+        ValueError: there are no trees.
     """
     sentences = spans = longer = flat = 0
     for tree in trees:
@@ -328,23 +333,23 @@ def _check_layer(min_layer: int, array: Array) -> None:
 
 
 def _constituents(tree: Tree, n_words: int) -> set[tuple[int, int]]:
-    """The spans that count when structure is compared."""
+    """The spans without the root and without spans of one word."""
     return {(start, end) for start, end, _ in tree.spans() if 1 < end - start < n_words}
 
 
 def _tree(words: Sequence[str], spans: Iterable[tuple[int, int]], tags: Sequence[str] | None) -> Tree:
-    """The tree of these spans; a root over all the words, be it one, is added."""
+    """Build the tree of these spans, and add a root over all words, even over one."""
     inner = [(start, end, LABEL) for start, end in spans if end - start < len(words)]
     return Tree.from_spans(words, [(0, len(words), LABEL), *inner], tags)
 
 
 def _best_splits(scores: Array, right_bias: float) -> list[Callable[[int, int], int]]:
-    """The word before which the best tree splits a span, for each of the scores (B, T, T+1) of `cky`."""
+    """For each sentence, a function from a span to the split that `cky` finds in the scores (B, T, T+1)."""
     n_sentences, n_words, _ = scores.shape
-    from_start = np.zeros((n_sentences, n_words + 1, n_words + 1))  # best sum by first word and width
-    to_end = np.zeros((n_sentences, n_words + 1, n_words + 1))  # the same by end and width
-    split = np.zeros((n_sentences, n_words, n_words + 1), dtype=np.int32)  # width of the left part
-    bonus = np.full(n_words + 1, abs(right_bias))  # by width of the part on the favoured side
+    from_start = np.zeros((n_sentences, n_words + 1, n_words + 1))  # best sums by first word and width
+    to_end = np.zeros((n_sentences, n_words + 1, n_words + 1))  # best sums by end and width
+    split = np.zeros((n_sentences, n_words, n_words + 1), dtype=np.int32)  # width of the left child
+    bonus = np.full(n_words + 1, abs(right_bias))  # by width of the child on the favoured side
     bonus[:2] = 0.0
     for width in range(2, n_words + 1):
         starts = np.arange(n_words - width + 1)
@@ -363,23 +368,23 @@ def _chooser(widths: list[list[int]]) -> Callable[[int, int], int]:
 
 
 def _split(words: Sequence[str], choose: Callable[[int, int], int], tags: Sequence[str] | None) -> Tree:
-    """The binary tree whose spans (start, end) are split before the word `choose(start, end)`."""
+    """Build the binary tree that splits each span (start, end) before the word `choose(start, end)`."""
     if not words:
         raise ValueError("a tree needs at least one word")
     if tags is not None and len(tags) != len(words):
         raise ValueError(f"{len(tags)} tags for {len(words)} words")
-    parts = [Tree(tag, word=word) for tag, word in zip(tags or [LABEL] * len(words), words, strict=True)]
-    if len(parts) == 1:
-        return Tree(LABEL, (parts[0],))
-    # Children follow their parents in pre-order, so that backwards each part is there when it is needed:
-    # `parts` holds the tree that begins at each word.
+    subtrees = [Tree(tag, word=word) for tag, word in zip(tags or [LABEL] * len(words), words, strict=True)]
+    if len(subtrees) == 1:
+        return Tree(LABEL, (subtrees[0],))
+    # Reversed pre-order builds children before their parents: `subtrees` holds the largest subtree so far
+    # that begins at each word.
     for start, middle, _ in reversed(list(_binary_spans(len(words), choose))):
-        parts[start] = Tree(LABEL, (parts[start], parts[middle]))
-    return parts[0]
+        subtrees[start] = Tree(LABEL, (subtrees[start], subtrees[middle]))
+    return subtrees[0]
 
 
 def _binary_spans(n_words: int, choose: Callable[[int, int], int]) -> Iterator[tuple[int, int, int]]:
-    """Start, split and end of the spans of at least two words, in pre-order."""
+    """Yield start, split and end of each span of at least two words, in pre-order."""
     pending = [(0, n_words)]
     while pending:
         start, end = pending.pop()

@@ -11,7 +11,7 @@ from nltk.tokenize import NLTKWordTokenizer
 from conftest import needs_corpora
 from treeformers.data import corpora
 from treeformers.data.penn_tokenizer import Word, tokenize
-from treeformers.trees.tree import unescape_word
+from treeformers.trees.escapes import unescape_word
 
 CASES = {
     # Contractions and possessives.

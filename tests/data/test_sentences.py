@@ -17,7 +17,8 @@ from transformers import PreTrainedTokenizerFast
 from tiny_encoders import PIECES, letter_tokenizer, tiny_bert
 from tree_strategies import any_text, trees
 from treeformers.data.sentences import END, VOCABULARY, PieceReader, SentenceReader, word_class
-from treeformers.trees.tree import Tree, escape_word
+from treeformers.trees.escapes import escape_word
+from treeformers.trees.tree import Tree
 
 torch.set_num_threads(1)
 sizes = settings(max_examples=40, deadline=None)

@@ -28,7 +28,8 @@ from treeformers.recipes import (
 )
 from treeformers.training import model_card as card
 from treeformers.training.fit import Fit
-from treeformers.training.provenance import environment, write_json
+from treeformers.training.provenance import environment
+from treeformers.trees.files import write_json
 
 torch.set_num_threads(1)
 

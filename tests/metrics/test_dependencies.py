@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import treeformers
 from tree_strategies import dependency_trees
 from treeformers.metrics import attachment
 from treeformers.trees.dependency import DependencyTree
@@ -23,7 +24,8 @@ def test_worked_example() -> None:
     assert (score.unlabeled_attachment, score.labeled_attachment) == (75, 50)
     assert (score.exact_match, score.words, score.sentences) == (0, 4, 1)
     assert str(score) == f"UAS 75.00, LAS 50.00 ({score.signature})"
-    assert score.signature.startswith("attachment|punctuation:scored|average:corpus|max_length:none|version:")
+    version = f"version:{treeformers.__version__}"
+    assert score.signature == f"attachment|punctuation:scored|average:corpus|max_length:none|{version}"
 
 
 def test_trees_without_relations_have_no_labelled_score() -> None:
@@ -67,7 +69,7 @@ def test_counts(gold: list[DependencyTree]) -> None:
 
 
 def test_bad_input() -> None:
-    with pytest.raises(ValueError, match="expected one predicted tree a gold tree, got 0 for 1"):
+    with pytest.raises(ValueError, match="expected one predicted tree for each gold tree, got 0 for 1"):
         attachment([GOLD], [])
     with pytest.raises(ValueError, match="predicted tree 1 is None, expected a DependencyTree"):
         attachment([GOLD], [None])  # type: ignore[list-item]

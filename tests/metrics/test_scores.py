@@ -96,6 +96,6 @@ class TestExamples:
     def test_as_many_predictions_as_examples(self, metric: Any) -> None:
         a, b = ("a", "b") if metric in (accuracy, bleu) else (1.0, 2.0)
         for gold, predicted in (([], []), ([a], []), ([], [a]), ([a, b], [a]), ([a], [a, b])):
-            message = f"{len(predicted)} predictions for {len(gold)} examples, expected one each"
+            message = f"{len(predicted)} predictions for {len(gold)} examples, expected one for each"
             with pytest.raises(ValueError, match=message):
                 metric(gold, predicted)

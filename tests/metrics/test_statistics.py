@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 import random
 from itertools import permutations, product
 from statistics import fmean, pstdev
@@ -18,28 +19,30 @@ from treeformers.metrics.statistics import (
     summarise,
 )
 
-chances = st.floats(0.0, 1.0, allow_subnormal=False).map(lambda chance: round(chance, 3))
+probabilities = st.floats(0.0, 1.0, allow_subnormal=False).map(lambda number: round(number, 3))
 
 
-@given(st.integers(1, 60), st.data(), chances)
-def test_equal_chances_are_the_binomial_test(trials: int, data: st.DataObject, chance: float) -> None:
+@given(st.integers(1, 60), st.data(), probabilities)
+def test_equal_probabilities_give_the_binomial_test(
+    trials: int, data: st.DataObject, probability: float
+) -> None:
     successes = data.draw(st.integers(0, trials))
-    expected = stats.binomtest(successes, trials, chance).pvalue
-    assert binomial_test(successes, [chance] * trials) == pytest.approx(expected, rel=1e-6, abs=1e-290)
+    expected = stats.binomtest(successes, trials, probability).pvalue
+    assert binomial_test(successes, [probability] * trials) == pytest.approx(expected, rel=1e-6, abs=1e-290)
 
 
-@given(st.lists(chances, min_size=1, max_size=8), st.data())
-def test_unequal_chances_are_brute_force(given_chances: list[float], data: st.DataObject) -> None:
-    successes = data.draw(st.integers(0, len(given_chances)))
-    probabilities = [0.0] * (len(given_chances) + 1)
-    for outcome in product((0, 1), repeat=len(given_chances)):
-        terms = [p if hit else 1 - p for hit, p in zip(outcome, given_chances, strict=True)]
-        probabilities[sum(outcome)] += float(np.prod(terms))
-    expected = sum(p for p in probabilities if p <= probabilities[successes] * (1 + 1e-7))
-    assert binomial_test(successes, given_chances) == pytest.approx(expected, abs=1e-9)
+@given(st.lists(probabilities, min_size=1, max_size=8), st.data())
+def test_unequal_probabilities_equal_brute_force(of_trials: list[float], data: st.DataObject) -> None:
+    successes = data.draw(st.integers(0, len(of_trials)))
+    of_counts = [0.0] * (len(of_trials) + 1)
+    for outcome in product((0, 1), repeat=len(of_trials)):
+        terms = [p if hit else 1 - p for hit, p in zip(outcome, of_trials, strict=True)]
+        of_counts[sum(outcome)] += float(np.prod(terms))
+    expected = sum(p for p in of_counts if p <= of_counts[successes] * (1 + 1e-7))
+    assert binomial_test(successes, of_trials) == pytest.approx(expected, abs=1e-9)
 
 
-def test_figures_of_the_paper() -> None:
+def test_binomial_test_on_counts_of_the_paper() -> None:
     assert binomial_test(68 + 72 + 2376 + 2642, [0.5] * 5550) < 1e-30  # Ginn (2024), Table 2
     assert binomial_test(38, [0.5] * 75) == 1.0
 
@@ -57,13 +60,13 @@ def test_interval_is_that_of_scipy(trials: int, data: st.DataObject, confidence:
     assert binomial_interval(successes, trials, confidence) == pytest.approx(tuple(expected), abs=1e-9)
 
 
-@pytest.mark.parametrize("successes, given_chances", [(0, []), (2, [0.5]), (-1, [0.5]), (0, [1.5])])
-def test_impossible_counts(successes: int, given_chances: list[float]) -> None:
-    with pytest.raises(ValueError, match=r"expected at least one chance|successes in 1 trials"):
-        binomial_test(successes, given_chances)
-    if given_chances != [1.5]:
+@pytest.mark.parametrize("successes, of_trials", [(0, []), (2, [0.5]), (-1, [0.5]), (0, [1.5])])
+def test_impossible_counts(successes: int, of_trials: list[float]) -> None:
+    with pytest.raises(ValueError, match=r"expected at least one probability|successes in 1 trials"):
+        binomial_test(successes, of_trials)
+    if of_trials != [1.5]:
         with pytest.raises(ValueError, match="successes in"):
-            binomial_interval(successes, len(given_chances))
+            binomial_interval(successes, len(of_trials))
 
 
 pairs = st.lists(st.tuples(st.integers(-5, 5), st.integers(-5, 5)), min_size=1, max_size=9)
@@ -82,9 +85,9 @@ def test_few_pairs_are_permuted_exactly(given_pairs: list[tuple[int, int]]) -> N
 
 
 def test_many_pairs_are_drawn() -> None:
-    chance = random.Random(4)
-    first = [chance.gauss(0, 1) for _ in range(60)]
-    second = [chance.gauss(0, 1) for _ in range(60)]
+    rng = random.Random(4)
+    first = [rng.gauss(0, 1) for _ in range(60)]
+    second = [rng.gauss(0, 1) for _ in range(60)]
     drawn = permutation_test(first, second)
     assert 0.1 < drawn < 0.9
     expected = stats.permutation_test(
@@ -96,7 +99,7 @@ def test_many_pairs_are_drawn() -> None:
     ).pvalue
     assert drawn == pytest.approx(expected, abs=0.03)
     assert permutation_test(first, second) == drawn
-    assert permutation_test(range(20, 40), [0] * 20, resamples=99) == 0.01  # the one found counts
+    assert permutation_test(range(20, 40), [0] * 20, resamples=99) == 0.01  # the observed assignment counts
     assert permutation_test([1, -1] * 8, [0] * 16, resamples=99) == 1.0  # no assignment's sum is below 0
 
 
@@ -105,15 +108,15 @@ def test_pairs_that_do_not_differ() -> None:
     # Their sum is 0, and not quite that in floating point.
     assert permutation_test([1, 0.1, 3.5, 0.1], [0.1, 1, 0.1, 3.5]) == 1.0
     assert permutation_test([0.1, 0.2, -0.3], [0, 0, 0]) == 1.0
-    with pytest.raises(ValueError, match="3 and 2 figures, expected pairs"):
+    with pytest.raises(ValueError, match="3 and 2 values, expected pairs"):
         permutation_test([1, 2, 3], [1, 2])
     with pytest.raises(ValueError, match="expected pairs"):
         permutation_test([], [])
 
 
 def test_bootstrap_of_a_mean() -> None:
-    chance = random.Random(2)
-    values = [chance.random() for _ in range(400)]
+    rng = random.Random(2)
+    values = [rng.random() for _ in range(400)]
     low, high = bootstrap_interval([values], lambda drawn: float(drawn.mean()))
     assert (low + high) / 2 == pytest.approx(fmean(values), abs=0.01)
     assert high - low == pytest.approx(2 * 1.96 * pstdev(values) / 20, rel=0.15)
@@ -135,7 +138,17 @@ def test_bootstrap_draws_rows_of_each_data_set_by_itself() -> None:
         bootstrap_interval([[1.0], []], lambda drawn: 0.0)
 
 
-def test_a_summary_holds_what_all_seeds_have() -> None:
+def test_a_summary_holds_the_metrics_of_all_seeds() -> None:
     seeds = [{"a": 1.0, "b": 2.0, "c": "x", "d": None}, {"a": 3.0, "c": "y", "d": 1.0}]
     assert summarise(seeds) == {"a": {"mean": 2.0, "max": 3.0, "sd": pytest.approx(2**0.5)}}
     assert summarise(seeds[:1])["a"] == {"mean": 1.0, "max": 1.0}
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+def test_a_summary_leaves_out_metrics_that_are_not_finite_and_says_so(
+    value: float, caplog: pytest.LogCaptureFixture
+) -> None:
+    seeds = [{"seed": 3, "f1": 50.0, "bleu": 1.0}, {"seed": 7, "f1": value, "bleu": 3.0}]
+    assert summarise(seeds) == {"bleu": {"mean": 2.0, "max": 3.0, "sd": pytest.approx(2**0.5)}}
+    assert caplog.messages == [f"the summary leaves out f1, which is not finite: {value} (seed 7)"]
+    assert "f1" not in summarise(seeds[1:])

@@ -12,7 +12,7 @@ from tiny_models import tiny_inducer
 from treeformers.data.examples import Labelled
 from treeformers.data.grammar import default_grammar
 from treeformers.data.minimal_pairs import MinimalPair
-from treeformers.induction import split_greedily, trivial_tree
+from treeformers.induction import greedy_tree, trivial_tree
 from treeformers.probing import find_words, probe, summarise_links
 from treeformers.recipes import Readout
 from treeformers.tasks.induce.predictor import Inducer
@@ -115,7 +115,7 @@ def test_words_are_read_from_the_links_between_tokens() -> None:
         np.testing.assert_allclose(piece.links[:, np.diff(piece.words) > 0], links, atol=1e-6)
     expected = find_words(
         [piece.words for piece in pieces],
-        [split_greedily(piece.links[1], piece.tokens) for piece in pieces],
+        [greedy_tree(piece.links[1], piece.tokens) for piece in pieces],
     )
     assert expected in report.systems["mine"].findings
     shares = probe({"mine": trees}, 24).systems["mine"].findings

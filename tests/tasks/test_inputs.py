@@ -19,8 +19,9 @@ from treeformers.tasks.feature_extractor import FrozenEncoder
 from treeformers.tasks.inputs import TreeReader, vocabulary
 from treeformers.trees.batch import batch_trees
 from treeformers.trees.dependency import DependencyTree
+from treeformers.trees.escapes import unescape_word
 from treeformers.trees.levels import level_plan
-from treeformers.trees.tree import Tree, unescape_word
+from treeformers.trees.tree import Tree
 
 torch.set_num_threads(1)
 

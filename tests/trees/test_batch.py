@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from tree_strategies import all_trees, right_branching, trees
-from treeformers.trees.batch import batch_trees, collate_plans, join_trees, plan_tree, split_words
+from treeformers.trees.batch import batch_trees, collate_plans, join_trees, plan_tree, split_subwords
 from treeformers.trees.tree import Tree
 
 torch.set_num_threads(1)
@@ -17,7 +17,7 @@ FOX = Tree.from_brackets("(S (NP (D a) (N fox)) (VP (V naps)))")
 
 
 def literal(tree: Tree) -> dict[str, list[object]]:
-    """What the batch must hold of one tree, by walking it with the path from the root in hand."""
+    """The expected arrays of one tree, from a walk that keeps the path from the root."""
     spans = tree.spans()
     values: dict[str, list[object]] = {
         name: [] for name in ("parents", "depths", "heights", "subtree_ends", "leaf_parents")
@@ -92,7 +92,7 @@ def test_labels_and_tags() -> None:
     assert batch["leaf_labels"].tolist() == [[0, 5, 9], [5, -100, -100]]
     assert unseen == {"VP": 1, "V": 1}
     assert not {"node_labels", "leaf_labels"} & set(batch_trees([FOX]))
-    with pytest.raises(ValueError, match=r"label 'VP' has no id and no id for unknown ones.*known: NP, S"):
+    with pytest.raises(ValueError, match=r"label 'VP' has no id, and `unknown` is not given; known: NP, S"):
         batch_trees([FOX], labels)
     with pytest.raises(ValueError, match="tag 'V' has no id"):
         batch_trees([FOX], tags=tags)
@@ -115,23 +115,23 @@ def test_sentences_join_under_a_root() -> None:
 
 def test_subwords_make_a_subtree_and_labels_stay() -> None:
     tree = Tree.from_brackets("(S (NP (N robins)) (VP (V sing) (ADV loudly)))")
-    split = split_words(tree, [["rob@@", "ins"], ["sing"], ["lou@@", "d@@", "ly"]])
+    split = split_subwords(tree, [["rob@@", "ins"], ["sing"], ["lou@@", "d@@", "ly"]])
     verb = "(VP (V sing) (ADV (ADV-BPE lou@@) (ADV-BPE d@@) (ADV-BPE ly)))"
     assert str(split) == f"(S (NP (N (N-BPE rob@@) (N-BPE ins))) {verb})"
-    assert split_words(tree, [[word] for word in tree.words]) == tree
-    assert str(split_words(Tree("T", word="ab"), [["a", "b"]])) == "(T (T-BPE a) (T-BPE b))"
-    with pytest.raises(ValueError, match="expected the pieces of 3 words, got those of 2"):
-        split_words(tree, [["a"], ["b"]])
-    with pytest.raises(ValueError, match="the word 'sing' has no pieces"):
-        split_words(tree, [["a"], [], ["b"]])
+    assert split_subwords(tree, [[word] for word in tree.words]) == tree
+    assert str(split_subwords(Tree("T", word="ab"), [["a", "b"]])) == "(T (T-BPE a) (T-BPE b))"
+    with pytest.raises(ValueError, match="expected the subwords of 3 words, got those of 2"):
+        split_subwords(tree, [["a"], ["b"]])
+    with pytest.raises(ValueError, match="the word 'sing' has no subwords"):
+        split_subwords(tree, [["a"], [], ["b"]])
 
 
 @given(trees(), st.data())
 @settings(max_examples=30, deadline=None)
 def test_subwords_in_order(tree: Tree, data: st.DataObject) -> None:
     words = len(tree)
-    pieces = data.draw(st.lists(st.lists(st.sampled_from("abc"), min_size=1), min_size=words, max_size=words))
-    split = split_words(tree, pieces)
-    assert list(split.words) == [piece for parts in pieces for piece in parts]
-    added = sum(len(parts) > 1 for parts in pieces)
+    cut = data.draw(st.lists(st.lists(st.sampled_from("abc"), min_size=1), min_size=words, max_size=words))
+    split = split_subwords(tree, cut)
+    assert list(split.words) == [subword for subwords in cut for subword in subwords]
+    added = sum(len(subwords) > 1 for subwords in cut)
     assert len(split.spans()) == len(tree.spans()) + added

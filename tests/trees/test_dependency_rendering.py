@@ -73,7 +73,7 @@ def test_svg_without_relations_and_tags() -> None:
 @settings(deadline=None, max_examples=60)
 @given(dependency_trees())
 def test_arcs_at_one_level_share_no_gap_between_words(tree: DependencyTree) -> None:
-    arcs = _arcs(tree)
+    arcs = _arcs(tree.heads)
     levels = _levels(arcs)
     gaps = [
         (level, gap) for (left, right), level in zip(arcs, levels, strict=True) for gap in range(left, right)

@@ -17,11 +17,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tree_strategies import all_trees, any_text, dependency_trees, right_branching, trees
+from treeformers.trees.files import atomic_write, read_object
 from treeformers.trees.formats import (
-    atomic_write,
     opens_tree,
     read_dependencies,
-    read_object,
     read_parses,
     read_trees,
     write_dependencies,

@@ -13,7 +13,7 @@ from treeformers.data.corpora import load
 from treeformers.trees.heads import (
     COLLINS,
     HeadAgreement,
-    agreement,
+    head_agreement,
     head_child,
     head_words,
     to_dependencies,
@@ -153,14 +153,15 @@ def test_each_node_is_governed_through_its_head(tree):
 
 
 def test_no_heads_without_labels():
-    with pytest.raises(ValueError, match="the tree over 'owls hoot' has no labels, by which heads are found"):
+    message = "the tree over 'owls hoot' has no labels, and the head rules need labels"
+    with pytest.raises(ValueError, match=message):
         to_dependencies(Tree.from_brackets("(X (X owls) (X hoot))"))
 
 
 def test_agreement_by_hand():
     """NP: right-most; VP: not; S: not, and of its two combinations only the first."""
     tree = Tree.from_brackets("(S (NP (DT the) (NN dog)) (VP (VBZ sees) (NP (PRP me))) (NP (NN today)))")
-    result = agreement([tree])
+    result = head_agreement([tree])
     assert result == HeadAgreement(
         nodes=pytest.approx(100 * 8 / 10),
         branching=pytest.approx(100 / 3),
@@ -171,21 +172,21 @@ def test_agreement_by_hand():
 
 def test_agreement_of_words_and_of_children_differ():
     """The last child is the head of S, but its own head is its first word."""
-    result = agreement([Tree.from_brackets("(S (NP (PRP we)) (VP (VBD saw) (NP (PRP her))))")])
+    result = head_agreement([Tree.from_brackets("(S (NP (PRP we)) (VP (VBD saw) (NP (PRP her))))")])
     assert (result.branching, result.combs, result.words) == (50.0, 50.0, 0.0)
 
 
 @pytest.mark.parametrize("given_trees", [[], [Tree.from_brackets("(S (VP (VB go)))")]], ids=["none", "unary"])
 def test_nothing_to_compare(given_trees):
     with pytest.raises(ValueError, match="no node has two children"):
-        agreement(given_trees)
+        head_agreement(given_trees)
 
 
 def test_three_thousand_words_deep():
     tree = right_branching(3000)
     began = time.process_time()
     assert head_words(tree) == [2999] * 2999
-    assert agreement([tree]).branching == 100.0
+    assert head_agreement([tree]).branching == 100.0
     assert time.process_time() - began < 1
 
 
@@ -193,7 +194,7 @@ def test_three_thousand_words_deep():
 @pytest.mark.parametrize(("clean", "nodes"), [(True, 76.66), (False, 77.73)], ids=["clean", "raw"])
 def test_agreement_on_the_sample(clean, nodes):
     """About the 77.78 of Ma et al. (2017) where words count as nodes, half of it where there is a choice."""
-    result = agreement(tree for split in load("wsj-sample", clean=clean).values() for tree in split)
+    result = head_agreement(tree for split in load("wsj-sample", clean=clean).values() for tree in split)
     assert math.isclose(result.nodes, nodes, abs_tol=0.01)
     if clean:
         assert result.branching == pytest.approx(33.9, abs=0.1)

@@ -199,10 +199,10 @@ def test_deep_trees() -> None:
 
 def test_shares_are_boxes_as_strong_as_their_part_of_the_largest() -> None:
     tree = Tree.from_brackets("(S (NP (DT the) (NN dog)) (VB barks))")
-    svg = tree_svg(tree, shares=[0.2, 0.1, 0.0, 0.4, 0.3])
+    svg = tree_svg(tree, weights=[0.2, 0.1, 0.0, 0.4, 0.3])
     found = re.findall(r'class="shade".*?fill-opacity="([\d.]+)"', svg)
     assert [float(opacity) for opacity in found] == pytest.approx([0.375, 0.188, 0.0, 0.75, 0.562], abs=1e-3)
     assert "shade" not in tree_svg(tree).split("</style>")[1]
-    assert tree_svg(tree, shares=[0.0] * 5).count('fill-opacity="0.000"') == 5
-    with pytest.raises(ValueError, match="4 shares, expected one for each of the 5 nodes"):
-        tree_svg(tree, shares=[0.25] * 4)
+    assert tree_svg(tree, weights=[0.0] * 5).count('fill-opacity="0.000"') == 5
+    with pytest.raises(ValueError, match="4 weights, expected one for each of the 5 nodes"):
+        tree_svg(tree, weights=[0.25] * 4)

@@ -8,14 +8,8 @@ from nltk.tree import Tree as NltkTree
 
 from between_processes import send
 from tree_strategies import all_trees, any_text, dependency_trees, right_branching, trees
-from treeformers.trees.tree import (
-    DependencyTree,
-    Span,
-    Tree,
-    escape_word,
-    strip_functions,
-    unescape_word,
-)
+from treeformers.trees.escapes import escape_word, unescape_word
+from treeformers.trees.tree import DependencyTree, Span, Tree, strip_functions
 
 BARKS = "(S (NP (DT the) (NN dog)) (VP (VBZ barks)))"
 quick = settings(deadline=None, max_examples=60)

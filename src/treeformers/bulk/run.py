@@ -16,7 +16,7 @@ from treeformers.bulk.shards import UNPARSED, Format, Shard, Task, cut
 from treeformers.bulk.workers import Load, by_processes, by_ray, here
 from treeformers.tasks.load import check_positive
 from treeformers.training.processes import LOCK, sole_writer
-from treeformers.trees.formats import atomic_write, read_object
+from treeformers.trees.files import atomic_write, read_object
 
 __all__ = ["MANIFEST", "NAMED", "SHARD_LINES", "Progress", "Summary", "parse_files"]
 

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import IO, Literal, cast
 
 from treeformers.tasks.load import Engine
-from treeformers.trees.formats import atomic_write, is_gzip, write_trees
+from treeformers.trees.files import atomic_write, is_gzip
+from treeformers.trees.formats import write_trees
 from treeformers.trees.tree import Tree
 
 __all__ = ["CHUNK", "UNPARSED", "Format", "Reader", "Shard", "Task", "cut", "parse_lines"]

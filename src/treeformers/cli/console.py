@@ -16,7 +16,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from treeformers.recipes import Scale
-from treeformers.trees.formats import read_lines, suffix_of
+from treeformers.trees.files import read_lines, suffix_of
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -91,7 +91,7 @@ def make_grammar(
     itself, grammar.pcfg.
     """
     from treeformers.data.grammar import default_grammar
-    from treeformers.trees.formats import atomic_write
+    from treeformers.trees.files import atomic_write
 
     grammar = default_grammar()
     out.mkdir(parents=True, exist_ok=True)

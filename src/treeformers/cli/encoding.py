@@ -16,15 +16,8 @@ import typer
 
 from treeformers.cli.console import format_of, read_sentences
 from treeformers.data.corpora import clean_tree
-from treeformers.trees.formats import (
-    CONLL,
-    JSON,
-    atomic_write,
-    is_bare,
-    opens_tree,
-    read_dependencies,
-    suffix_of,
-)
+from treeformers.trees.files import atomic_write, suffix_of
+from treeformers.trees.formats import CONLL, JSON, is_bare, opens_tree, read_dependencies
 from treeformers.trees.tree import Tree
 
 if TYPE_CHECKING:

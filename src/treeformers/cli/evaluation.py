@@ -50,7 +50,7 @@ def evaluate(
     does, with the gold tags in them. Classifiers are scored by accuracy, scores of pairs by correlation and
     error, translations by BLEU.
     """
-    from treeformers.training.provenance import write_json
+    from treeformers.trees.files import write_json
 
     recipe = read_recipe(model, several=(ParseRecipe, InduceRecipe))
     if trees and isinstance(recipe, ParseRecipe | InduceRecipe):

@@ -20,17 +20,11 @@ from treeformers.cli.console import format_of, read_sentences, resumable
 from treeformers.tasks.load import Engine, load_engine
 from treeformers.training.model_folder import checksum
 from treeformers.trees.dependency import DependencyTree
-from treeformers.trees.formats import (
-    CONLL,
-    JSON,
-    atomic_write,
-    opens_tree,
-    suffix_of,
-    write_dependencies,
-    write_trees,
-)
+from treeformers.trees.escapes import unescape_word
+from treeformers.trees.files import atomic_write, suffix_of
+from treeformers.trees.formats import CONLL, JSON, opens_tree, write_dependencies, write_trees
 from treeformers.trees.heads import to_dependencies
-from treeformers.trees.tree import Tree, unescape_word
+from treeformers.trees.tree import Tree
 
 logger = logging.getLogger(__name__)
 

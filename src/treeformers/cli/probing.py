@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from treeformers.cli.console import JsonFile, stderr, stdout
-from treeformers.trees.formats import atomic_write
+from treeformers.trees.files import atomic_write
 
 if TYPE_CHECKING:
     from treeformers.drawing.probes import ProbeTable

@@ -13,7 +13,8 @@ from treeformers.cli.console import JsonFile, read_sentences, stdout
 from treeformers.cli.encoding import OF_ONE, Trees, holds_dependencies, read_text
 from treeformers.recipes import ClassifyRecipe, InduceRecipe, TranslateRecipe
 from treeformers.training.model_folder import read_recipe
-from treeformers.trees.formats import atomic_write, read_dependencies, read_parses, read_trees
+from treeformers.trees.files import atomic_write
+from treeformers.trees.formats import read_dependencies, read_parses, read_trees
 from treeformers.trees.tree import DependencyTree, Tree
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ def score(
     console.print(table)
     console.print(signature, markup=False, soft_wrap=True)
     if json:
-        from treeformers.training.provenance import write_json
+        from treeformers.trees.files import write_json
 
         write_json(json, {**figures, "signature": signature})
 

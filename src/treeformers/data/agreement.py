@@ -56,7 +56,7 @@ from treeformers.data.grammar import default_grammar
 from treeformers.data.original_agreement import released_gen, released_id, released_rec_gen
 from treeformers.data.recognizer import Recognizer
 from treeformers.data.tables import read_rows
-from treeformers.trees.formats import atomic_write
+from treeformers.trees.files import atomic_write
 
 __all__ = [
     "RELEASED_WORDS",

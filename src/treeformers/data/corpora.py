@@ -27,15 +27,8 @@ from treeformers.data.examples import Labelled
 from treeformers.data.minimal_pairs import PAIRS, load_pairs
 from treeformers.data.tables import read_table
 from treeformers.data.task_corpora import READERS, load_task, read_parallel
-from treeformers.trees.formats import (
-    CONLL,
-    JSON,
-    holds_trees,
-    is_gzip,
-    read_dependencies,
-    read_trees,
-    suffix_of,
-)
+from treeformers.trees.files import is_gzip, suffix_of
+from treeformers.trees.formats import CONLL, JSON, holds_trees, read_dependencies, read_trees
 from treeformers.trees.tree import Tree, strip_functions
 
 __all__ = ["CORPORA", "Corpus", "clean_tree", "fetch", "load", "verify"]

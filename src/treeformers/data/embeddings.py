@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from treeformers.trees.formats import read_lines
+from treeformers.trees.files import read_lines
 
 __all__ = ["WordVectors", "read_vectors"]
 

@@ -12,7 +12,7 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from treeformers.trees.formats import read_lines, suffix_of
+from treeformers.trees.files import read_lines, suffix_of
 
 __all__ = ["PAIRS", "MinimalPair", "load_pairs"]
 

@@ -12,7 +12,7 @@ from itertools import pairwise, zip_longest
 from typing import TypeAlias
 
 from treeformers.trees.dependency import DependencyTree, find_head_fault
-from treeformers.trees.formats import read_lines
+from treeformers.trees.files import read_lines
 from treeformers.trees.tree import Tree
 
 __all__ = ["Line", "build_constituents", "build_dependencies", "read_aligned", "split_words"]

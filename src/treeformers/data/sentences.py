@@ -21,8 +21,9 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 from transformers import AutoConfig, AutoTokenizer, PreTrainedTokenizerBase
 
-from treeformers.trees.formats import atomic_write
-from treeformers.trees.tree import Tree, unescape_word
+from treeformers.trees.escapes import unescape_word
+from treeformers.trees.files import atomic_write
+from treeformers.trees.tree import Tree
 
 __all__ = ["END", "VOCABULARY", "PieceReader", "SentenceReader", "word_class"]
 

@@ -19,7 +19,7 @@ from typing import TypeAlias
 
 from treeformers.data.catalogue import Kind
 from treeformers.data.examples import Labelled, Pair, Text
-from treeformers.trees.formats import read_lines
+from treeformers.trees.files import read_lines
 from treeformers.trees.tree import Tree, parse_brackets
 
 __all__ = ["parse_score", "parse_tree", "read_rows", "read_table", "split_rows"]

@@ -23,7 +23,7 @@ from treeformers.data.parent_pointers import (
 )
 from treeformers.data.tables import parse_score, parse_tree, read_rows, split_rows
 from treeformers.trees.dependency import DependencyTree
-from treeformers.trees.formats import read_lines
+from treeformers.trees.files import read_lines
 from treeformers.trees.tree import Tree
 
 __all__ = ["READERS", "load_task", "read_parallel"]

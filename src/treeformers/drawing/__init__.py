@@ -15,8 +15,15 @@ from treeformers.drawing.report import (
     trees_beside_gold,
 )
 from treeformers.drawing.steps import steps_svg
-from treeformers.trees.dependency_rendering import dependency_latex, dependency_svg, dependency_text
-from treeformers.trees.rendering import tree_latex, tree_png, tree_svg, tree_text
+from treeformers.drawing.trees import (
+    dependency_latex,
+    dependency_svg,
+    dependency_text,
+    tree_latex,
+    tree_png,
+    tree_svg,
+    tree_text,
+)
 from treeformers.trees.svg import Svg
 
 __all__ = [

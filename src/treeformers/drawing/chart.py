@@ -7,8 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from treeformers.trees.svg import Svg, count, shorten, svg_frame, text_width, xml
-from treeformers.trees.tree import unescape_word
+from treeformers.trees.escapes import unescape_word
+from treeformers.trees.svg import Svg, svg_frame, text_width, xml
+from treeformers.trees.text import count, shorten
 
 if TYPE_CHECKING:
     import numpy as np

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from treeformers.drawing.report import report, score_table
-from treeformers.trees.rendering import tree_svg
-from treeformers.trees.svg import count, xml
+from treeformers.drawing.trees import tree_svg
+from treeformers.trees.svg import xml
+from treeformers.trees.text import count
 from treeformers.trees.tree import Tree
 
 __all__ = ["ProbeTable", "probe_page", "probe_tables"]

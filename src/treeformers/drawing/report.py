@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from treeformers.drawing.chart import heat_map_svg
-from treeformers.trees.rendering import tree_svg
+from treeformers.drawing.trees import tree_svg
 from treeformers.trees.svg import xml
 from treeformers.trees.tree import Tree
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from treeformers.trees.svg import Svg, count, svg_frame, text_width, xml
-from treeformers.trees.tree import unescape_word
+from treeformers.trees.escapes import unescape_word
+from treeformers.trees.svg import Svg, svg_frame, text_width, xml
+from treeformers.trees.text import count
 
 __all__ = ["steps_svg"]
 

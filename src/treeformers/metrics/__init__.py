@@ -1,4 +1,4 @@
-"""Scores: of trees against gold trees, of language models, translations, classes and scores."""
+"""Metrics of trees, language models, translations, classes and regression."""
 
 from treeformers.metrics.dependencies import AttachmentScore, attachment
 from treeformers.metrics.scores import (

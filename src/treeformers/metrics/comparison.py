@@ -1,4 +1,4 @@
-"""What the scores of all kinds of trees share: pairs of trees, percentages and signatures."""
+"""Helpers for all tree metrics: pairs of trees, percentages and signatures."""
 
 from __future__ import annotations
 
@@ -20,20 +20,22 @@ def paired(
     kind: type[Gold],
     missing: bool = False,
 ) -> list[tuple[Gold, Guess]]:
-    """Gold trees beside predicted ones.
+    """Pair gold trees with predicted trees.
 
     Args:
         gold: gold trees.
-        predicted: predicted ones.
-        kind: their class.
-        missing: whether None may stand for a predicted tree.
+        predicted: predicted trees, in the same order.
+        kind: the class of the trees.
+        missing: allow None as a predicted tree.
 
     Raises:
-        ValueError: different numbers of them, or something that is no such tree.
+        ValueError: the numbers of trees differ, or an item is not a tree of this class.
     """
     golds, predictions = _trees("gold", gold, kind), _trees("predicted", predicted, kind, missing)
     if len(golds) != len(predictions):
-        raise ValueError(f"expected one predicted tree a gold tree, got {len(predictions)} for {len(golds)}")
+        raise ValueError(
+            f"expected one predicted tree for each gold tree, got {len(predictions)} for {len(golds)}"
+        )
     return list(zip(golds, predictions, strict=True))
 
 
@@ -48,11 +50,11 @@ def _trees(name: str, trees: Iterable[T], kind: type[Any], missing: bool = False
 
 
 def percent(part: float, whole: float, empty: float = 0.0) -> float:
-    """A share in percent, and what stands for that of nothing."""
+    """Compute 100 * part / whole; `empty` if `whole` is 0."""
     return 100 * part / whole if whole else empty
 
 
 def signature(metric: str, **choices: str | int | None) -> str:
-    """The name of a metric with every choice that changes its figure."""
+    """Write the name of a metric with every choice that changes its value."""
     fields = [f"{name}:{'none' if value is None else value}" for name, value in choices.items()]
     return "|".join([metric, *fields, f"version:{__version__}"])

@@ -1,4 +1,4 @@
-"""Attachment scores: predicted dependency trees against gold ones."""
+"""Attachment scores of dependency trees."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ __all__ = ["AttachmentScore", "attachment"]
 
 @dataclass(frozen=True, slots=True)
 class AttachmentScore:
-    """Heads and relations of words, in percent of all words, those of the whole corpus together.
+    """Attachment scores over all words of a corpus, in percent.
 
     Attributes:
-        unlabeled_attachment: words with the right head (UAS).
-        labeled_attachment: words with the right head and relation (LAS); None where no predicted tree has
-            a relation.
-        exact_match: sentences whose words all have the right head.
-        words: number of words scored.
-        sentences: number of sentences scored.
-        signature: how all this was computed.
+        unlabeled_attachment: words with the correct head (UAS).
+        labeled_attachment: words with the correct head and relation (LAS); None if no predicted tree has
+            relations.
+        exact_match: sentences in which all words have the correct head.
+        words: number of scored words.
+        sentences: number of scored sentences.
+        signature: the choices behind the scores.
     """
 
     unlabeled_attachment: float
@@ -40,15 +40,16 @@ class AttachmentScore:
 def attachment(
     gold: Iterable[DependencyTree], predicted: Iterable[DependencyTree], max_length: int | None = None
 ) -> AttachmentScore:
-    """Score every word, punctuation too, as the CoNLL shared tasks have done since 2017.
+    """Score all words, punctuation included, as the CoNLL shared tasks since 2017.
 
     Args:
         gold: gold trees.
         predicted: trees over the same words, in the same order.
-        max_length: score only sentences of at most so many words.
+        max_length: maximum number of words of a scored sentence.
 
     Raises:
-        ValueError: different numbers of trees, something that is no such tree, or trees over other words.
+        ValueError: the numbers of trees differ, an item is not a dependency tree, or the words of a pair
+            differ.
     """
     words = sentences = heads = relations = exact = 0
     has_relations = False

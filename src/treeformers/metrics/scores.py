@@ -1,4 +1,4 @@
-"""Scores of language models, translations, and of classes and scores."""
+"""Metrics of language models, translations, classes and regression."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ __all__ = [
 
 
 def perplexity(log_probabilities: Iterable[float]) -> float:
-    """exp of the negative mean of the natural log probabilities of the tokens.
+    """Compute exp of the negative mean of the tokens' natural log probabilities.
 
-    With the log probability of each word when it alone is masked, this is the pseudo-perplexity of
-    a masked language model (Wang et al. 2019, footnote 3).
+    Given the log probability of each word when only this word is masked, the result is the pseudo-perplexity
+    of a masked language model (Wang et al. 2019, footnote 3).
 
     Raises:
-        ValueError: no log probabilities.
+        ValueError: there are no log probabilities.
     """
     values = [float(value) for value in log_probabilities]
     if not values:
@@ -41,11 +41,11 @@ def perplexity(log_probabilities: Iterable[float]) -> float:
 
 @dataclass(frozen=True)
 class BleuScore:
-    """BLEU of a corpus, by sacreBLEU.
+    """Corpus BLEU from sacreBLEU.
 
     Attributes:
         bleu: from 0 to 100.
-        signature: that of sacreBLEU.
+        signature: sacreBLEU's signature.
     """
 
     bleu: float
@@ -53,10 +53,10 @@ class BleuScore:
 
 
 def bleu(gold: Sequence[str], predicted: Sequence[str]) -> BleuScore:
-    """BLEU of detokenised translations with one reference each (Papineni et al. 2002; Post 2018).
+    """Compute BLEU of detokenised translations with one reference each (Papineni et al. 2002; Post 2018).
 
     Raises:
-        ValueError: no sentences, or not one prediction each.
+        ValueError: there are no sentences, or not one prediction for each.
     """
     from sacrebleu.metrics.bleu import BLEU
 
@@ -67,20 +67,20 @@ def bleu(gold: Sequence[str], predicted: Sequence[str]) -> BleuScore:
 
 
 def accuracy(gold: Sequence[str], predicted: Sequence[str]) -> float:
-    """Per cent of examples whose class is right.
+    """Compute the percentage of examples with the correct class.
 
     Raises:
-        ValueError: no examples, or not one prediction each.
+        ValueError: there are no examples, or not one prediction for each.
     """
     _check_lengths(gold, predicted)
     return 100 * fmean(one == other for one, other in zip(gold, predicted, strict=True))
 
 
 def pearson(gold: Sequence[float], predicted: Sequence[float]) -> float:
-    """Pearson's correlation; nan where one side is constant.
+    """Compute Pearson's correlation; nan if one side is constant.
 
     Raises:
-        ValueError: no examples, or not one prediction each.
+        ValueError: there are no examples, or not one prediction for each.
     """
     _check_lengths(gold, predicted)
     if len(set(gold)) < 2 or len(set(predicted)) < 2:
@@ -89,17 +89,17 @@ def pearson(gold: Sequence[float], predicted: Sequence[float]) -> float:
 
 
 def spearman(gold: Sequence[float], predicted: Sequence[float]) -> float:
-    """Spearman's correlation: Pearson's of the ranks, equal values with their mean rank."""
+    """Compute Spearman's correlation: Pearson's correlation of the ranks; ties get their mean rank."""
     from scipy.stats import rankdata
 
     return pearson(rankdata(gold).tolist(), rankdata(predicted).tolist())
 
 
 def mean_squared_error(gold: Sequence[float], predicted: Sequence[float]) -> float:
-    """Mean of the squared differences.
+    """Compute the mean of the squared differences.
 
     Raises:
-        ValueError: no examples, or not one prediction each.
+        ValueError: there are no examples, or not one prediction for each.
     """
     _check_lengths(gold, predicted)
     return fmean((one - other) ** 2 for one, other in zip(gold, predicted, strict=True))
@@ -107,12 +107,12 @@ def mean_squared_error(gold: Sequence[float], predicted: Sequence[float]) -> flo
 
 @dataclass(frozen=True)
 class ClassScore:
-    """Precision and recall of classes, in per cent, each the mean over the classes.
+    """Macro-averaged precision and recall, in percent.
 
     Attributes:
-        precision: mean over the classes; 0 of one that is never predicted.
+        precision: mean over the classes; a class that is never predicted counts as 0.
         recall: mean over the classes.
-        f1: harmonic mean of the two, as Ginn (2024) has it; not the mean of the classes' own F1.
+        f1: harmonic mean of `precision` and `recall`, as in Ginn (2024); not the mean of the classes' F1.
     """
 
     precision: float
@@ -121,10 +121,10 @@ class ClassScore:
 
 
 def precision_recall(gold: Sequence[str], predicted: Sequence[str]) -> ClassScore:
-    """Macro-averaged precision and recall over the classes of the gold labels.
+    """Compute precision and recall, averaged over the classes of the gold labels.
 
     Raises:
-        ValueError: no examples, or not one prediction each.
+        ValueError: there are no examples, or not one prediction for each.
     """
     _check_lengths(gold, predicted)
     precisions, recalls = [], []
@@ -140,4 +140,4 @@ def precision_recall(gold: Sequence[str], predicted: Sequence[str]) -> ClassScor
 
 def _check_lengths(gold: Sequence[Any], predicted: Sequence[Any]) -> None:
     if not gold or len(gold) != len(predicted):
-        raise ValueError(f"{len(predicted)} predictions for {len(gold)} examples, expected one each")
+        raise ValueError(f"{len(predicted)} predictions for {len(gold)} examples, expected one for each")

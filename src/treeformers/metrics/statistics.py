@@ -1,7 +1,8 @@
-"""How far a figure can be trusted: exact binomial test and interval, permutation test, bootstrap, seeds."""
+"""Statistical tests, confidence intervals, and summaries over seeds."""
 
 from __future__ import annotations
 
+import logging
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -15,39 +16,43 @@ from numpy.typing import ArrayLike, NDArray
 __all__ = ["binomial_interval", "binomial_test", "bootstrap_interval", "permutation_test", "summarise"]
 
 EXACT_PAIRS = 14
-"""Pairs that differ, up to which all signs are tried; ten seeds are."""
+"""The permutation test is exact for at most this many pairs that differ."""
 ROUNDING = 1e-7
-"""Outcomes whose probabilities differ by less, relatively, count as equally probable."""
+"""Values with a smaller relative difference count as equal."""
 
 Array = NDArray[np.float64]
 
+logger = logging.getLogger(__name__)
 
-def binomial_test(successes: int, chances: Sequence[float]) -> float:
-    """The two-sided p-value of so many successes, exactly, when each trial has a chance of its own.
 
-    The number of successes is the sum of independent trials, its distribution the convolution of theirs (the
-    Poisson binomial one; with equal chances the binomial one). The p-value sums the outcomes that are not
-    more probable than the one found, as `scipy.stats.binomtest` does.
+def binomial_test(successes: int, probabilities: Sequence[float]) -> float:
+    """Compute the exact two-sided p-value of a number of successes, if each trial has its own probability.
+
+    The number of successes is a sum of independent trials; its distribution is the convolution of theirs (the
+    Poisson binomial distribution, or the binomial one for equal probabilities). The p-value sums the
+    probabilities of all outcomes that are at most as probable as the observed one, as in
+    `scipy.stats.binomtest`.
 
     Args:
-        successes: found.
-        chances: of every trial, under the null hypothesis.
+        successes: observed number of successes.
+        probabilities: success probability of each trial under the null hypothesis.
 
     Returns:
-        From 0 to 1; what is below 1e-300 may come as 0.
+        The p-value, from 0 to 1; values below 1e-300 may become 0.
 
     Raises:
-        ValueError: no trials, a chance that is no probability, or more successes than trials.
+        ValueError: there are no trials, a probability is not in [0, 1], or there are more successes than
+            trials.
     """
-    if not chances or not all(0 <= chance <= 1 for chance in chances):
-        raise ValueError("expected at least one chance, all from 0 to 1")
-    if not 0 <= successes <= len(chances):
-        raise ValueError(f"{successes} successes in {len(chances)} trials")
+    if not probabilities or not all(0 <= probability <= 1 for probability in probabilities):
+        raise ValueError("expected at least one probability, all from 0 to 1")
+    if not 0 <= successes <= len(probabilities):
+        raise ValueError(f"{successes} successes in {len(probabilities)} trials")
     from scipy.stats import binom
 
     distribution, first = np.ones(1), 0  # of the number of successes; entries below `first` are negligible
-    for chance, count in sorted(Counter(chances).items()):
-        distribution = np.convolve(distribution, binom.pmf(np.arange(count + 1), count, chance))
+    for probability, count in sorted(Counter(probabilities).items()):
+        distribution = np.convolve(distribution, binom.pmf(np.arange(count + 1), count, probability))
         kept = np.flatnonzero(distribution > 1e-300)
         first += int(kept[0])
         distribution = distribution[kept[0] : kept[-1] + 1]
@@ -57,18 +62,18 @@ def binomial_test(successes: int, chances: Sequence[float]) -> float:
 
 
 def binomial_interval(successes: int, trials: int, confidence: float = 0.95) -> tuple[float, float]:
-    """The interval of Clopper and Pearson (1934) for a probability: exact, never too narrow.
+    """Compute the interval of Clopper and Pearson (1934) for a probability: exact, never too narrow.
 
     Args:
-        successes: found.
-        trials: independent ones, of equal probability.
-        confidence: the share of such intervals that hold the probability, at least.
+        successes: observed number of successes.
+        trials: number of independent trials of equal probability.
+        confidence: minimum coverage of the interval.
 
     Returns:
-        Its ends, from 0 to 1.
+        Lower and upper end, from 0 to 1.
 
     Raises:
-        ValueError: no trials, or more successes than trials.
+        ValueError: there are no trials, or more successes than trials.
     """
     if not 0 <= successes <= trials or not trials:
         raise ValueError(f"{successes} successes in {trials} trials")
@@ -83,33 +88,32 @@ def binomial_interval(successes: int, trials: int, confidence: float = 0.95) -> 
 def permutation_test(
     first: Sequence[float], second: Sequence[float], resamples: int = 10_000, seed: int = 0
 ) -> float:
-    """The two-sided p-value that two paired samples have the same mean.
+    """Compute the two-sided p-value for the null hypothesis that two paired samples have the same mean.
 
-    If it made no difference which of a pair is which, every sign of every difference would be equally
-    probable: the p-value is the share of sign assignments whose sum is as large as the one found. All are
-    tried where at most 14 pairs differ; otherwise signs are drawn, and the assignment found counts as one of
-    them.
+    Under the null hypothesis, every sign of every difference is equally probable. The p-value is the fraction
+    of sign assignments whose absolute sum is at least the observed one. If at most 14 pairs differ, all
+    assignments are tried. Otherwise they are sampled, and the observed assignment counts as one sample.
 
     Args:
-        first: one figure a pair, such as the scores of one system by sentence or by seed.
-        second: the other figures, in the same order.
-        resamples: assignments drawn.
-        seed: of the draws.
+        first: one value for each pair, such as a system's score by sentence or by seed.
+        second: the other values, in the same order.
+        resamples: number of sampled assignments.
+        seed: seed of the sampling.
 
     Raises:
-        ValueError: no pairs, or not one figure each.
+        ValueError: there are no pairs, or the lengths differ.
     """
     if not len(first) or len(first) != len(second):
-        raise ValueError(f"{len(first)} and {len(second)} figures, expected pairs")
+        raise ValueError(f"{len(first)} and {len(second)} values, expected pairs")
     differences = np.subtract(first, second, dtype=np.float64)
     differences = differences[differences != 0]
     found = abs(differences.sum()) - ROUNDING * abs(differences).sum()
     if len(differences) <= EXACT_PAIRS:
         signs = np.array(list(product((1.0, -1.0), repeat=len(differences))))
         return float((abs(signs @ differences) >= found).mean())
-    chance = np.random.default_rng(seed)
+    rng = np.random.default_rng(seed)
     reached = sum(
-        abs(differences @ chance.choice((1.0, -1.0), len(differences))) >= found for _ in range(resamples)
+        abs(differences @ rng.choice((1.0, -1.0), len(differences))) >= found for _ in range(resamples)
     )
     return float((1 + reached) / (1 + resamples))
 
@@ -121,42 +125,52 @@ def bootstrap_interval(
     resamples: int = 1000,
     seed: int = 0,
 ) -> tuple[float, float]:
-    """The percentile interval of a figure when the observations are drawn anew, with replacement.
+    """Compute the percentile bootstrap interval of a statistic.
 
     Args:
-        groups: the observations (n, ...) of each data set. Every one is drawn from by itself, and the figure
-            is the mean over them; most often there is one.
-        statistic: from observations drawn to the figure.
-        confidence: share of the resamples between the ends.
-        resamples: how often observations are drawn.
-        seed: of the draws.
+        groups: observations (n, ...) of each data set, often of one. Each data set is resampled by itself,
+            and the statistic is averaged over the data sets.
+        statistic: function from resampled observations to a number.
+        confidence: fraction of the resamples inside the interval.
+        resamples: number of resamples.
+        seed: seed of the resampling.
 
     Raises:
-        ValueError: no data set, or one without observations.
+        ValueError: there is no data set, or a data set has no observations.
     """
     arrays = [np.asarray(group, dtype=np.float64) for group in groups]
     if not arrays or not all(map(len, arrays)):
         raise ValueError("a bootstrap needs observations")
-    chance = np.random.default_rng(seed)
+    rng = np.random.default_rng(seed)
     drawn = np.zeros(resamples)
     for array in arrays:
         for sample in range(resamples):
-            drawn[sample] += statistic(array[chance.integers(len(array), size=len(array))]) / len(arrays)
+            drawn[sample] += statistic(array[rng.integers(len(array), size=len(array))]) / len(arrays)
     low, high = np.quantile(drawn, ((1 - confidence) / 2, (1 + confidence) / 2))
     return float(low), float(high)
 
 
 def summarise(seeds: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, float]]:
-    """Mean and maximum over the seeds of every figure that is a number, and its standard deviation.
+    """Compute mean, maximum and standard deviation over the seeds of every metric that is a float.
 
-    The deviation is that of a sample (n - 1), as in the t-tests beside it; a single seed has none.
+    The standard deviation is that of a sample (n - 1), as in the t-tests of the tables; a single seed has
+    none. The summary leaves out a metric if a seed does not have it. It also leaves out a metric with a nan
+    or an infinite value, and logs a warning with the seed.
     """
     summary = {}
     for name in seeds[0]:
-        found = [value for seed in seeds if isinstance(value := seed.get(name), float)]
-        values = [value for value in found if math.isfinite(value)]
-        if len(values) == len(seeds):
-            summary[name] = {"mean": fmean(values), "max": max(values)}
-            if len(values) > 1:
-                summary[name]["sd"] = stdev(values)
+        values = [value for seed in seeds if isinstance(value := seed.get(name), float)]
+        if len(values) < len(seeds):
+            continue
+        not_finite = [
+            f"{value} (seed {seed.get('seed', '?')})"
+            for seed, value in zip(seeds, values, strict=True)
+            if not math.isfinite(value)
+        ]
+        if not_finite:
+            logger.warning("the summary leaves out %s, which is not finite: %s", name, ", ".join(not_finite))
+            continue
+        summary[name] = {"mean": fmean(values), "max": max(values)}
+        if len(values) > 1:
+            summary[name]["sd"] = stdev(values)
     return summary

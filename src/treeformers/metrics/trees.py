@@ -1,7 +1,7 @@
-"""Scores of trees against gold trees, and how each was computed.
+"""Scores of constituency trees against gold trees, in percent.
 
-Figures of trees are percentages. The `signature` of a score names every choice that changes the figure,
-so two scores compare exactly when their signatures are equal.
+The `signature` of a score names every choice that changes the value: two scores are comparable if and only if
+their signatures are equal.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from itertools import accumulate, compress
 from typing import Literal, TypeVar
 
 from treeformers.metrics.comparison import paired, percent, signature
+from treeformers.trees.escapes import escape_word
 from treeformers.trees.punctuation import is_word, strip_punctuation
-from treeformers.trees.tree import Span, Tree, escape_word
+from treeformers.trees.tree import Span, Tree
 
 __all__ = [
     "ParsevalScore",
@@ -30,25 +31,25 @@ Protocol = Literal["on-lstm", "kim", "tn"]
 Guess = TypeVar("Guess", Tree, Tree | None)
 PROTOCOLS = ("on-lstm", "kim", "tn")
 
-# COLLINS.prm, the parameter file of evalb that the field reports with.
+# COLLINS.prm, evalb's parameter file for published scores.
 EVALB_DELETED = frozenset({"TOP", "-NONE-", ",", ":", "``", "''", "."})
 EVALB_EQUAL = {"PRT": "ADVP"}
 
 
 @dataclass(frozen=True, slots=True)
 class UnlabeledScore:
-    """Unlabelled bracketing of induced trees, in percent.
+    """Unlabelled bracketing scores of induced trees, in percent.
 
     Attributes:
-        sentence_f1: mean of the F1 of the sentences, the figure papers call F1.
+        sentence_f1: mean of the sentences' F1; papers call this F1.
         corpus_f1: F1 of the counts summed over the sentences.
-        recall_by_label: share of the gold constituents of each label that the predicted trees
-            have; frequent labels first.
-        sentences: number of sentences scored.
-        spans_per_sentence: mean number of predicted constituents, trivial ones not counted.
-        flat_share: share of the sentences of more than two words predicted without any
-            constituent. A threshold parser over weak links returns no structure without a word.
-        signature: how all this was computed.
+        recall_by_label: for each label, the percentage of gold constituents that are in the predicted trees;
+            frequent labels first.
+        sentences: number of scored sentences.
+        spans_per_sentence: mean number of predicted constituents, without trivial ones.
+        flat_share: percentage of predicted trees without constituents, among sentences of more than two
+            words. A threshold decoding of weak links gives such trees without an error.
+        signature: the choices behind the scores.
     """
 
     sentence_f1: float
@@ -65,16 +66,16 @@ class UnlabeledScore:
 
 @dataclass(frozen=True, slots=True)
 class SentenceScore:
-    """One line of evalb's report.
+    """The counts of one sentence: one line of evalb's report.
 
     Attributes:
-        status: 0 scored, 1 error (other words or another length), 2 skipped (no parse).
-        length: words of the gold tree, punctuation included, traces not.
+        status: 0 scored, 1 error (the words differ), 2 skipped (no parse).
+        length: words of the gold tree, with punctuation, without traces.
         matched: brackets in both trees.
         gold: brackets of the gold tree.
         predicted: brackets of the predicted tree.
-        crossing: predicted brackets that cross a gold one.
-        words: words compared, without punctuation.
+        crossing: predicted brackets that cross a gold bracket.
+        words: compared words, without punctuation.
         correct_tags: words with the same tag in both trees.
     """
 
@@ -90,18 +91,18 @@ class SentenceScore:
 
 @dataclass(frozen=True, slots=True)
 class ParsevalScore:
-    """Labelled bracketing, in percent.
+    """Labelled bracketing scores, in percent.
 
     Attributes:
-        recall: matched brackets of the gold brackets.
-        precision: matched brackets of the predicted brackets.
-        f1: their harmonic mean; nan, as evalb prints it, when nothing at all matches.
-        exact_match: sentences without an error among those that count.
-        tagging_accuracy: words with the right tag.
-        sentences: number of sentences, within the cutoff where there is one.
-        skipped: sentences that have no parse, or a parse over other words.
-        signature: how all this was computed.
-        by_sentence: the counts of each of the `sentences`, in order.
+        recall: matched brackets among gold brackets.
+        precision: matched brackets among predicted brackets.
+        f1: harmonic mean of recall and precision; nan, as in evalb, if no bracket matches.
+        exact_match: sentences with all brackets correct, among scored sentences.
+        tagging_accuracy: words with the correct tag.
+        sentences: number of sentences within the cutoff.
+        skipped: number of sentences without a parse, or with a parse over other words.
+        signature: the choices behind the scores.
+        by_sentence: the counts of each sentence, in order.
     """
 
     recall: float
@@ -126,36 +127,36 @@ def unlabeled_f1(
     protocol: Protocol = "on-lstm",
     recall_root: bool = False,
 ) -> UnlabeledScore:
-    """Unlabelled F1 of induced trees, by the protocol of the grammar induction literature.
+    """Compute the unlabelled F1 of induced trees by a protocol of the grammar induction literature.
 
-    Punctuation, currency signs and traces are removed by the gold tags (see
-    `treeformers.trees.punctuation.is_word`); constituents of one word and the whole sentence do
-    not count; a sentence where neither tree has any other constituent has F1 100. Sentences
-    without words are left out. Copies of a constituent, as where only punctuation stood beside it, count
-    in gold trees alone, where a protocol says so: its own predictions are trees over the words left.
+    The gold tags decide which punctuation, currency signs and traces are removed (see
+    `treeformers.trees.punctuation.is_word`). Sentences without words are left out. Constituents of one word
+    and the whole sentence do not count. If neither tree has another constituent, the F1 of the sentence is
+    100. A constituent may have copies, for instance if it differs from its child only by punctuation. Copies
+    count only in gold trees and only if the protocol says so, because the protocols' own predictions are
+    trees over the remaining words.
 
     Args:
-        gold: gold trees, any tags and labels.
-        predicted: trees over the same words as the gold ones, in the same order; traces, or
-            traces and punctuation, may be missing from them.
-        max_length: score only sentences of at most so many words, counted without punctuation
-            (WSJ-10: 10).
-        min_length: score only sentences of at least so many words. Sentences of one and two words
-            are right by definition; 3 leaves them out.
-        protocol: whose evaluation to follow where they differ.
-            "on-lstm": PRPN, ON-LSTM and the Tree Transformer (Wang et al. 2019); constituents are
-            sets, sentences of one word count with F1 100.
-            "kim": Compound PCFG (Kim et al. 2019); sentences of one word are left out, and where
-            the root of a gold tree has a single child over the whole sentence, that copy of the root
-            counts, and no prediction has it.
-            "tn": TN-PCFG (Yang et al. 2021); sentences of one word are left out, and in the corpus
-            F1 each node of a unary chain of a gold tree counts by itself where it is missed.
-        recall_root: count the whole sentence as a constituent of its label in `recall_by_label`,
-            as ON-LSTM does. Off as in Compound PCFG.
+        gold: gold trees with any tags and labels.
+        predicted: trees over the words of the gold trees, in the same order. They may lack the traces, or the
+            traces and the punctuation.
+        max_length: maximum length of a scored sentence, in words without punctuation (WSJ-10: 10).
+        min_length: minimum length of a scored sentence. Sentences of one and two words are correct by
+            definition; 3 leaves them out.
+        protocol: the evaluation to follow where published evaluations differ.
+            "on-lstm": PRPN, ON-LSTM and the Tree Transformer (Wang et al. 2019). Constituents are sets;
+            sentences of one word count with F1 100.
+            "kim": Compound PCFG (Kim et al. 2019). Sentences of one word are left out. If the root of a gold
+            tree has one child over the whole sentence, this copy of the root counts, and no prediction has
+            it. "tn": TN-PCFG (Yang et al. 2021). Sentences of one word are left out. In the corpus F1, a
+            missed unary chain of a gold tree counts once for each of its nodes.
+        recall_root: count the whole sentence as a constituent in `recall_by_label`, as in ON-LSTM; Compound
+            PCFG does not count it.
 
     Raises:
-        ValueError: different numbers of trees, something that is no tree, trees over other words (the
-            message names the sentence, counted from 1), nothing to score, or an unknown protocol.
+        ValueError: the numbers of trees differ, an item is not a tree, the words of a pair differ (the
+            message names the sentence, counted from 1), there is nothing to score, or the protocol is
+            unknown.
     """
     if protocol not in PROTOCOLS:
         raise ValueError(f"unknown protocol {protocol!r}: expected one of {', '.join(PROTOCOLS)}")
@@ -225,10 +226,10 @@ def binary_upper_bound(
     min_length: int = 1,
     protocol: Protocol = "on-lstm",
 ) -> UnlabeledScore:
-    """The best `unlabeled_f1` that binary trees can reach.
+    """Compute the highest `unlabeled_f1` that binary trees can reach.
 
-    A binary tree over T words has T - 2 constituents that count; the best one has all the gold
-    ones among them, and how it fills the rest makes no difference.
+    A binary tree over T words has T - 2 constituents that count. The best tree contains all gold
+    constituents; its other constituents make no difference.
     """
     trees = list(gold)
     best = [(strip_punctuation(tree) or tree).fold(_binarize) for tree in trees]
@@ -241,29 +242,29 @@ def parseval(
     cutoff: int | None = None,
     missing: Literal["out", "zero"] = "out",
 ) -> ParsevalScore:
-    """Labelled recall, precision and F1 as the program evalb gives them with COLLINS.prm.
+    """Compute labelled recall, precision and F1 as the program evalb does with COLLINS.prm.
 
-    Leaves tagged TOP, -NONE- or as punctuation go with their words, constituents left empty go
-    too; labels are cut at the first "-" or "="; TOP does not count (ROOT, S1 and an empty label
-    do); ADVP and PRT are one label; equal constituents match one to one; counts are summed over
-    sentences. A sentence with another number of words, with other words (an error) or without a
-    parse (skipped) drops out of all totals. Deletion goes by tag: a parser that predicts no tags
-    must copy given ones, or every sentence with punctuation is an error.
+    - Leaves tagged TOP, -NONE- or as punctuation are removed with their words, and constituents without words
+      too. Deletion depends on the tag: a parser that predicts no tags must copy given tags, or every sentence
+      with punctuation is an error.
+    - Labels are cut at the first "-" or "=". TOP does not count; ROOT, S1 and an empty label do. ADVP and PRT
+      are one label.
+    - Equal constituents match one to one, and counts are summed over sentences.
+    - A sentence with other words (an error) or without a parse (skipped) is left out of all totals.
 
-    Different from evalb: no stop after the eleventh error, no limits on words, brackets or line
-    length, and two files of different length are an error instead of a warning.
+    Unlike evalb, this function does not stop after the eleventh error, has no limits on words, brackets or
+    line length, and raises an error if the numbers of trees differ.
 
     Args:
-        gold: gold trees as they stand in the treebank, traces and function tags included.
-        predicted: predicted trees; None where there is no parse.
-        cutoff: score only sentences of at most so many words, punctuation included (evalb's second
-            table: 40).
-        missing: "out" as evalb does; "zero" keeps the gold brackets and words of a sentence with
-            an error or without a parse, so that it costs recall and tagging accuracy, and gives an
-            F1 of 0 instead of nan.
+        gold: gold trees as in the treebank, with traces and function tags.
+        predicted: predicted trees; None for a sentence without a parse.
+        cutoff: maximum length of a scored sentence, in words with punctuation (evalb's second table: 40).
+        missing: "out" leaves out sentences with an error or without a parse, as evalb does. "zero" keeps
+            their gold brackets and words, which lowers recall and tagging accuracy; F1 is then 0, not nan, if
+            no bracket matches.
 
     Raises:
-        ValueError: different numbers of trees, something that is no tree, or another value of `missing`.
+        ValueError: the numbers of trees differ, an item is not a tree, or `missing` has another value.
     """
     if missing not in ("out", "zero"):
         raise ValueError(f"unknown value {missing!r} of missing: expected 'out' or 'zero'")
@@ -301,7 +302,7 @@ def parseval(
 
 
 def _alignment(gold: Tree, predicted: Tree, number: int) -> tuple[list[bool], list[bool]]:
-    """Which leaves of the gold tree count, and which of the predicted tree."""
+    """Decide which leaves of the gold tree and of the predicted tree count."""
     leaves, guessed = gold.leaves, predicted.leaves
     keep = [is_word(leaf) for leaf in leaves]
     if [leaf.word for leaf in leaves] == [leaf.word for leaf in guessed]:
@@ -325,18 +326,18 @@ def _alignment(gold: Tree, predicted: Tree, number: int) -> tuple[list[bool], li
 
 
 def _words(leaves: Iterable[Tree]) -> list[str]:
-    """Words as brackets write them: a file of JSON lines has "(" where one of brackets has "-LRB-"."""
+    """Words with the escapes of brackets: JSON lines hold "(" for the "-LRB-" of a bracket file."""
     return [escape_word(leaf.word or "") for leaf in leaves]
 
 
 def _alike(words: Sequence[str], others: Sequence[str]) -> int:
-    """How many words are the same before the first that is not."""
+    """Number of equal words before the first difference."""
     pairs = enumerate(zip(words, others, strict=False))
     return next((place for place, (a, b) in pairs if a != b), min(len(words), len(others)))
 
 
 def _renumbered(tree: Tree, keep: Sequence[bool]) -> list[Span]:
-    """The spans of a tree, in pre-order, over the leaves kept; they may be empty."""
+    """The spans of a tree over the kept leaves, in pre-order; spans may be empty."""
     position = list(accumulate(keep, initial=0))
     return [Span(position[start], position[end], label) for start, end, label in tree.spans()]
 
@@ -346,7 +347,7 @@ def _constituents(tree: Tree, keep: Sequence[bool]) -> list[Span]:
 
 
 def _counted(spans: list[Span], n_words: int, protocol: Protocol) -> list[tuple[int, int]]:
-    """The gold spans that count, by protocol: not the whole sentence, or not its first copy."""
+    """The gold spans that count: all but the whole sentence, or for "kim" all but its first copy."""
     if protocol == "kim":
         return [(start, end) for start, end, _ in spans[1:]]
     return [(start, end) for start, end, _ in spans if end - start < n_words]
@@ -387,7 +388,7 @@ def _evalb_sentence(gold: Tree, predicted: Tree | None, keep_gold: bool) -> Sent
 
 
 def _evalb_brackets(tree: Tree) -> tuple[list[Span], list[Tree]]:
-    """The brackets and the leaves that evalb compares."""
+    """The brackets and leaves that evalb compares."""
     leaves = tree.leaves
     keep = [leaf.label not in EVALB_DELETED for leaf in leaves]
     brackets = []
@@ -403,5 +404,5 @@ def _cross(a: Span, b: Span) -> bool:
 
 
 def _category(label: str) -> str:
-    """NP-SBJ-1 and NP=2 are NP; a label that begins with "-" is empty, as in evalb."""
+    """Cut NP-SBJ-1 and NP=2 to NP; a label that begins with "-" becomes empty, as in evalb."""
     return label.partition("-")[0].partition("=")[0]

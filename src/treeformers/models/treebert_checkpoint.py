@@ -13,7 +13,7 @@ from torch import Tensor
 from transformers import BertConfig
 
 from treeformers.models.treebert_config import TreeBertConfig
-from treeformers.trees.formats import read_object
+from treeformers.trees.files import read_object
 
 __all__ = ["read_bert", "read_safetensors"]
 

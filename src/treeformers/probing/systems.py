@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from treeformers.induction import trivial_tree
 from treeformers.probing.constructions import Question
-from treeformers.trees.formats import JSON, read_lines, read_trees, suffix_of
+from treeformers.trees.files import read_lines, suffix_of
+from treeformers.trees.formats import JSON, read_trees
 from treeformers.trees.punctuation import is_word
 from treeformers.trees.tree import Tree, parse_brackets
 

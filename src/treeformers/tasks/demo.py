@@ -23,7 +23,7 @@ from treeformers.tasks.induce.predictor import Inducer
 from treeformers.tasks.induce.score import score_baselines, score_trees
 from treeformers.tasks.induce.train import read_gold, train_inducer
 from treeformers.training.fit import Fit
-from treeformers.trees.formats import atomic_write
+from treeformers.trees.files import atomic_write
 from treeformers.trees.tree import Tree
 
 __all__ = ["RECIPE", "Demo", "run_demo"]

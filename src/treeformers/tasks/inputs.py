@@ -24,9 +24,10 @@ from treeformers.models.words import find_pretrained
 from treeformers.tasks.feature_extractor import FrozenEncoder
 from treeformers.trees.batch import collate_plans, plan_tree
 from treeformers.trees.dependency import DependencyTree
-from treeformers.trees.formats import atomic_write, read_object
+from treeformers.trees.escapes import unescape_word
+from treeformers.trees.files import atomic_write, read_object
 from treeformers.trees.levels import level_plan
-from treeformers.trees.tree import Tree, unescape_word
+from treeformers.trees.tree import Tree
 
 __all__ = ["AnyTree", "Encoded", "TreeReader", "check_kind", "count_unseen"]
 

@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from treeformers.data.corpora import clean_tree
-from treeformers.trees.tree import Tree, unescape_word
+from treeformers.trees.escapes import unescape_word
+from treeformers.trees.tree import Tree
 
 __all__ = ["LIBRARIES", "Pipeline", "load_pipeline"]
 

@@ -18,8 +18,8 @@ from treeformers.recipes import (
 )
 from treeformers.training.memory import peak_memory, reset_peak_memory
 from treeformers.training.model_card import write_card
-from treeformers.training.provenance import commit, write_json
-from treeformers.trees.formats import read_object
+from treeformers.training.provenance import commit
+from treeformers.trees.files import read_object, write_json
 
 __all__ = ["FIT", "Train", "finished", "is_trained_from", "train_once", "trainer"]
 

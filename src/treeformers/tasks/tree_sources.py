@@ -20,9 +20,10 @@ from treeformers.tasks.pipelines import LIBRARIES, load_pipeline
 from treeformers.training.model_folder import checksum, model_files
 from treeformers.trees.batch import join_trees
 from treeformers.trees.dependency import DependencyTree
+from treeformers.trees.escapes import unescape_word
 from treeformers.trees.formats import read_trees, write_trees
 from treeformers.trees.heads import to_dependencies
-from treeformers.trees.tree import Tree, unescape_word
+from treeformers.trees.tree import Tree
 
 if TYPE_CHECKING:
     from treeformers.tasks.induce.averaged import AveragedInducer

@@ -22,7 +22,7 @@ from treeformers.training.checkpoints import drop
 from treeformers.training.fit import Fit, fit
 from treeformers.training.model_folder import read_recipe, saved_files, write_checksums
 from treeformers.training.processes import sole_writer
-from treeformers.trees.formats import atomic_write
+from treeformers.trees.files import atomic_write
 
 logger = logging.getLogger(__name__)
 

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from lab.tables.formatting import markdown_table
 from treeformers.data.catalogue import CORPORA
+from treeformers.drawing.markdown import markdown_table
 from treeformers.recipes import Recipe, TranslateRecipe
-from treeformers.trees.formats import atomic_write
+from treeformers.trees.files import atomic_write
 
 __all__ = ["CARD", "model_card", "write_card"]
 

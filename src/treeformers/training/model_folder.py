@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from treeformers.recipes import ParseRecipe, Recipe
-from treeformers.trees.formats import atomic_write, read_object
+from treeformers.trees.files import atomic_write, read_object
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase

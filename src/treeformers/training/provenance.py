@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import json
-import math
 import os
 import platform
 import subprocess
-from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from treeformers import __version__
-
-_RECIPES = ("recipe", "members", "sources", "training")
-"""Keys that hold recipes, whose numbers are not rounded: a small rate would be lost."""
 
 
 def environment() -> dict[str, Any]:
@@ -47,28 +41,3 @@ def commit() -> str:
         return done.stdout.strip() if done.returncode == 0 else ""
 
     return git("rev-parse", "--short=12", "HEAD") + ("+" if git("status", "--porcelain", "--", ".") else "")
-
-
-def write_json(path: Path, content: Any) -> None:
-    """Write JSON in one step: a file that stood there stays whole until the new one is.
-
-    Numbers keep four decimal places, those of recipes all.
-    """
-    from treeformers.trees.formats import atomic_write
-
-    with atomic_write(path) as file:
-        json.dump(_rounded(content), file, indent=1, ensure_ascii=False)
-        file.write("\n")
-
-
-def _rounded(content: Any) -> Any:
-    if isinstance(content, float):
-        if not math.isfinite(content):
-            return None
-        # By decimals a small p-value would become 0.
-        return round(content, 4) if abs(content) >= 1 else float(f"{content:.4g}")
-    if isinstance(content, Mapping):
-        return {key: value if key in _RECIPES else _rounded(value) for key, value in content.items()}
-    if isinstance(content, list | tuple):
-        return [_rounded(value) for value in content]
-    return content

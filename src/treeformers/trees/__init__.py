@@ -1,4 +1,4 @@
-"""What a tree is: objects for people and files, actions for the parser, tensors for models."""
+"""Trees in three forms: objects for people and files, actions for the parser, tensors for models."""
 
 from treeformers.trees.tree import DependencyTree, Span, Tree
 

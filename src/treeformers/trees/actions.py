@@ -1,13 +1,14 @@
 """Trees as action sequences: bottom-up steps (Ma et al. 2017), top-down brackets (Vinyals et al. 2015).
 
-Both are lists of strings. Words and tags are not in them: to build a tree they are given again.
+Both are lists of strings without words and tags. A function that builds a tree takes words and tags again.
 
-Bottom-up (Section 3.1 of Ma et al., after Cross and Huang 2016) the parser keeps a stack of spans. Even steps
+The bottom-up parser keeps a stack of spans (Section 3.1 of Ma et al., after Cross and Huang 2016). Even steps
 change the structure: "sh" pushes the next word, "comb" joins the top two items. Odd steps label the top item:
-"label-X" makes its parts the children of one node X, "nolabel" leaves them to a larger node. A unary chain is
-one label, outermost first and joined by "+": "label-S+VP". Over n words that is always 4n - 2 actions.
+"label-X" makes its members the children of one node X, "nolabel" leaves them to a larger node. A unary chain
+is one label, outermost first and joined by "+": "label-S+VP". A tree over n words has 4n - 2 actions.
 
-Top-down a node is "(X", its parts, ")X", and every word is "XX". The end mark of a decoder is no part of it.
+In top-down brackets, a node is "(X", its children, ")X", and each word is "XX". The sequence does not contain
+a decoder's end mark.
 """
 
 from __future__ import annotations
@@ -43,13 +44,13 @@ _LABEL_OR_NOT = frozenset({"label", "nolabel"})
 def bottom_up(tree: Tree) -> list[str]:
     """Write a tree as bottom-up actions (Ma et al. 2017, Tables 1 and 2).
 
-    Several orders build a node over three parts or more. This is the paper's: two items are combined as soon
-    as they lie in the same node, so nodes grow from the left. Inside a label "+" is written as "%2B" and "%"
-    as "%25".
+    Several orders build a node over three or more children. This function uses the paper's order: it combines
+    two items as soon as they lie in the same node; nodes grow from the left. Inside a label, "+" is written
+    as "%2B" and "%" as "%25".
 
     Returns:
-        4n - 2 actions for n words. A single leaf is ["sh", "nolabel"], the one tree without a label at its
-        root.
+        4n - 2 actions for n words. A single leaf is ["sh", "nolabel"]: it is the only tree without a label at
+        its root.
     """
     actions: list[str] = []
     pending: list[Tree | str] = [tree]
@@ -77,13 +78,13 @@ def from_bottom_up(actions: Sequence[str], words: Sequence[str], tags: Sequence[
     """Build the tree that these actions describe: the inverse of `bottom_up`.
 
     Args:
-        actions: 4n - 2 actions, each legal where it stands, or the ["sh", "nolabel"] of a single leaf.
+        actions: 4n - 2 actions, each legal at its step; or ["sh", "nolabel"] for a single leaf.
         words: the n words, at least one.
-        tags: one tag a word; "XX" if absent.
+        tags: one tag for each word; by default "XX".
 
     Raises:
-        ValueError: an action that is illegal at its step, too few or too many actions, no words, or another
-            number of tags.
+        ValueError: an action is illegal at its step, there are too few or too many actions, there are no
+            words, or the number of tags differs.
     """
     leaves = iter(_leaves(words, tags))
     expected = legal_bottom_up(actions, len(words))
@@ -106,22 +107,22 @@ def from_bottom_up(actions: Sequence[str], words: Sequence[str], tags: Sequence[
 
 
 def legal_bottom_up(actions_so_far: Sequence[str], n_words: int) -> frozenset[str]:
-    """The kinds of action that may come next, of "sh", "comb", "label" and "nolabel".
+    """The kinds of action that are legal at the next step: "sh", "comb", "label" or "nolabel".
 
-    Even steps: "sh" while words remain, "comb" over two items or more. Odd steps: "label" and, but for the
-    last step, "nolabel". Every walk of such steps ends after 4n - 2 of them in one tree over the n words.
-    Table 3 of the paper prints "sh: j < T" and "nolabel: z < 4T + 3" for words 0 to T; words and bounds only
-    agree as j <= T and z < 4T + 1.
+    At even steps, "sh" is legal if words remain, and "comb" if the stack has at least two items. At odd
+    steps, "label" is legal, and "nolabel" except at the last step. Every sequence of legal steps ends after
+    4n - 2 steps in one tree over the n words. Table 3 of the paper prints "sh: j < T" and "nolabel: z < 4T +
+    3" for words 0 to T; the bounds agree with the words only as j <= T and z < 4T + 1.
 
     Args:
-        actions_so_far: legal actions from the first on.
-        n_words: at least 1.
+        actions_so_far: legal actions from the first step on.
+        n_words: number of words, at least 1.
 
     Returns:
-        The kinds; none when the tree is complete.
+        The kinds; empty if the tree is complete.
 
     Raises:
-        ValueError: an action that was illegal at its step, or no words.
+        ValueError: an action is illegal at its step, or there are no words.
     """
     *_, bounds = _boundaries(actions_so_far, n_words)
     return _legal_kinds(len(actions_so_far), bounds, n_words)
@@ -130,25 +131,25 @@ def legal_bottom_up(actions_so_far: Sequence[str], n_words: int) -> frozenset[st
 def attended_positions(
     actions_so_far: Sequence[str], n_words: int, heads: Literal["right"] | None = None
 ) -> tuple[int, ...]:
-    """The words that deterministic attention reads before the next action (Ma et al. 2017, Section 3.3).
+    """The positions that deterministic attention reads before the next action (Ma et al. 2017, Section 3.3).
 
-    With items [r, s) and [s, t) on top of the stack D_i is (0, r, s, t, n), or (0, r, s, t, h_rs, h_st, n)
-    with their head words: r and s are the first words of the items, t is the next unread word, n the end mark
-    behind the last word. That mark is the paper's T: with the last word itself, as its text says, D of its
-    example would end in 4, and h_t would not exist once all words are read. An absent item, on which the
-    paper is silent, is the empty span [0, 0).
+    If the top items of the stack are [r, s) and [s, t), D_i is (0, r, s, t, n), or (0, r, s, t, h_rs, h_st,
+    n) with their head words. r and s are the first words of the items, t is the next unread word, and n is
+    the end mark after the last word. The paper's text says that T is the last word. But then D of its example
+    would end in 4, and h_t would not exist after the last word is read; T is therefore the end mark here. The
+    paper does not define D for a missing item; here, a missing item is the empty span [0, 0).
 
-    D_i belongs to the state before action i, the only one there is when decoding. The paper prints one D for
-    steps 4 and 5 of Table 2, that after step 4; here D_4 = (0, 0, 1, 2, 5), D_5 = D_6 = (0, 1, 2, 3, 5).
+    D_i describes the state before action i, because a decoder has no other state. The paper prints one D for
+    steps 4 and 5 of Table 2, the D after step 4; here D_4 = (0, 0, 1, 2, 5) and D_5 = D_6 = (0, 1, 2, 3, 5).
 
     Args:
-        actions_so_far: legal actions from the first on.
-        n_words: at least 1.
-        heads: "right" adds the head words, where the head of an item is that of its right-most part and so
-            its last word.
+        actions_so_far: legal actions from the first step on.
+        n_words: number of words, at least 1.
+        heads: "right" adds the head words. The head of an item is the head of its rightmost child, and
+            therefore its last word.
 
     Raises:
-        ValueError: an action that was illegal at its step, no words, or another value of `heads`.
+        ValueError: an action is illegal at its step, there are no words, or `heads` has another value.
     """
     *_, bounds = _boundaries(actions_so_far, n_words)
     return _positions(bounds, n_words, _with_heads(heads))
@@ -157,10 +158,10 @@ def attended_positions(
 def attended_positions_of(
     actions: Sequence[str], n_words: int, heads: Literal["right"] | None = None
 ) -> list[tuple[int, ...]]:
-    """`attended_positions` before each of the actions, in linear time: one list of positions an action.
+    """Compute `attended_positions` before each action, in linear time.
 
     Raises:
-        ValueError: as `attended_positions`.
+        ValueError: as in `attended_positions`.
     """
     with_heads = _with_heads(heads)
     positions = [_positions(bounds, n_words, with_heads) for bounds in _boundaries(actions, n_words)]
@@ -188,29 +189,29 @@ def top_down(tree: Tree) -> list[str]:
 
 
 def from_top_down(tokens: Sequence[str], words: Sequence[str], tags: Sequence[str] | None = None) -> Tree:
-    """Build the tree that top-down brackets describe: the inverse of `top_down`; repairs what is malformed.
+    """Build the tree that top-down brackets describe: the inverse of `top_down`, with repairs.
 
-    Any tokens give a tree over exactly these words:
+    Any token sequence gives a tree over exactly these words:
 
-    - an XX too many is dropped; words left over join the outermost node that is still open at the end, or
-      the root if none is;
-    - a node still open at the end is closed;
-    - a closer closes the innermost open node, whose own label stays; where none is open it becomes a node
-      over everything before it;
-    - a node without words is dropped;
-    - several roots become the children of one S;
-    - any other token, such as "</s>", is ignored.
+    - A superfluous "XX" is dropped. Leftover words join the outermost node that is open at the end, or the
+      root if no node is open.
+    - A node that is open at the end is closed.
+    - A closing token closes the innermost open node, which keeps its own label. If no node is open, the token
+      becomes a node over everything before it.
+    - A node without words is dropped.
+    - Several roots become the children of one S.
+    - Any other token, such as "</s>", is ignored.
 
-    Vinyals et al. add brackets at either end and do not say what becomes of a wrong number of words. Use
-    `is_well_formed` to count what had to be repaired.
+    Vinyals et al. add brackets at either end, and do not say how they repair a wrong number of words. Use
+    `is_well_formed` to count the sequences that need repairs.
 
     Args:
-        tokens: openers, closers and "XX".
+        tokens: opening tokens, closing tokens and "XX".
         words: the words, at least one.
-        tags: one tag a word; "XX" if absent.
+        tags: one tag for each word; by default "XX".
 
     Raises:
-        ValueError: no words, or another number of tags. Never because of the tokens.
+        ValueError: there are no words, or the number of tags differs. The tokens never cause an error.
     """
     leaves = _leaves(words, tags)
     used = 0
@@ -248,7 +249,7 @@ def from_top_down(tokens: Sequence[str], words: Sequence[str], tags: Sequence[st
 
 
 def is_well_formed(tokens: Sequence[str], n_words: int) -> bool:
-    """Whether these tokens are what `top_down` writes for some tree over so many words."""
+    """Whether `top_down` writes these tokens for some tree over `n_words` words."""
     if list(tokens) == ["XX"]:
         return n_words == 1
     try:
@@ -258,28 +259,31 @@ def is_well_formed(tokens: Sequence[str], n_words: int) -> bool:
 
 
 def legal_top_down(tokens_so_far: Sequence[str], n_words: int, max_open: int = 8) -> frozenset[str]:
-    """The kinds of token that may come next, of "(", "XX" and ")", so that no repair is needed.
+    """The kinds of token, "(", "XX" or ")", that are legal at the next step and need no repair.
 
-    "XX" inside a node, while words remain. ")" on a node that is not empty, and on the root when no words
-    remain; it carries the last of `open_labels`. "(" while words remain, but for a second root. Every walk of
-    such steps ends in one tree over the n words.
+    "XX" is legal inside a node if words remain. ")" is legal if the innermost node is not empty; the root
+    closes only when no words remain. A closing token carries the last of `open_labels`. "(" is legal if words
+    remain, except as a second root. Every sequence of legal steps ends in one tree over the n words.
 
     Args:
-        tokens_so_far: legal tokens from the first on.
-        n_words: at least 1.
-        max_open: openers in a row, at least 1. Without a bound a decoder may open nodes forever.
+        tokens_so_far: legal tokens from the first step on.
+        n_words: number of words, at least 1.
+        max_open: maximum number of opening tokens in a row, at least 1. Without this bound, a decoder may
+            open nodes forever.
 
     Returns:
-        The kinds; none when the tree is complete.
+        The kinds; empty if the tree is complete.
 
     Raises:
-        ValueError: a token that was illegal at its step, no words, or `max_open` below 1.
+        ValueError: a token is illegal at its step, there are no words, or `max_open` is below 1.
     """
     _check_number(n_words)
     if max_open < 1:
-        raise ValueError(f"max_open is {max_open}, expected at least 1: no tree opens without an opener")
+        raise ValueError(
+            f"max_open is {max_open}, expected at least 1: every tree begins with an opening token"
+        )
     labels: list[str] = []
-    used = opened = 0  # words so far; openers in a row
+    used = opened = 0  # words so far; opening tokens in a row
     legal = frozenset({"("})
     for step, token in enumerate(tokens_so_far):
         kind = token[:1] if isinstance(token, str) and token != "XX" else token
@@ -298,7 +302,7 @@ def legal_top_down(tokens_so_far: Sequence[str], n_words: int, max_open: int = 8
         kinds = []
         if labels and used < n_words:
             kinds += ["XX", "("] if opened < max_open else ["XX"]
-        # Only a node that was opened just now is empty.
+        # A node is empty only directly after its opening token.
         if labels and not opened and (len(labels) > 1 or used == n_words):
             kinds.append(")")
         legal = frozenset(kinds)
@@ -308,7 +312,7 @@ def legal_top_down(tokens_so_far: Sequence[str], n_words: int, max_open: int = 8
 def open_labels(tokens_so_far: Sequence[str]) -> tuple[str, ...]:
     """The labels of the nodes that are open after these tokens, outermost first.
 
-    The next closer has to carry the last one.
+    The next closing token must carry the last of them.
     """
     labels: list[str] = []
     for token in tokens_so_far:
@@ -320,13 +324,13 @@ def open_labels(tokens_so_far: Sequence[str]) -> tuple[str, ...]:
 
 
 def _boundaries(actions: Sequence[str], n_words: int) -> Iterator[list[int]]:
-    """The boundaries between the items on the stack, before each action and after the last.
+    """Yield the boundaries between the items on the stack, before each action and after the last.
 
-    Two empty items [0, 0) stand below all others, so that the last three boundaries are always r, s and t. It
-    is one list that changes from state to state.
+    Two empty items [0, 0) lie below all others; the last three boundaries are therefore always r, s and t.
+    All states share one list, which changes in place.
 
     Raises:
-        ValueError: an action that is illegal at its step, or no words.
+        ValueError: an action is illegal at its step, or there are no words.
     """
     _check_number(n_words)
     bounds = [0, 0, 0]
@@ -335,9 +339,9 @@ def _boundaries(actions: Sequence[str], n_words: int) -> Iterator[list[int]]:
         is_label = isinstance(action, str) and action.startswith(_LABEL)
         kind = "label" if is_label else action
         legal = _legal_kinds(step, bounds, n_words)
-        # The tree that is a single leaf has no label; a parser gives every sentence one.
+        # A single leaf is a tree without a label, although a parser labels every sentence.
         is_leaf = action == "nolabel" and step == n_words == 1
-        if (kind not in legal or action == "label") and not is_leaf:  # without "-" it names no label
+        if (kind not in legal or action == "label") and not is_leaf:  # "label" alone names no label
             raise ValueError(f"step {step}: illegal action {action!r}, expected {_names(legal)}")
         if kind == "sh":
             bounds.append(bounds[-1] + 1)
@@ -371,7 +375,7 @@ def _leaves(words: Sequence[str], tags: Sequence[str] | None) -> list[Tree]:
     _check_number(len(words))
     tags = ["XX"] * len(words) if tags is None else tags
     if len(tags) != len(words):
-        raise ValueError(f"expected one tag a word, got {len(tags)} tags for {len(words)} words")
+        raise ValueError(f"expected one tag for each word, got {len(tags)} tags for {len(words)} words")
     return [Tree(tag, word=word) for tag, word in zip(tags, words, strict=True)]
 
 
@@ -387,7 +391,7 @@ def _names(kinds: Sequence[str] | frozenset[str]) -> str:
 
 @lru_cache(maxsize=1 << 14)
 def _label_action(labels: tuple[str, ...]) -> str:
-    """The action for a unary chain, outermost first."""
+    """The action for a unary chain, outermost label first."""
     if not labels:
         return "nolabel"
     return _LABEL + "+".join(label.replace("%", "%25").replace("+", "%2B") for label in labels)
@@ -395,6 +399,6 @@ def _label_action(labels: tuple[str, ...]) -> str:
 
 @lru_cache(maxsize=1 << 14)
 def _labels(action: str) -> tuple[str, ...]:
-    """The unary chain of an action, innermost first."""
+    """The unary chain of an action, innermost label first."""
     labels = action.removeprefix(_LABEL).split("+")
     return tuple(label.replace("%2B", "+").replace("%25", "%") for label in reversed(labels))

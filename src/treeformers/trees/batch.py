@@ -1,8 +1,8 @@
-"""Constituency trees to padded tensors: plan each tree once, collate the plans of a batch.
+"""Constituency trees as padded tensors: plan each tree once, then collate the plans of a batch.
 
-A plan is a handful of numbers a node, whatever the depth. Only the (node, leaf) pairs of a batch grow with
-the depth, and they are listed when the plans are collated. Trees of any shapes go in one batch: a padded node
-has an empty span and is in no pair, so nothing computed from the tensors can mix it with a real one.
+A plan holds a few numbers for each node, at any depth. Only the (node, leaf) pairs grow with the depth;
+`collate_plans` lists them for a batch. A batch may mix trees of any shape: a padded node has an empty span
+and is in no pair, and so cannot mix with a real node.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from torch import Tensor
 
-__all__ = ["batch_trees", "collate_plans", "join_trees", "plan_tree", "split_words"]
+__all__ = ["batch_trees", "collate_plans", "join_trees", "plan_tree", "split_subwords"]
 
-# What a padded entry holds, where that is not 0. No loss counts a label of -100.
+# Padding values other than 0. Losses ignore the label -100.
 _PADDING = {
     "parents": -1,
     "leaf_parents": -1,
@@ -39,22 +39,22 @@ def plan_tree(
     unknown: int | None = None,
     unseen: Counter[str] | None = None,
 ) -> dict[str, NDArray[np.int64]]:
-    """What `batch_trees` holds of one tree, without padding and pairs (N its nodes, T its leaves).
+    """Compute the arrays of one tree with N nodes and T leaves: `batch_trees` without padding and pairs.
 
     Args:
         tree: the tree.
         labels: id of each constituent label; adds `node_labels`.
-        tags: id of each tag; adds `leaf_labels`. The same mapping as `labels` where, as in the Stanford
-            Sentiment Treebank, leaves bear labels like any other node.
-        unknown: id of labels and tags that are in no mapping.
-        unseen: counts them.
+        tags: id of each tag; adds `leaf_labels`. Pass the same mapping as `labels` if leaves have labels like
+            other nodes, as in the Stanford Sentiment Treebank.
+        unknown: id of labels and tags outside the mappings.
+        unseen: a counter of labels and tags outside the mappings, which this function updates.
 
     Returns:
-        `spans` (N, 2), `parents`, `depths`, `heights`, `subtree_ends` (N,), `leaf_parents` (T,), and with
-        the mappings `node_labels` (N,) and `leaf_labels` (T,), as in `batch_trees`.
+        `spans` (N, 2), `parents`, `depths`, `heights`, `subtree_ends` (N,), `leaf_parents` (T,), and with the
+        mappings `node_labels` (N,) and `leaf_labels` (T,), as in `batch_trees`.
 
     Raises:
-        ValueError: a label or tag is in no mapping and `unknown` is not given.
+        ValueError: a label or tag is not in its mapping, and `unknown` is not given.
     """
     starts: list[int] = []
     parents: list[int] = []
@@ -76,7 +76,7 @@ def plan_tree(
             leaf_parents.append(parent)
             leaf_names.append(item.label)
 
-    # Children come after their parent, so one pass from the end sums them up.
+    # Children follow their parent; one pass from the end therefore sums over subtrees.
     leaves, nodes, heights = [0] * len(starts), [1] * len(starts), [1] * len(starts)
     for parent in leaf_parents:
         if parent >= 0:
@@ -104,10 +104,10 @@ def plan_tree(
 
 
 def collate_plans(plans: Sequence[Mapping[str, NDArray[np.int64]]]) -> dict[str, Tensor]:
-    """Pad the plans of a batch and list its pairs, see `batch_trees`.
+    """Pad the plans of a batch and list their pairs; see `batch_trees`.
 
     Raises:
-        ValueError: no plans, or plans of which some have labels and some have not.
+        ValueError: there are no plans, or the plans hold different arrays.
     """
     if not plans:
         raise ValueError("expected at least one tree, got none")
@@ -148,79 +148,79 @@ def batch_trees(
     unknown: int | None = None,
     unseen: Counter[str] | None = None,
 ) -> dict[str, Tensor]:
-    """A batch of constituency trees as int64 tensors, padded on the right.
+    """Convert a batch of constituency trees to int64 tensors, padded on the right.
 
     Nodes are numbered in the order of `tree.spans()`: internal nodes in pre-order, unary chains outermost
-    first. Leaves are numbered from left to right. A tree that is one leaf has no nodes.
+    first. Leaves are numbered from left to right. A tree that is a single leaf has no nodes.
 
     Args:
         trees: B trees.
-        labels: This and the rest as in `plan_tree`.
-        tags: Id of each tag.
-        unknown: Id of what is in no mapping.
-        unseen: Counts it.
+        labels: id of each constituent label, as in `plan_tree`.
+        tags: id of each tag, as in `plan_tree`.
+        unknown: id of labels and tags outside the mappings.
+        unseen: a counter of labels and tags outside the mappings, which this function updates.
 
     Returns:
         - `attention_mask` (B, T): 1 at leaves.
         - `node_mask` (B, N): 1 at nodes.
-        - `spans` (B, N, 2): first leaf of each node, and the one behind its last; (0, 0) on padding.
-        - `parents` (B, N), `leaf_parents` (B, T): number of the node above; -1 at the root and on padding.
-        - `depths` (B, N): nodes from the root down to this one, both counted: 1 at the root, 0 on padding.
-        - `heights` (B, N): edges on the longest way down to a leaf: 1 or more, 0 on padding.
+        - `spans` (B, N, 2): first leaf of each node, and the leaf after its last; (0, 0) on padding.
+        - `parents` (B, N), `leaf_parents` (B, T): number of the parent; -1 at the root and on padding.
+        - `depths` (B, N): number of nodes on the path from the root, both ends included; 0 on padding.
+        - `heights` (B, N): number of edges on the longest path down to a leaf; 0 on padding.
         - `subtree_ends` (B, N): the nodes below node i are i + 1 to subtree_ends[i] - 1; 0 on padding.
-        - `pair_nodes`, `pair_leaves` (B, P): every (node, leaf below it), sorted by node, then leaf; P is the
-            sum of the lengths of the spans; -1 on padding.
-        - `node_labels` (B, N), `leaf_labels` (B, T): ids, with the mappings; -100 on padding.
+        - `pair_nodes`, `pair_leaves` (B, P): all pairs of a node and a leaf below it, sorted by node, then
+            leaf; P is the largest sum of span lengths; -1 on padding.
+        - `node_labels` (B, N), `leaf_labels` (B, T): ids, only with the mappings; -100 on padding.
 
     Raises:
-        ValueError: no trees, or a label or tag is in no mapping and `unknown` is not given.
+        ValueError: there are no trees, or a label or tag is not in its mapping and `unknown` is not given.
     """
     return collate_plans([plan_tree(tree, labels, tags, unknown, unseen) for tree in trees])
 
 
 def join_trees(trees: Sequence[Tree], label: str = "ROOT") -> Tree:
-    """Several sentences as one document: a root over their trees (Nguyen et al. 2020, Section 7.4).
+    """Join the trees of several sentences under one root (Nguyen et al. 2020, Section 7.4).
 
-    A single tree gets the root too, so that every document ends in the same label.
+    A single tree gets the root too: all roots then have the same label.
 
     Raises:
-        ValueError: no trees.
+        ValueError: there are no trees.
     """
     if not trees:
-        raise ValueError("a document needs at least one tree")
+        raise ValueError("expected at least one tree to join, got none")
     return Tree(label, tuple(trees))
 
 
-def split_words(tree: Tree, pieces: Sequence[Sequence[str]]) -> Tree:
+def split_subwords(tree: Tree, subwords: Sequence[Sequence[str]]) -> Tree:
     """Split words into subwords (Nguyen et al. 2020, Fig. 7).
 
-    A word of several pieces becomes a node with the word's tag over one leaf a piece, whose tag is that of
-    the word with "-BPE" behind it; all labels above stay, unary ones too. A word of one piece stays a leaf
-    and takes the piece as its word.
+    A word with several subwords becomes a node with the word's tag. Each subword is a leaf below it; its tag
+    is the word's tag with the suffix "-BPE". All labels above stay, unary ones included. A word with one
+    subword stays a leaf, with the subword as its word.
 
     Args:
         tree: the tree.
-        pieces: the pieces of each word, from left to right.
+        subwords: the subwords of each word, from left to right.
 
     Raises:
-        ValueError: pieces for another number of words, or a word without pieces.
+        ValueError: the number of words differs, or a word has no subwords.
     """
     words = tree.words
-    if len(pieces) != len(words):
-        raise ValueError(f"expected the pieces of {len(words)} words, got those of {len(pieces)}")
-    for word, parts in zip(words, pieces, strict=True):
-        if not parts:
-            raise ValueError(f"the word {word!r} has no pieces")
+    if len(subwords) != len(words):
+        raise ValueError(f"expected the subwords of {len(words)} words, got those of {len(subwords)}")
+    for word, own in zip(words, subwords, strict=True):
+        if not own:
+            raise ValueError(f"the word {word!r} has no subwords")
     # A fold visits the leaves from right to left.
-    remaining = iter(reversed(pieces))
+    remaining = iter(reversed(subwords))
 
     def rebuild(node: Tree, children: list[Tree]) -> Tree:
         if node.children:
             return Tree(node.label, tuple(children))
-        parts = next(remaining)
-        if len(parts) == 1:
-            return Tree(node.label, word=parts[0])
-        return Tree(node.label, tuple(Tree(f"{node.label}-BPE", word=part) for part in parts))
+        own = next(remaining)
+        if len(own) == 1:
+            return Tree(node.label, word=own[0])
+        return Tree(node.label, tuple(Tree(f"{node.label}-BPE", word=subword) for subword in own))
 
     return tree.fold(rebuild)
 
@@ -235,9 +235,7 @@ def _ids(
     missing = [name for name in names if name not in ids]
     if missing and unknown is None:
         known = ", ".join(sorted(ids)[:10]) + (", ..." if len(ids) > 10 else "")
-        raise ValueError(
-            f"{kind} {missing[0]!r} has no id and no id for unknown ones is given; known: {known}"
-        )
+        raise ValueError(f"{kind} {missing[0]!r} has no id, and `unknown` is not given; known: {known}")
     if unseen is not None:
         unseen.update(missing)
     return np.array([ids.get(name, unknown) for name in names], dtype=np.int64)
@@ -248,7 +246,7 @@ def _mask(counts: NDArray[np.int64]) -> NDArray[np.bool_]:
 
 
 def _padded(values: NDArray[np.int64], counts: NDArray[np.int64], padding: int) -> NDArray[np.int64]:
-    """Rows of `counts` values each, padded to the longest."""
+    """Arrange values in rows of `counts` values, padded to the longest row."""
     table = np.full((len(counts), counts.max(), *values.shape[1:]), padding, dtype=np.int64)
     table[_mask(counts)] = values
     return table

@@ -1,11 +1,13 @@
-"""Dependency trees: immutable, hashable, checked when they are made."""
+"""Dependency trees: immutable, hashable, checked on construction."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from operator import index
-from shutil import get_terminal_size
+
+from treeformers.trees.dependency_rendering import render_dependency_svg, render_dependency_text
+from treeformers.trees.text import terminal_columns
 
 __all__ = ["DependencyTree", "find_head_fault"]
 
@@ -18,12 +20,13 @@ class DependencyTree:
 
     Args:
         words: the words, at least one.
-        heads: for each word the number of its head, counted from 1; 0 for the root, as in CoNLL-U.
-        relations: one relation a word; "_" if absent.
-        tags: one tag a word; "_" if absent.
+        heads: number of each word's head, counted from 1; 0 for the root, as in CoNLL-U.
+        relations: one relation for each word; by default "_".
+        tags: one tag for each word; by default "_".
 
     Raises:
-        ValueError: lengths differ, a head is no word, or there is a cycle, no root or two roots.
+        ValueError: the lengths differ, a head is not a word number, or there is a cycle, no root or more than
+            one root.
     """
 
     words: tuple[str, ...]
@@ -49,7 +52,9 @@ class DependencyTree:
             raise ValueError("a dependency tree needs at least one word")
         for name, values in fields.items():
             if len(values) != len(words):
-                raise ValueError(f"expected one of {name} a word, got {len(values)} for {len(words)} words")
+                raise ValueError(
+                    f"expected one of {name} for each word, got {len(values)} for {len(words)} words"
+                )
             object.__setattr__(self, name, values)
         if fault := find_head_fault(self.heads):
             raise ValueError(fault[1])
@@ -64,7 +69,7 @@ class DependencyTree:
 
     @property
     def children(self) -> tuple[tuple[int, ...], ...]:
-        """For each word the positions of its dependents from left to right, counted from 0."""
+        """Positions of each word's dependents from left to right, counted from 0."""
         dependents: list[list[int]] = [[] for _ in self.words]
         for position, head in enumerate(self.heads):
             if head:
@@ -72,31 +77,27 @@ class DependencyTree:
         return tuple(map(tuple, dependents))
 
     def pretty(self, width: int | None = None) -> str:
-        """Draw the tree as text, one word a line, with its arcs where they fit.
+        """Draw the tree as text, one word a line, with its arcs if they fit.
 
         Args:
-            width: columns, at least 20; those of the terminal by default, 100 where there is none.
+            width: number of columns, at least 20; by default the terminal's width, or 100 without a terminal.
 
         Raises:
             ValueError: `width` is below 20.
         """
-        from treeformers.trees.dependency_rendering import dependency_text
-
-        columns = max(20, get_terminal_size((100, 24)).columns) if width is None else width
-        return dependency_text(self, columns)
+        columns = terminal_columns() if width is None else width
+        return render_dependency_text(self.words, self.heads, self.relations, self.tags, columns)
 
     def _repr_svg_(self) -> str:
         """The picture that a notebook shows."""
-        from treeformers.trees.dependency_rendering import dependency_svg
-
-        return str(dependency_svg(self))
+        return str(render_dependency_svg(self.words, self.heads, self.relations, self.tags))
 
 
 def find_head_fault(heads: Sequence[int]) -> tuple[int, str] | None:
-    """What keeps these heads (counted from 1, 0 = root) from being a tree.
+    """Find the first reason why these heads (counted from 1, 0 = root) are not a tree.
 
     Returns:
-        None for a tree, else the position of a word at fault, counted from 0, and a message.
+        None for a tree; otherwise the position of the faulty word, counted from 0, and a message.
     """
     root = None
     for position, head in enumerate(heads):

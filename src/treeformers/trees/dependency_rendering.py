@@ -1,41 +1,49 @@
-"""Dependency trees as SVG, terminal text and LaTeX. Relations and tags "_" mean "none": not written."""
+"""Dependency trees as SVG, terminal text and LaTeX.
+
+The functions take words, heads (counted from 1, 0 = root), relations and tags, as `DependencyTree` holds
+them. Relations and tags "_" mean "none" and are not drawn.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from treeformers.trees.dependency import DependencyTree
-from treeformers.trees.latex import escape
-from treeformers.trees.svg import (
-    Svg,
-    clip,
-    count,
-    plain,
-    shorten,
-    svg_frame,
-    text_columns,
-    text_width,
-    xml,
-)
-from treeformers.trees.tree import unescape_word
+from treeformers.trees.escapes import unescape_word
+from treeformers.trees.latex import escape_latex
+from treeformers.trees.svg import Svg, svg_frame, text_width, xml
+from treeformers.trees.text import check_columns, clip, count, plain, shorten, text_columns
+
+__all__ = ["render_dependency_latex", "render_dependency_svg", "render_dependency_text"]
 
 _STEP = 26
 
 
-def dependency_svg(tree: DependencyTree, title: str | None = None) -> Svg:
-    """Draw a dependency tree: the words on one line, arcs above them from each head to its dependents.
+def render_dependency_svg(
+    words: Sequence[str],
+    heads: Sequence[int],
+    relations: Sequence[str],
+    tags: Sequence[str],
+    title: str | None = None,
+) -> Svg:
+    """Draw a dependency tree: the words on one line, and an arc above them from each head to its dependent.
+
+    The arcs of a non-projective tree cross.
 
     Args:
-        tree: the tree; arcs of a non-projective one cross.
-        title: the accessible title; the sentence if absent.
+        words: the T words.
+        heads: number of each word's head, counted from 1; 0 for the root.
+        relations: the T relations.
+        tags: the T tags.
+        title: the accessible title, by default the sentence.
 
     Returns:
-        One `<svg>` element, shown as a picture by notebooks.
+        One `<svg>` element, which notebooks show as a picture.
     """
-    words = [unescape_word(word) for word in tree.words]
-    tags = [_shown(tag) for tag in tree.tags]
-    relations = [_shown(relation) for relation in tree.relations]
-    arcs = _arcs(tree)
+    words = [unescape_word(word) for word in words]
+    tags = [_shown(tag) for tag in tags]
+    relations = [_shown(relation) for relation in relations]
+    root = heads.index(0)
+    arcs = _arcs(heads)
     centers = _centers(words, tags, relations, arcs)
     levels = _levels(arcs)
     top = 30
@@ -45,9 +53,9 @@ def dependency_svg(tree: DependencyTree, title: str | None = None) -> Svg:
     paths: list[str] = []
     texts: list[str] = []
     for (left, right), level in sorted(zip(arcs, levels, strict=True), key=lambda arc: -arc[1]):
-        to_right = tree.heads[right] == left + 1
+        to_right = heads[right] == left + 1
         dependent = right if to_right else left
-        # The arcs that leave a head stand beside the one that reaches it.
+        # Arcs that leave a head stand beside the arc that reaches it.
         x1, x2 = centers[left] + 6 * to_right, centers[right] - 6 * (not to_right)
         y = ground - 6 - _STEP * level
         paths.append(
@@ -60,34 +68,43 @@ def dependency_svg(tree: DependencyTree, title: str | None = None) -> Svg:
             texts.append(
                 f'<text class="relation middle" x="{middle:g}" y="{y - 4}">{xml(relations[dependent])}</text>'
             )
-    x = centers[tree.root]
+    x = centers[root]
     paths.append(f'<path class="arc" d="M{x} {top - 8}V{ground - 2}"/>{_arrow(x, ground)}')
     texts.append(
-        f'<text class="relation middle" x="{x}" y="{top - 12}">{xml(relations[tree.root] or "root")}</text>'
+        f'<text class="relation middle" x="{x}" y="{top - 12}">{xml(relations[root] or "root")}</text>'
     )
     for center, word, tag in zip(centers, words, tags, strict=True):
         texts.append(f'<text class="word middle" x="{center}" y="{baseline}">{xml(word)}</text>')
         if tag:
             texts.append(f'<text class="small middle" x="{center}" y="{baseline + 17}">{xml(tag)}</text>')
-    width = centers[-1] + _half(words[-1], tags[-1], relations[tree.root]) + 8
+    width = centers[-1] + _half(words[-1], tags[-1], relations[root]) + 8
     style = (
         ".figure .word{font:16px ui-serif,Georgia,'Times New Roman',serif}"
         ".figure .relation{font-size:11px;fill:var(--agree)}.figure .arrow{fill:var(--line);stroke:none}"
     )
-    about = f"Dependency tree: {count(len(words), 'word')}, root {shorten(words[tree.root], 60)}"
+    about = f"Dependency tree: {count(len(words), 'word')}, root {shorten(words[root], 60)}"
     height = baseline + (27 if any(tags) else 10)
     return svg_frame(width, height, title or " ".join(words), about, style, [*paths, *texts])
 
 
-def dependency_text(tree: DependencyTree, width: int = 100) -> str:
-    """Draw a dependency tree for the terminal, one word a line.
+def render_dependency_text(
+    words: Sequence[str],
+    heads: Sequence[int],
+    relations: Sequence[str],
+    tags: Sequence[str],
+    width: int = 100,
+) -> str:
+    """Draw a dependency tree for the terminal, with one word on each line.
 
-    An arc ends in an arrow at the dependent. Where the arcs are wider than asked, each line gives the number
-    of the word and that of its head instead.
+    Each arc ends in an arrow at the dependent. If the arcs are wider than `width`, each line gives the number
+    of the word and the number of its head instead.
 
     Args:
-        tree: the tree.
-        width: columns, at least 20.
+        words: the T words.
+        heads: number of each word's head, counted from 1; 0 for the root.
+        relations: the T relations.
+        tags: the T tags.
+        width: maximum number of columns, at least 20.
 
     Returns:
         Lines without trailing blanks or a final newline.
@@ -95,40 +112,40 @@ def dependency_text(tree: DependencyTree, width: int = 100) -> str:
     Raises:
         ValueError: `width` is below 20.
     """
-    if width < 20:
-        raise ValueError(f"a drawing needs a width of at least 20 columns, got {width}")
-    words = [plain(unescape_word(word)) for word in tree.words]
+    check_columns(width)
     rows = [
-        (word, plain(_shown(tag)), plain(_shown(relation)))
-        for word, tag, relation in zip(words, tree.tags, tree.relations, strict=True)
+        (plain(unescape_word(word)), plain(_shown(tag)), plain(_shown(relation)))
+        for word, tag, relation in zip(words, tags, relations, strict=True)
     ]
-    levels = _levels(_arcs(tree))
+    levels = _levels(_arcs(heads))
     margin = 2 * max(levels, default=0) + 3
     columns = [max(text_columns(row[column]) for row in rows) for column in range(3)]
     if margin + sum(columns) + 4 > width:
-        digits = len(str(len(tree)))
-        numbered = zip(range(1, len(tree) + 1), tree.heads, rows, strict=True)
+        digits = len(str(len(words)))
+        numbered = zip(range(1, len(words) + 1), heads, rows, strict=True)
         lines = [f"{number:{digits}} ← {head:{digits}} {' '.join(row)}" for number, head, row in numbered]
         return "\n".join(clip(line.rstrip(), width) for line in lines)
-    strokes = _strokes(tree, levels, margin)
+    strokes = _strokes(heads, levels, margin)
     return "\n".join(
         f"{stroke}{'  '.join(_padded(*cell) for cell in zip(row, columns, strict=True))}".rstrip()
         for stroke, row in zip(strokes, rows, strict=True)
     )
 
 
-def dependency_latex(tree: DependencyTree) -> str:
+def render_dependency_latex(
+    words: Sequence[str], heads: Sequence[int], relations: Sequence[str], tags: Sequence[str]
+) -> str:
     r"""Write a dependency tree for the LaTeX package tikz-dependency; special characters are escaped."""
-    rows, tags = [[unescape_word(word) for word in tree.words]], [_shown(tag) for tag in tree.tags]
+    rows, tags = [[unescape_word(word) for word in words]], [_shown(tag) for tag in tags]
     if any(tags):
         rows.append(tags)
-    # \& parts the cells there, and so cannot stand for the character.
-    cells = [[escape(text).replace(r"\&", r"\symbol{38}") for text in row] for row in rows]
+    # The package reads \& as the border between two cells.
+    cells = [[escape_latex(text).replace(r"\&", r"\symbol{38}") for text in row] for row in rows]
     lines = [r"\begin{dependency}", r"\begin{deptext}"]
     lines += [" \\& ".join(row) + r" \\" for row in cells]
     lines.append(r"\end{deptext}")
-    for number, (head, relation) in enumerate(zip(tree.heads, tree.relations, strict=True), start=1):
-        name = escape(_shown(relation))
+    for number, (head, relation) in enumerate(zip(heads, relations, strict=True), start=1):
+        name = escape_latex(_shown(relation))
         if head:
             lines.append(f"\\depedge{{{head}}}{{{number}}}{{{name}}}")
         else:
@@ -136,13 +153,13 @@ def dependency_latex(tree: DependencyTree) -> str:
     return "\n".join([*lines, r"\end{dependency}"])
 
 
-def _arcs(tree: DependencyTree) -> list[tuple[int, int]]:
-    """The words at the left and the right end of every arc, counted from 0."""
-    return [(min(word, head - 1), max(word, head - 1)) for word, head in enumerate(tree.heads) if head]
+def _arcs(heads: Sequence[int]) -> list[tuple[int, int]]:
+    """Positions of the words at the left and right end of each arc, counted from 0."""
+    return [(min(word, head - 1), max(word, head - 1)) for word, head in enumerate(heads) if head]
 
 
 def _levels(arcs: Sequence[tuple[int, int]]) -> list[int]:
-    """How high each arc stands, from 1, so that it is above all shorter ones that it overlaps."""
+    """Level of each arc, from 1: every arc stands above all shorter arcs that it overlaps."""
     highest = [0] * (1 + max((right for _, right in arcs), default=0))
     levels = [0] * len(arcs)
     for number in sorted(range(len(arcs)), key=lambda number: arcs[number][1] - arcs[number][0]):
@@ -155,7 +172,7 @@ def _levels(arcs: Sequence[tuple[int, int]]) -> list[int]:
 def _centers(
     words: Sequence[str], tags: Sequence[str], relations: Sequence[str], arcs: Sequence[tuple[int, int]]
 ) -> list[int]:
-    """Where the words stand, so far apart that neither they nor the relations on their arcs overlap."""
+    """Centres of the words; neither the words nor the relations on their arcs overlap."""
     arcs_to: dict[int, list[int]] = {}
     for left, right in arcs:
         arcs_to.setdefault(right, []).append(left)
@@ -177,15 +194,15 @@ def _arrow(x: int, ground: int) -> str:
     return f'<path class="arrow" d="M{x - 4} {ground - 6}h8l-4 8z"/>'
 
 
-def _strokes(tree: DependencyTree, levels: Sequence[int], margin: int) -> list[str]:
-    """What stands left of each word: its ends of arcs, and the arcs that pass."""
-    cells = [[" "] * margin for _ in tree.words]
-    leftmost = [margin - 2] * len(tree)
-    for (first, last), level in zip(_arcs(tree), levels, strict=True):
+def _strokes(heads: Sequence[int], levels: Sequence[int], margin: int) -> list[str]:
+    """Strokes to the left of each word: the ends of its arcs, and the arcs that pass."""
+    cells = [[" "] * margin for _ in heads]
+    leftmost = [margin - 2] * len(heads)
+    for (first, last), level in zip(_arcs(heads), levels, strict=True):
         column = margin - 2 * level - 2
         for row, corner in ((first, "┌"), (last, "└")):
             leftmost[row] = min(leftmost[row], column)
-            # An arc that starts where another ends, on the same column, joins it.
+            # An arc joins another arc that ends where it starts, in the same column.
             cells[row][column] = "├" if cells[row][column] in "┌└" else corner
         for row in range(first + 1, last):
             cells[row][column] = "│"
@@ -194,12 +211,12 @@ def _strokes(tree: DependencyTree, levels: Sequence[int], margin: int) -> list[s
             cell[column] = (
                 _CROSSED.get(cell[column], cell[column]) if column > leftmost[row] else cell[column]
             )
-        if tree.heads[row] and leftmost[row] < margin - 2:
+        if heads[row] and leftmost[row] < margin - 2:
             cell[margin - 2] = "►"
     return ["".join(cell) for cell in cells]
 
 
-# A stroke to the word passes behind an arc that does not end there.
+# A stroke to the word passes behind an arc that continues below.
 _CROSSED = {" ": "─", "│": "│", "┌": "┬", "└": "┴", "├": "┼"}
 
 

@@ -1,59 +1,42 @@
 """Tree files: brackets (Penn Treebank, SST), JSON lines, CoNLL-U, CoNLL-X; plain or gzipped.
 
-Readers are iterators that hold one tree at a time. Every malformed file is one ValueError of one
-line that opens with file:line. Writers given a path replace it only once all is written.
+Readers are iterators that hold one tree at a time. A malformed file raises a ValueError with a one-line
+message that opens with file:line. Writers replace a path only when all trees are written.
 """
 
 from __future__ import annotations
 
-import errno
-import gzip
-import io
 import json
-import os
 import re
-import secrets
-import shutil
-import sys
-import zlib
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Iterable, Iterator
 from itertools import chain
-from pathlib import Path
-from typing import IO, Any, Literal, TextIO, TypeAlias, cast
+from typing import Literal, TypeAlias
 
 from treeformers.trees.dependency import DependencyTree, find_head_fault
+from treeformers.trees.files import Source, Target, file_name, open_target, read_lines, suffix_of
 from treeformers.trees.tree import Tree, parse_brackets
 
 __all__ = [
     "CONLL",
     "JSON",
-    "atomic_write",
     "holds_trees",
     "is_bare",
-    "is_gzip",
     "opens_tree",
     "read_dependencies",
-    "read_lines",
-    "read_object",
     "read_parses",
     "read_trees",
-    "suffix_of",
     "write_dependencies",
     "write_trees",
 ]
 
-Source: TypeAlias = str | os.PathLike[str] | IO[str]
-Target: TypeAlias = str | os.PathLike[str] | TextIO
 TreeFormat: TypeAlias = Literal["brackets", "json"]
 
 CONLL = frozenset({".conll", ".conllu", ".conllx"})
-"""Suffixes of files of dependency trees."""
+"""Suffixes of dependency tree files."""
 JSON = frozenset({".json", ".jsonl"})
-"""Suffixes of files of JSON lines."""
+"""Suffixes of JSON lines files."""
 
-_PIECE = 1 << 16
-_UNDECODABLE = re.compile("[\udc80-\udcff]")
+_CHUNK = 1 << 16
 _NUMBER = re.compile(r"\d{1,9}")
 _SKIPPED_ID = re.compile(r"\d+[-.]\d+")
 _LEAF = re.compile(r"\(\s*([^\s()]+)\s+[^\s()]+\s*\)")
@@ -66,23 +49,23 @@ _WITHOUT_WORDS = re.compile(r"\s*(\([\s(]*[^\s()]*[\s)]*)?")
 def read_trees(source: Source, format: TreeFormat | None = None) -> Iterator[Tree]:
     """Read constituency trees one by one.
 
-    Brackets: see `treeformers.trees.tree.parse_brackets`. JSON lines: one tree a line,
-    {"words": [...], "tags": [...], "spans": [[start, end, label], ...]} with half-open spans of
-    the nodes in pre-order, as in `Tree.from_spans`; "tags" may be absent, other keys are ignored.
+    For brackets, see `treeformers.trees.tree.parse_brackets`. A line of JSON lines holds one tree:
+    {"words": [...], "tags": [...], "spans": [[start, end, label], ...]}. The half-open spans are in
+    pre-order, as in `Tree.from_spans`. "tags" is optional; other keys are ignored.
 
     Args:
         source: a path (gzipped if it ends in .gz), "-" for standard input, or a file object.
-        format: "brackets" or "json"; by default JSON for paths in .json or .jsonl, else brackets.
+        format: "brackets" or "json"; by default JSON if the path ends in .json or .jsonl, otherwise brackets.
 
     Yields:
         The trees; none for an empty file.
 
     Raises:
-        FileNotFoundError: no such file (when the first tree is asked for).
-        ValueError: malformed text, with file:line.
+        FileNotFoundError: the file does not exist. The first `next` raises this.
+        ValueError: the text is malformed; the message opens with file:line.
     """
     if _tree_format(source, format) == "brackets":
-        yield from parse_brackets(read_lines(source, piece=_PIECE))
+        yield from parse_brackets(read_lines(source, chunk=_CHUNK))
         return
     for where, line in read_lines(source):
         if line.strip():
@@ -90,38 +73,38 @@ def read_trees(source: Source, format: TreeFormat | None = None) -> Iterator[Tre
 
 
 def read_parses(source: Source, sentences: int, format: TreeFormat | None = None) -> list[Tree | None]:
-    """Read what a parser found for so many sentences.
+    """Read a parser's output, which may have no tree for some sentences.
 
-    Where it found nothing, a parser that gives a tree a line leaves the line blank, or brackets without a
-    word, such as "(())" or "(TOP )". In a file of as many lines as there are sentences such a line is a
-    sentence without a parse; any other file is read as by `read_trees`.
+    Some parsers write one tree on each line. If they find no tree, they write a blank line or brackets
+    without a word, such as "(())" or "(TOP )". If the file has one line for each sentence, such a line means
+    "no parse". Any other file is read as in `read_trees`.
 
     Args:
-        source: as for `read_trees`.
-        sentences: how many there are.
-        format: as for `read_trees`.
+        source: as in `read_trees`.
+        sentences: number of sentences that were parsed.
+        format: as in `read_trees`.
 
     Returns:
-        The trees, None for a sentence without a parse.
+        The trees; None for a sentence without a parse.
 
     Raises:
-        FileNotFoundError: no such file.
-        ValueError: malformed text, with file:line.
+        FileNotFoundError: the file does not exist.
+        ValueError: the text is malformed; the message opens with file:line.
     """
     lines = list(read_lines(source))
     brackets = _tree_format(source, format) == "brackets"
 
-    def trees(some: Iterable[tuple[str, str]]) -> list[Tree]:
+    def trees(lines: Iterable[tuple[str, str]]) -> list[Tree]:
         if brackets:
-            return list(parse_brackets(some))
-        return [_tree_from_json(where, line) for where, line in some if line.strip()]
+            return list(parse_brackets(lines))
+        return [_tree_from_json(where, line) for where, line in lines if line.strip()]
 
-    missing = [not line.strip() or (brackets and _holds_no_word(line)) for _, line in lines]
-    if len(lines) != sentences or not any(missing):
+    unparsed = [not line.strip() or (brackets and _holds_no_word(line)) for _, line in lines]
+    if len(lines) != sentences or not any(unparsed):
         return list(trees(lines))
     parses: list[Tree | None] = []
-    for (where, line), without in zip(lines, missing, strict=True):
-        found = [None] if without else trees([(where, line)])
+    for (where, line), empty in zip(lines, unparsed, strict=True):
+        found = [None] if empty else trees([(where, line)])
         if len(found) != 1:
             raise ValueError(f"{where}: {len(found)} trees on a line, expected one or none")
         parses += found
@@ -133,38 +116,38 @@ def _holds_no_word(line: str) -> bool:
 
 
 def write_trees(trees: Iterable[Tree], target: Target, format: TreeFormat | None = None) -> None:
-    """Write constituency trees, one a line.
+    """Write constituency trees, one on each line.
 
-    Brackets read back as the same trees, save that round brackets inside words become -LRB- and
-    -RRB-; JSON lines read back exactly.
+    JSON lines read back exactly. Brackets read back as the same trees, except that round brackets inside
+    words become -LRB- and -RRB-.
 
     Args:
-        trees: the trees; an iterator is written as it goes.
-        target: a path (gzipped if it ends in .gz), "-" for standard output, or a text file object.
-            A path is replaced at the end, so that a failure leaves what was there.
-        format: as for `read_trees`.
+        trees: the trees; an iterator is consumed one tree at a time.
+        target: a path (gzipped if it ends in .gz), "-" for standard output, or a text file object. A path
+            is replaced only at the end; a failure leaves the old file.
+        format: as in `read_trees`.
 
     Raises:
-        TypeError: something else than a `Tree`.
-        ValueError: a word or label that brackets cannot hold.
+        TypeError: an item is not a `Tree`.
+        ValueError: brackets cannot represent a word or label.
     """
     render = str if _tree_format(target, format) == "brackets" else _tree_to_json
-    with _writing(target) as stream:
+    with open_target(target) as stream:
         for number, tree in enumerate(trees, start=1):
             _check_kind(tree, Tree, target, number)
             try:
                 stream.write(render(tree) + "\n")
             except ValueError as error:
-                raise ValueError(f"{_name(target)}: tree {number}: {error}") from None
+                raise ValueError(f"{file_name(target)}: tree {number}: {error}") from None
 
 
 def read_dependencies(source: Source) -> Iterator[DependencyTree]:
     """Read dependency trees one by one.
 
-    CoNLL-U and CoNLL-X (8 to 10 columns: number, word, lemma, tag, fine tag, features, head,
-    relation, ...), or 3 columns (word, tag, head); columns are separated by tabs and sentences by
-    blank lines. Comments, multiword tokens (1-2) and empty nodes (8.1) are skipped. The tag is the
-    fourth column, or the fifth where the fourth is "_".
+    The file has 8 to 10 columns as in CoNLL-U and CoNLL-X (number, word, lemma, tag, fine tag, features,
+    head, relation, ...), or 3 columns (word, tag, head). Tabs separate columns, blank lines separate
+    sentences. Comments, multiword tokens (1-2) and empty nodes (8.1) are skipped. The tag is the fourth
+    column, or the fifth if the fourth is "_".
 
     Args:
         source: a path (gzipped if it ends in .gz), "-" for standard input, or a file object.
@@ -173,8 +156,9 @@ def read_dependencies(source: Source) -> Iterator[DependencyTree]:
         The trees; none for an empty file.
 
     Raises:
-        FileNotFoundError: no such file (when the first tree is asked for).
-        ValueError: malformed text, or heads that are no tree with one root, with file:line.
+        FileNotFoundError: the file does not exist. The first `next` raises this.
+        ValueError: the text is malformed, or the heads are not a tree with one root; the message opens with
+            file:line.
     """
     rows: list[tuple[str, str, int, str, str]] = []
     for where, line in chain(read_lines(source), [("", "")]):
@@ -184,7 +168,7 @@ def read_dependencies(source: Source) -> Iterator[DependencyTree]:
                 rows = []
             continue
         columns = line.rstrip("\r\n").split("\t")
-        # A comment may hold tabs, and three columns may begin with the word "#".
+        # A comment may contain tabs, and the first of three columns may be the word "#".
         if line[0] == "#" and (len(columns) != 3 or " " in columns[0]):
             continue
         if len(columns) == 3:
@@ -213,19 +197,21 @@ def write_dependencies(trees: Iterable[DependencyTree], target: Target) -> None:
     """Write dependency trees as CoNLL-U: word, tag, head and relation; "_" elsewhere.
 
     Args:
-        trees: the trees; an iterator is written as it goes.
-        target: as for `write_trees`.
+        trees: the trees; an iterator is consumed one tree at a time.
+        target: as in `write_trees`.
 
     Raises:
-        TypeError: something else than a `DependencyTree`.
-        ValueError: a word, tag or relation that is empty or holds a tab or a line end.
+        TypeError: an item is not a `DependencyTree`.
+        ValueError: a word, tag or relation is empty, or contains a tab or a line end.
     """
-    with _writing(target) as stream:
+    with open_target(target) as stream:
         for number, tree in enumerate(trees, start=1):
             _check_kind(tree, DependencyTree, target, number)
             for field in chain(tree.words, tree.tags, tree.relations):
                 if not field or any(character in field for character in "\t\r\n"):
-                    raise ValueError(f"{_name(target)}: tree {number}: {field!r} cannot stand in a column")
+                    raise ValueError(
+                        f"{file_name(target)}: tree {number}: {field!r} cannot stand in a column"
+                    )
             rows = zip(tree.words, tree.tags, tree.heads, tree.relations, strict=True)
             for position, (word, tag, head, relation) in enumerate(rows, start=1):
                 stream.write(f"{position}\t{word}\t_\t{tag}\t_\t_\t{head}\t{relation}\t_\t_\n")
@@ -235,151 +221,15 @@ def write_dependencies(trees: Iterable[DependencyTree], target: Target) -> None:
 def _check_kind(tree: object, kind: type, target: Target, number: int) -> None:
     if not isinstance(tree, kind):
         found = type(tree).__name__
-        raise TypeError(f"{_name(target)}: tree {number} is a {found}, expected a {kind.__name__}")
-
-
-def read_lines(source: Source, piece: int = -1, strict: bool = True) -> Iterator[tuple[str, str]]:
-    """Read a text line by line.
-
-    Args:
-        source: a path (gzipped if it ends in .gz), "-" for standard input, or a file object.
-        piece: longer lines come in parts of about so many characters that end between tokens; -1
-            for whole lines.
-        strict: text that is not UTF-8 is an error; otherwise its bytes stand in the line as lone
-            surrogates, U+DC80 for 0x80.
-
-    Yields:
-        ("file:line", line), the line with its end.
-
-    Raises:
-        ValueError: text that is not UTF-8, a damaged gzip file, or a token longer than `piece`.
-    """
-    name, number, rest = "<stdin>" if source == "-" else _name(source), 1, ""
-    with _reading(source) as stream:
-        while True:
-            where = f"{name}:{number}"
-            try:
-                read = stream.readline(piece)
-            except UnicodeDecodeError as error:
-                raise ValueError(f"{where}: not UTF-8 text: {error.reason}") from None
-            except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-                raise ValueError(f"{where}: damaged gzip file: {error}") from None
-            line, rest = rest + read, ""
-            if not line:
-                return
-            if strict and not line.isascii() and (bad := _UNDECODABLE.search(line)):
-                raise ValueError(f"{where}: not UTF-8 text: byte 0x{ord(bad[0]) - 0xDC00:02x}")
-            if number == 1:
-                line = line.removeprefix("\ufeff")
-            if read.endswith("\n"):
-                number += 1
-            elif read and piece > 0:
-                end = 1 + max(map(line.rfind, " \t()"))
-                line, rest = line[:end], line[end:]
-                if len(rest) > piece:
-                    raise ValueError(f"{where}: a token of more than {piece} characters")
-            yield where, line
-
-
-def read_object(path: Path) -> dict[str, Any]:
-    """The object in a JSON file.
-
-    Raises:
-        ValueError: no JSON, or none of an object; the message names `path`.
-        OSError: the file cannot be read.
-    """
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"{path}: damaged: {error}") from None
-    if not isinstance(found, dict):
-        raise ValueError(f"{path}: damaged: a {type(found).__name__}, expected an object")
-    return found
-
-
-@contextmanager
-def atomic_write(path: str | os.PathLike[str]) -> Iterator[TextIO]:
-    """Open a text file (UTF-8, gzipped if it ends in .gz) that takes the place of `path` at the end.
-
-    The text goes to a temporary file in the same folder, which is renamed when the block ends and
-    removed when it fails, a full disk included. What is no regular file (a pipe), or is open already
-    (/dev/stdout, whatever it leads to), is written directly.
-
-    Raises:
-        FileNotFoundError: the folder does not exist.
-        OSError: the file cannot be written; the message names `path`.
-    """
-    if (opened := _descriptor(path)) is not None:
-        sys.stdout.flush()
-        with open(os.dup(opened), "w", encoding="utf-8", newline="\n") as text:
-            yield text
-        return
-    target = Path(os.path.realpath(path))
-    if not target.parent.is_dir():
-        raise FileNotFoundError(f"{target.parent}: no such folder")
-    existed = target.exists()
-    direct = existed and not target.is_file()
-    written = target if direct else target.with_name(f".{target.name[:100]}.{secrets.token_hex(4)}.tmp")
-    try:
-        with open(written, "wb" if direct else "xb") as raw:
-            # No time and no name in the header: the same trees give the same bytes.
-            zipped = gzip.GzipFile("", "wb", fileobj=raw, mtime=0) if is_gzip(path) else None
-            with zipped or nullcontext(raw) as data:
-                text = io.TextIOWrapper(cast(IO[bytes], data), encoding="utf-8", newline="\n")
-                yield text
-                text.detach()
-            raw.flush()
-            if not direct:
-                os.fsync(raw.fileno())
-        if not direct:
-            if existed:
-                shutil.copymode(target, written)
-            os.replace(written, target)
-    except BaseException as error:
-        if not direct:
-            written.unlink(missing_ok=True)
-        # Of writing alone: an error with words of its own has no number.
-        if isinstance(error, OSError) and error.errno and error.filename in (None, str(written)):
-            error.filename = os.fspath(path)
-        raise
-
-
-def _descriptor(path: str | os.PathLike[str]) -> int | None:
-    """The number of the open file that a path such as /dev/stdout stands for: what it holds must stay."""
-    name = os.path.abspath(path)
-    if found := re.fullmatch(r"(?:/dev|/proc/self)/fd/(\d{1,9})", name):
-        return int(found[1])
-    return {"/dev/stdout": 1, "/dev/stderr": 2}.get(name)
-
-
-def _writing(target: Target) -> AbstractContextManager[TextIO]:
-    if target == "-":
-        return nullcontext(sys.stdout)
-    if isinstance(target, str | os.PathLike):
-        return atomic_write(target)
-    return nullcontext(target)
-
-
-def _reading(source: Source) -> AbstractContextManager[IO[str]]:
-    # Invalid UTF-8 comes through as lone surrogates, so that `read_lines` can say on which line it was.
-    if source == "-":
-        if sys.stdin is None:  # closed
-            raise OSError(errno.EBADF, os.strerror(errno.EBADF), "<stdin>")
-        if isinstance(sys.stdin, io.TextIOWrapper):
-            sys.stdin.reconfigure(encoding="utf-8", errors="surrogateescape")
-        return nullcontext(sys.stdin)
-    if not isinstance(source, str | os.PathLike):
-        return nullcontext(source)
-    opener: Callable[..., IO[str]] = gzip.open if is_gzip(source) else open
-    return opener(source, "rt", encoding="utf-8", errors="surrogateescape", newline="\n")
+        raise TypeError(f"{file_name(target)}: tree {number} is a {found}, expected a {kind.__name__}")
 
 
 def opens_tree(line: str) -> bool:
-    """Whether a line, without blanks around it, is a tree or its beginning, not a sentence in parentheses.
+    """Whether a stripped line is a tree or the beginning of one, and not a sentence in parentheses.
 
-    A tree has brackets in brackets, "(S (NP ...) ...)", or is a tag over a word, "(NN day)". Where the rest
-    does not tell, what has small letters and letters alone is no label: "(Applause)", "(fine day)" and
-    "(see (Smith 1999) for more" are text.
+    A tree is nested brackets, "(S (NP ...) ...)", or a tag over a word, "(NN day)". Ambiguous lines are
+    decided by the label: letters that are not all capitals are a word. "(Applause)", "(fine day)" and
+    "(see (Smith 1999) for more" are therefore text.
     """
     if leaf := _LEAF.fullmatch(line):
         return not _is_word(leaf[1])
@@ -388,9 +238,10 @@ def opens_tree(line: str) -> bool:
 
 
 def holds_trees(lines: Iterable[str]) -> bool:
-    """Whether text holds trees in brackets, by its first line that is neither blank nor a comment, "# ...".
+    """Whether a text contains trees in brackets, by its first line.
 
-    A line with the beginning of a node and nothing else, "(" or "(S", opens a tree that goes on below it.
+    Blank lines and comments ("# ...") before it are skipped. A line with nothing but the beginning of a node,
+    "(" or "(S", opens a tree that continues below.
     """
     stripped = (line.strip() for line in lines)
     first = next((line for line in stripped if line and not line.startswith("#")), "")
@@ -398,7 +249,7 @@ def holds_trees(lines: Iterable[str]) -> bool:
 
 
 def is_bare(line: str) -> bool:
-    """Whether a line is a label over words without tags, "(S the dog)": a tree with a mistake, not text."""
+    """Whether a line is a faulty tree, a label over words without tags: "(S the dog)"."""
     return _BARE.fullmatch(line) is not None
 
 
@@ -406,25 +257,11 @@ def _is_word(label: str) -> bool:
     return label.isalpha() and not label.isupper()
 
 
-def suffix_of(path: str | os.PathLike[str]) -> str:
-    """What a file holds by its name: the suffix in lower case, that of a gzipped file before .gz."""
-    return Path(os.fspath(path).lower().removesuffix(".gz")).suffix
-
-
-def is_gzip(path: str | os.PathLike[str]) -> bool:
-    """Whether a file is gzipped, by its name."""
-    return os.fspath(path).lower().endswith(".gz")
-
-
-def _name(file: Source | Target) -> str:
-    return os.fspath(file) if isinstance(file, str | os.PathLike) else str(getattr(file, "name", "<stream>"))
-
-
 def _tree_format(file: Source | Target, format: str | None) -> str:
     if format is None:
-        return "json" if suffix_of(_name(file)) in JSON else "brackets"
+        return "json" if suffix_of(file_name(file)) in JSON else "brackets"
     if format not in ("brackets", "json"):
-        raise ValueError(f"{_name(file)}: unknown tree format {format!r}: expected 'brackets' or 'json'")
+        raise ValueError(f"{file_name(file)}: unknown tree format {format!r}: expected 'brackets' or 'json'")
     return format
 
 

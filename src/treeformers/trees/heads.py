@@ -1,4 +1,4 @@
-"""Head words of constituents: the rules of Collins (1999), and the right-most part (Ma et al. 2017)."""
+"""Head words of constituents: the rules of Collins (1999), and the rightmost child (Ma et al. 2017)."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Literal
 from treeformers.trees.dependency import DependencyTree
 from treeformers.trees.tree import Tree, strip_functions
 
-__all__ = ["COLLINS", "HeadAgreement", "agreement", "head_child", "head_words", "to_dependencies"]
+__all__ = ["COLLINS", "HeadAgreement", "head_agreement", "head_child", "head_words", "to_dependencies"]
 
-# By label: rules in order of priority. "left" and "right" look for one category after another, each time
-# from that side; "rightmost of" takes the last child that is in the set.
+# Rules by label, in order of priority. "left" and "right" search for one category after another from that
+# side; "rightmost of" takes the last child that is in the set.
 COLLINS: dict[str, tuple[tuple[str, str], ...]] = {
     "ADJP": (("left", "NNS QP NN $ ADVP JJ VBN VBG ADJP JJR NP JJS DT FW RBR RBS SBAR RB"),),
     "ADVP": (("right", "RB RBR RBS FW ADVP TO CD JJR JJ IN NP JJS NN"),),
@@ -55,21 +55,21 @@ _PUNCTUATION = frozenset({"''", "``", ",", ".", ":", "-LRB-", "-RRB-"})
 
 
 def head_child(label: str, child_labels: Sequence[str]) -> int:
-    """The child that carries the head (Collins 1999, Appendix A).
+    """Find the head child of a node (Collins 1999, Appendix A).
 
-    Where no rule finds a child it is the first from the side of the last rule; labels without rules start
-    from the left. A head right after a conjunction, "X CC Y", gives way to the nearest child left of the
-    conjunction that is not punctuation. Function tags are ignored.
+    If no rule finds a child, the head is the first child from the side of the last rule; labels without rules
+    start from the left. If the head directly follows a conjunction, as in "X CC Y", the head becomes the
+    nearest child left of the conjunction that is not punctuation. Function tags are ignored.
 
     Args:
-        label: of the parent.
-        child_labels: labels of its children, tags for words.
+        label: label of the parent.
+        child_labels: labels of its children; tags of leaves.
 
     Returns:
-        The index of the child.
+        The index of the head child.
 
     Raises:
-        ValueError: no children.
+        ValueError: there are no children.
     """
     if not child_labels:
         raise ValueError(f"node {label!r} has no children, expected at least one")
@@ -77,46 +77,47 @@ def head_child(label: str, child_labels: Sequence[str]) -> int:
 
 
 def head_words(tree: Tree, rules: Literal["collins", "right"] = "collins") -> list[int]:
-    """The position of the head word of every node that is not a leaf, in the order of `tree.spans()`.
+    """Find the position of each node's head word, in the order of `tree.spans()`.
 
     Args:
-        tree: for "collins" with tags of the Penn Treebank.
-        rules: "collins", or "right": the head of the right-most child, which is the last word.
+        tree: the tree; "collins" needs Penn Treebank tags.
+        rules: "collins", or "right" for the head of the rightmost child, which is the last word.
 
     Raises:
-        ValueError: other rules.
+        ValueError: the rules are unknown.
     """
     find: Callable[[str, Sequence[str]], int]
     if rules == "collins":
         find = head_child
     elif rules == "right":
-        find = _right_most
+        find = _rightmost
     else:
         raise ValueError(f"rules are {rules!r}, expected 'collins' or 'right'")
-    heads = [head for head, _ in _climb(tree, find)]
+    heads = [head for head, _ in _heads_bottom_up(tree, find)]
     heads.reverse()
     return heads
 
 
 def to_dependencies(tree: Tree) -> DependencyTree:
-    """The dependencies of a constituency tree: a node's head word governs the heads of its other children.
+    """Convert a constituency tree to dependencies: a node's head word governs the heads of its other
+    children.
 
-    Heads are those of `head_words` by the rules of Collins (1999). The dependency tree is projective, and has
-    no relations.
+    The heads come from `head_words` with the rules of Collins (1999). The dependency tree is projective and
+    has no relations.
 
     Args:
-        tree: with labels and tags of the Penn Treebank.
+        tree: a tree with labels and tags of the Penn Treebank.
 
     Raises:
-        ValueError: a tree without labels, such as an induced one: rules find no heads in it.
+        ValueError: the tree has no labels, as an induced tree; the rules need labels.
     """
     if len(tree) > 1 and all(node.label == _NO_LABEL for node in tree.nodes() if node.children):
         raise ValueError(
-            f"the tree over {' '.join(tree.words[:5])!r} has no labels, by which heads are found: expected "
-            "one of a treebank or of a parser"
+            f"the tree over {' '.join(tree.words[:5])!r} has no labels, and the head rules need labels: "
+            "expected a tree of a treebank or of a parser"
         )
     governors = [0] * len(tree)
-    for head, below in _climb(tree, head_child):
+    for head, below in _heads_bottom_up(tree, head_child):
         for word in below:
             if word != head:
                 governors[word] = head + 1
@@ -125,20 +126,19 @@ def to_dependencies(tree: Tree) -> DependencyTree:
 
 @dataclass(frozen=True, slots=True)
 class HeadAgreement:
-    """How often the right-most part is the head by the rules of Collins, in percent.
+    """Percentage of nodes whose rightmost child is the head by Collins' rules.
 
-    Ma et al. (2017) report 77.78 for their heuristic. On the sample of the Penn Treebank such a figure only
-    comes out where words count as nodes that are heads of themselves (`nodes`: 76.7, or 77.7 with traces).
-    Where there is a choice it is 33.9 (`branching`), and 38.2 in the steps that the heuristic is for
-    (`combs`).
+    Ma et al. (2017) report 77.78 for this heuristic. The Penn Treebank sample gives such a number only if
+    words count as nodes that are their own heads (`nodes`: 76.7, or 77.7 with traces). The number is 33.9
+    among nodes with a choice (`branching`), and 38.2 in the parser steps that use the heuristic (`combs`).
 
     Attributes:
-        nodes: of all nodes, words and unary nodes among them, which cannot but agree.
-        branching: of the nodes with two children or more.
-        combs: of the combinations of the bottom-up oracle: the left part of a node with its next child, the
-            rules applied to the children so far.
-        words: of the nodes with two children or more, those whose head word is their last word, which is what
-            the heuristic comes to after several levels.
+        nodes: among all nodes, including words and unary nodes, which always agree.
+        branching: among nodes with at least two children.
+        combs: among the combine steps of the bottom-up oracle. A step joins the first children of a node with
+            the next child; the rules apply to these children.
+        words: nodes whose head word is their last word, among nodes with at least two children. This is the
+            heuristic's result over several levels.
     """
 
     nodes: float
@@ -147,8 +147,8 @@ class HeadAgreement:
     words: float
 
 
-def agreement(trees: Iterable[Tree]) -> HeadAgreement:
-    """Compare the right-most heuristic with the rules of Collins on trees with Penn Treebank tags.
+def head_agreement(trees: Iterable[Tree]) -> HeadAgreement:
+    """Compare the rightmost-child heuristic with Collins' rules on trees with Penn Treebank tags.
 
     Raises:
         ValueError: no node has two children.
@@ -178,11 +178,13 @@ def agreement(trees: Iterable[Tree]) -> HeadAgreement:
     )
 
 
-def _climb(tree: Tree, find: Callable[[str, Sequence[str]], int]) -> Iterator[tuple[int, list[int]]]:
-    """The head of every node that is not a leaf, and those of its children; children before parents."""
+def _heads_bottom_up(
+    tree: Tree, find: Callable[[str, Sequence[str]], int]
+) -> Iterator[tuple[int, list[int]]]:
+    """Yield the head word of each node and the head words of its children, children before parents."""
     nodes = list(tree.nodes())
     position = len(tree)
-    pending: list[int] = []  # heads of the nodes without a parent so far, the left-most last
+    pending: list[int] = []  # heads of the nodes whose parent is not yet visited, the leftmost last
     for node in reversed(nodes):
         if node.children:
             below = [pending.pop() for _ in node.children]
@@ -194,7 +196,7 @@ def _climb(tree: Tree, find: Callable[[str, Sequence[str]], int]) -> Iterator[tu
             pending.append(position)
 
 
-def _right_most(label: str, child_labels: Sequence[str]) -> int:
+def _rightmost(label: str, child_labels: Sequence[str]) -> int:
     return len(child_labels) - 1
 
 

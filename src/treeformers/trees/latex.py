@@ -1,8 +1,10 @@
-"""Text as LaTeX takes it."""
+"""Text escaped for LaTeX."""
 
 from __future__ import annotations
 
-from treeformers.trees.svg import plain
+from treeformers.trees.text import plain
+
+__all__ = ["escape_latex"]
 
 _ESCAPED = {char: f"\\{char}" for char in "{}$&#_%"} | {
     "\\": r"\textbackslash{}",
@@ -15,6 +17,6 @@ _ESCAPED = {char: f"\\{char}" for char in "{}$&#_%"} | {
 }
 
 
-def escape(text: str) -> str:
-    """Escape the characters that mean something to LaTeX, and replace those that control a terminal."""
+def escape_latex(text: str) -> str:
+    """Escape LaTeX's special characters, and replace control characters."""
     return "".join(_ESCAPED.get(char, char) for char in plain(text))

@@ -1,9 +1,9 @@
-"""Trees to a plan for encoders that go bottom-up, level by level.
+"""Plans for encoders that process trees bottom-up, level by level.
 
-The height of a node is the length of the longest way down from it; nodes of equal height form a level,
-whatever their trees. A node has one parent, so what a level computes is cut into pieces by the level that
-reads them and each state is moved once: the plan holds no more than a few numbers a node, and nothing grows
-with nodes times levels, however deep the trees.
+The height of a node is the length of the longest path down from it. All nodes of equal height in a batch form
+a level. A node has one parent; the states of a level are therefore cut into pieces by the level of the
+parents, and each state moves once. The plan holds a few numbers for each node, and does not grow with nodes
+times levels, however deep the trees are.
 """
 
 from __future__ import annotations
@@ -27,39 +27,40 @@ _INNER, _WORD, _HIDDEN = range(3)
 def level_plan(
     trees: Sequence[Tree] | Sequence[DependencyTree], arity: int | None = None
 ) -> dict[str, Tensor]:
-    """Index tensors for a batch of constituency trees or of dependency trees, of any shapes.
+    """Compute index tensors for a batch of constituency trees or of dependency trees of any shape.
 
-    The M nodes of the batch share one table of rows, ordered by height, and within a level by the height of
-    the parent, roots last. Words stand in the first K rows: K = M for dependency trees, and for constituency
-    trees, whose words are the leaves, they are the level 0.
+    The M nodes of the batch are the rows of one table. Rows are sorted by height, and within a level by the
+    height of the parent, roots last. The first K rows are words. For dependency trees, K = M; for
+    constituency trees, the words are the leaves, and form level 0.
 
     Args:
-        trees: one tree an example (B of them): a sentence is one tree, never a forest.
-        arity: most children of a node. The last children of a node with more are put under a hidden node,
-            over and over; hidden nodes have states, which no index below points to. Constituency trees alone.
+        trees: B trees, one for each example.
+        arity: maximum number of children, only for constituency trees. The last children of a node with more
+            children move under a hidden node, repeatedly. Hidden nodes have states, but `leaf_rows`,
+            `node_rows` and `root_rows` do not contain them.
 
     Returns:
         - `attention_mask` (B, T): 1 at the words.
-        - `leaf_rows` (B, T): row of each word; M, a row that is not there, on padding.
+        - `leaf_rows` (B, T): row of each word; M, a row that does not exist, on padding.
         - `node_rows` (B, N): row of each node in the order of `tree.spans()` (constituency) or of the words
             (dependencies, N = T); M on padding.
         - `root_rows` (B,): row of each root.
-        - `words` (K,): b T + t, which word stands in each of the first K rows.
-        - `child_rows`, `parents`, `positions` (M - B,): for every node with a parent, sorted by the parent's
-            level and then by row, its row, the number of its parent within that level, and its own among its
-            siblings, from 0.
-        - `levels` (L, 2): nodes of each level, and the most children of one of them.
-        - `pieces` (P, 3): level, level of the parents, number of nodes; in this order.
+        - `words` (K,): b T + t for each of the first K rows, if the row is word t of example b.
+        - `child_rows`, `parents`, `positions` (M - B,): row, number of the parent within the parent's level,
+            and position among the siblings, from 0. There is one entry for each node with a parent, sorted by
+            the parent's level and then by row.
+        - `levels` (L, 2): number of nodes in each level, and the largest number of children of one node.
+        - `pieces` (P, 3): level, level of the parents, number of nodes.
 
     Raises:
-        ValueError: no trees, another arity than 2 or more, or an arity for dependency trees.
-        TypeError: something that is no tree, or constituency and dependency trees in one batch.
+        ValueError: there are no trees, `arity` is below 2, or `arity` is given for dependency trees.
+        TypeError: an item is not a tree, or the batch mixes constituency and dependency trees.
     """
     if not trees:
         raise ValueError("expected at least one tree, got none")
     if arity is not None and arity < 2:
         raise ValueError(f"arity is {arity}, expected at least 2")
-    heads: list[int] = []  # over the batch; -1 at roots
+    heads: list[int] = []  # parents, numbered over the batch; -1 at roots
     kinds: list[int] = []
     sizes: list[int] = []
     for number, tree in enumerate(trees, start=1):
@@ -122,13 +123,13 @@ def level_plan(
 
 
 class _Hidden(Tree):
-    """A node over the last children of a node that has too many."""
+    """A node over the last children of a node with too many children."""
 
     __slots__ = ()
 
 
 def _read_constituents(tree: Tree, arity: int | None, heads: list[int], kinds: list[int]) -> None:
-    """Append the number of each node's parent, -1 at the root, and its kind, in pre-order."""
+    """Append each node's parent (-1 at the root) and kind, in pre-order."""
     stack, above = [tree], [-1]
     while stack:
         node = stack.pop()
@@ -145,7 +146,7 @@ def _read_constituents(tree: Tree, arity: int | None, heads: list[int], kinds: l
 
 
 def _heights(heads: list[int]) -> list[int]:
-    """Heights from the numbers of the parents: a node is done when its last child is."""
+    """Compute heights from the parents: a node is ready when all its children are."""
     heights, open_children = [0] * len(heads), [0] * len(heads)
     for head in heads:
         if head >= 0:
@@ -163,7 +164,7 @@ def _heights(heads: list[int]) -> list[int]:
 
 
 def _places(group: NDArray[np.int64], groups: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Place of each item within its group, and the sizes of the groups, which stand together in order."""
+    """Position of each item within its group, and the group sizes; `group` is sorted."""
     sizes = np.bincount(group, minlength=groups)
     return np.arange(len(group)) - (sizes.cumsum() - sizes)[group], sizes
 

@@ -1,6 +1,7 @@
-"""What counts as a word when trees are compared without punctuation."""
+"""Words and punctuation, for comparisons of trees without punctuation."""
 
-from treeformers.trees.tree import Tree, unescape_word
+from treeformers.trees.escapes import unescape_word
+from treeformers.trees.tree import Tree
 
 __all__ = ["WORD_TAGS", "is_word", "strip_punctuation"]
 
@@ -10,7 +11,7 @@ WORD_TAGS = frozenset({
     "POS", "PRP", "PRP$", "RB", "RBR", "RBS", "RP", "SYM", "TO", "UH", "VB", "VBD", "VBG", "VBN", "VBP",
     "VBZ", "WDT", "WP", "WP$", "WRB",
 })
-"""The 36 word tags of the Penn Treebank: all but punctuation, brackets, currency signs and traces."""
+"""The 36 word tags of the Penn Treebank: all tags except punctuation, brackets, currency signs and traces."""
 
 _OTHER_TAGS = frozenset({
     "-NONE-", ",", ".", ":", "``", "''", '"', "$", "#", "-LRB-", "-RRB-", "(", ")", "HYPH", "NFP", "PUNCT",
@@ -21,9 +22,9 @@ _OTHER_TAGS = frozenset({
 def is_word(leaf: Tree) -> bool:
     """Whether a leaf is a word rather than punctuation, a currency sign or a trace.
 
-    Penn Treebank tags decide: the 36 `WORD_TAGS` are words, `$`, `#`, punctuation and `-NONE-` are
-    not (Shen et al. 2018 and all later work on grammar induction). Under any other tag, as in
-    treebanks with their own tags, a word is what holds a letter or a digit.
+    Penn Treebank tags decide: leaves with the 36 `WORD_TAGS` are words; `$`, `#`, punctuation and `-NONE-`
+    are not (Shen et al. 2018 and all later work on grammar induction). A leaf with any other tag, as in
+    treebanks with their own tags, is a word if it contains a letter or a digit.
     """
     if leaf.label in WORD_TAGS:
         return True
@@ -33,5 +34,5 @@ def is_word(leaf: Tree) -> bool:
 
 
 def strip_punctuation(tree: Tree) -> Tree | None:
-    """The tree over its words alone (see `is_word`); None when there are none."""
+    """The tree over its words alone (see `is_word`); None if it has no words."""
     return tree.filter_leaves(is_word)

@@ -1,78 +1,88 @@
-"""Constituency trees as SVG, terminal text and LaTeX. Labels "X" and "" mean "no label": not written."""
+"""Constituency trees as SVG, terminal text and LaTeX.
+
+The functions take words, tags and the spans of one tree in pre-order, as `Tree.spans()` gives them. The
+labels "X" and "" mean "no label" and are not drawn.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from typing import TypeAlias
 
-from treeformers.trees.latex import escape
-from treeformers.trees.svg import Svg, clip, count, plain, svg_frame, text_columns, text_width, xml
-from treeformers.trees.tree import Tree, unescape_word
+from treeformers.trees.escapes import unescape_word
+from treeformers.trees.latex import escape_latex
+from treeformers.trees.svg import Svg, svg_frame, text_width, xml
+from treeformers.trees.text import check_columns, clip, count, plain, text_columns
+
+__all__ = ["Layout", "render_latex", "render_svg", "render_text"]
+
+Spans: TypeAlias = Sequence[tuple[int, int, str]]
 
 _NO_LABEL = frozenset({"", "X"})
 
 
-def tree_svg(
-    tree: Tree,
-    gold: Tree | None = None,
+def render_svg(
+    words: Sequence[str],
+    tags: Sequence[str],
+    spans: Spans,
+    gold_spans: Spans | None = None,
     title: str | None = None,
-    shares: Sequence[float] | None = None,
+    weights: Sequence[float] | None = None,
 ) -> Svg:
-    """Draw a constituency tree, with the words on one line and every node as low as it can stand.
+    """Draw a constituency tree with all words on one line and every node as low as possible.
 
     Args:
-        tree: the tree.
-        gold: a tree over the same words. Constituents whose span is also in it are drawn strong
-            and coloured (class "agree"), constituents that cross one of its spans dashed (class
-            "cross"); the rest, neither in gold nor against it, keep the plain line (class "extra").
-        title: the accessible title; the sentence if absent.
-        shares: of attention, one a node in pre-order, leaves too: the darker a node, the larger its share of
-            the largest.
+        words: the T words.
+        tags: the T tags.
+        spans: the N spans in pre-order.
+        gold_spans: spans of a gold tree over the same words. A constituent that is in the gold tree is drawn
+            strong and coloured (class "agree"). A constituent that crosses a gold span is dashed (class
+            "cross"). All others keep the plain line (class "extra").
+        title: the accessible title, by default the sentence.
+        weights: attention weights, one for each node in pre-order, leaves included. The largest weight gets
+            the darkest shade.
 
     Returns:
-        One `<svg>` element, shown as a picture by notebooks.
+        One `<svg>` element, which notebooks show as a picture.
 
     Raises:
-        ValueError: `gold` has another number of words, or there are not as many shares as nodes.
+        ValueError: `weights` does not hold one weight for each node.
     """
-    layout = _Layout.of(tree)
-    placed, baseline = layout.placed, layout.baseline
-    kinds = iter(_compare(tree, gold)) if gold else None
+    layout = Layout.of(words, tags, spans)
+    nodes, baseline = layout.nodes, layout.baseline
+    if weights is not None and len(weights) != len(nodes):
+        raise ValueError(f"{len(weights)} weights, expected one for each of the {len(nodes)} nodes")
+    largest = max(weights or (0.0,)) or 1.0
+    kinds = iter(() if gold_spans is None else _compare(spans, gold_spans, len(words)))
     counts = {"agree": 0, "cross": 0, "extra": 0}
-    if shares is not None and len(shares) != len(placed):
-        raise ValueError(f"{len(shares)} shares, expected one for each of the {len(placed)} nodes")
-    most = max(shares or (0.0,)) or 1.0
     shades: list[str] = []
     branches: list[str] = []
     texts: list[str] = []
-    for number, place in enumerate(placed):
-        if shares is not None:
-            leaf = place.node.word is not None
-            shades.append(_shade(place, baseline if leaf else layout.top(place) + 12, shares[number] / most))
-        x, y, label = place.center + 8, layout.top(place), _shown(place.node.label)
-        if place.node.word is not None:
-            texts.append(f'<text class="word middle" x="{x}" y="{baseline}">{xml(_word(place.node))}</text>')
-            if label:
-                texts.append(
-                    f'<text class="small middle" x="{x}" y="{layout.leaf_top + 14}">{xml(label)}</text>'
-                )
+    for number, node in enumerate(nodes):
+        x, y = node.center + 8, layout.top(node)
+        if weights is not None:
+            bottom = y + 12 if node.word is None else baseline
+            shades.append(_shade(node, bottom, weights[number] / largest))
+        if node.word is not None:
+            texts.append(f'<text class="word middle" x="{x}" y="{baseline}">{xml(node.word)}</text>')
+            if node.label:
+                tag_y = layout.leaf_top + 14
+                texts.append(f'<text class="small middle" x="{x}" y="{tag_y}">{xml(node.label)}</text>')
             continue
         kind = ""
-        if kinds:
+        if gold_spans is not None:
             name = next(kinds)
             counts[name] += 1
             kind = f" {name}"
-        if label:
-            texts.append(f'<text class="label middle{kind}" x="{x}" y="{y + 12}">{xml(label)}</text>')
-        bar = layout.bar(place)
-        start = bar if label or not layout.labelled else y
-        ends = layout.ends(place)
-        branches.append(f'<path class="branch{kind}" d="{_branch(x, start, bar, ends)}"/>')
+        if node.label:
+            texts.append(f'<text class="label middle{kind}" x="{x}" y="{y + 12}">{xml(node.label)}</text>')
+        bar = layout.bar(node)
+        start = bar if node.label or not layout.labelled else y
+        branches.append(f'<path class="branch{kind}" d="{_branch(x, start, bar, layout.ends(node))}"/>')
 
-    sentence = " ".join(_word(leaf) for leaf in tree.leaves)
-    about = f"Constituency tree: {count(len(tree), 'word')}, {count(len(branches), 'constituent')}"
-    if gold:
+    about = f"Constituency tree: {count(len(words), 'word')}, {count(len(branches), 'constituent')}"
+    if gold_spans is not None:
         about += f"; {counts['agree']} also in the gold tree, {counts['cross']} crossing it"
     style = (
         ".figure .word{font:16px ui-serif,Georgia,'Times New Roman',serif}"
@@ -81,56 +91,21 @@ def tree_svg(
         ".figure path.cross{stroke:var(--cross);stroke-dasharray:4 4}.figure text.cross{fill:var(--cross)}"
         ".figure text.extra{fill:var(--muted)}.figure .shade{fill:var(--c3)}"
     )
-    return svg_frame(
-        layout.width, layout.height, title or sentence, about, style, [*shades, *branches, *texts]
-    )
+    title = title or " ".join(map(unescape_word, words))
+    return svg_frame(layout.width, layout.height, title, about, style, [*shades, *branches, *texts])
 
 
-def tree_png(tree: Tree, path: str | Path) -> None:
-    """Write the picture of `tree_svg`, in light colours, as a PNG file (needs matplotlib, the extra `draw`).
+def render_text(words: Sequence[str], tags: Sequence[str], spans: Spans, width: int = 100) -> str:
+    """Draw a constituency tree for the terminal.
 
-    Args:
-        tree: the tree.
-        path: of the file.
-
-    Raises:
-        OSError: the file cannot be written.
-    """
-    from matplotlib.figure import Figure
-
-    layout = _Layout.of(tree)
-    figure = Figure(figsize=(layout.width / 96, layout.height / 96), dpi=192)
-    axes = figure.add_axes((0, 0, 1, 1), xlim=(0, layout.width), ylim=(layout.height, 0))
-    axes.set_axis_off()
-
-    def write(x: int, y: int, text: str, points: float, color: str) -> None:
-        # A dollar sign would start matplotlib's mathematics.
-        text = text.replace("$", r"\$")
-        axes.text(x, y, text, fontsize=points, color=color, ha="center", va="baseline")
-
-    for place in layout.placed:
-        x, label = place.center + 8, _shown(place.node.label)
-        if place.node.word is not None:
-            write(x, layout.baseline, _word(place.node), 12, "#111827")
-            write(x, layout.leaf_top + 14, label, 8, "#6b7280")
-            continue
-        bar, ends = layout.bar(place), layout.ends(place)
-        write(x, layout.top(place) + 12, label, 9, "#111827")
-        axes.plot([ends[0][0], ends[-1][0]], [bar, bar], color="#6b7280", linewidth=1)
-        for end, below in ends:
-            axes.plot([end, end], [bar, below], color="#6b7280", linewidth=1)
-    figure.savefig(path, format="png", metadata={"Software": None})
-
-
-def tree_text(tree: Tree, width: int = 100) -> str:
-    """Draw a tree for the terminal.
-
-    Upright, with the words on the last line, where that fits; otherwise sideways, one node a line.
-    Nodes too deep to be indented show their depth instead, so that no line is wider than asked.
+    The tree stands upright, with the words on the last line, if it fits the width. Otherwise it lies on its
+    side, with one node on each line. Nodes that are too deep to indent show their depth as a number.
 
     Args:
-        tree: the tree.
-        width: columns, at least 20.
+        words: the T words.
+        tags: the T tags.
+        spans: the N spans in pre-order.
+        width: maximum number of columns, at least 20.
 
     Returns:
         Lines without trailing blanks or a final newline.
@@ -138,60 +113,91 @@ def tree_text(tree: Tree, width: int = 100) -> str:
     Raises:
         ValueError: `width` is below 20.
     """
-    if width < 20:
-        raise ValueError(f"a drawing needs a width of at least 20 columns, got {width}")
+    check_columns(width)
 
-    def size(node: Tree) -> int:
-        return max(text_columns(plain(_word(node))), text_columns(plain(_shown(node.label)))) + 2
+    def text_size(label: str, word: str | None) -> int:
+        return max(text_columns(plain(word or "")), text_columns(plain(label))) + 2
 
-    placed = _place(tree, size)
-    return _upright(tree, placed) if placed[0].width - 2 <= width else _sideways(tree, width)
+    nodes = _place(words, tags, spans, text_size)
+    return _upright(nodes) if nodes[0].width - 2 <= width else _sideways(nodes, width)
 
 
-def tree_latex(tree: Tree) -> str:
-    r"""Write a tree for the LaTeX package forest, words on one tier; special characters are escaped."""
-    pieces: list[str] = []
-    stack: list[Tree | None] = [tree]
+def render_latex(words: Sequence[str], tags: Sequence[str], spans: Spans) -> str:
+    r"""Write a constituency tree for the LaTeX package forest, with the words on one tier.
+
+    Special characters are escaped.
+    """
+    nodes = _place(words, tags, spans, lambda label, word: 0)
+    tokens: list[str] = []
+    stack: list[_Node | None] = [nodes[0]]
     while stack:
         node = stack.pop()
         if node is None:
-            pieces.append("]")
+            tokens.append("]")
         elif node.word is None:
-            pieces.append(f"[{{{escape(_shown(node.label))}}}")
+            tokens.append(f"[{{{escape_latex(node.label)}}}")
             stack.append(None)
-            stack.extend(reversed(node.children))
+            stack.extend(nodes[child] for child in reversed(node.children))
         else:
-            word = f"[{{{escape(_word(node))}}}, tier=word]"
-            tag = _shown(node.label)
-            pieces.append(f"[{{{escape(tag)}}} {word}]" if tag else word)
-    body = " ".join(pieces).replace(" ]", "]")
+            word = f"[{{{escape_latex(node.word)}}}, tier=word]"
+            tokens.append(f"[{{{escape_latex(node.label)}}} {word}]" if node.label else word)
+    body = " ".join(tokens).replace(" ]", "]")
     return f"\\begin{{forest}}\n{body}\n\\end{{forest}}"
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
-    """Where a node stands: `height` edges above the words, `center` units from the left."""
+class _Node:
+    """A node and its place.
 
-    node: Tree
+    Attributes:
+        label: label or tag as drawn: "" for "no label".
+        word: unescaped word of a leaf; None for other nodes.
+        children: indices of the children in pre-order.
+        center: horizontal centre, from the left.
+        height: number of edges down to the words.
+        width: width of the subtree.
+    """
+
+    label: str
+    word: str | None
+    children: tuple[int, ...]
     center: int
     height: int
     width: int
-    children: tuple[int, ...]
 
 
-def _place(tree: Tree, size: Callable[[Tree], int]) -> list[_Place]:
-    """Place the nodes, in pre-order, so that no two subtrees share a column.
+def _place(
+    words: Sequence[str], tags: Sequence[str], spans: Spans, size: Callable[[str, str | None], int]
+) -> list[_Node]:
+    """Place the nodes, leaves included, in pre-order; no two subtrees share a column.
 
-    `size` gives the width that the text of a node needs, space around it included.
+    `size` gives the width that a node's label and word need, surrounding space included.
     """
-    nodes = list(tree.nodes())
-    heights, widths, centers, insets = ([0] * len(nodes) for _ in range(4))
-    children: list[tuple[int, ...]] = [()] * len(nodes)
-    pending: list[int] = []
-    for i in range(len(nodes) - 1, -1, -1):
-        own = children[i] = tuple(pending.pop() for _ in nodes[i].children)
-        pending.append(i)
-        needed = size(nodes[i])
+    names: list[tuple[str, str | None]] = []  # label, word
+    members: list[list[int]] = []
+    opened: list[tuple[int, int]] = []  # node, end of its span
+
+    def add(label: str, word: str | None) -> int:
+        if opened:
+            members[opened[-1][0]].append(len(names))
+        names.append(("" if label in _NO_LABEL else label, word))
+        members.append([])
+        return len(names) - 1
+
+    first = 0
+    for position, (word, tag) in enumerate(zip(words, tags, strict=True)):
+        while first < len(spans) and spans[first][0] == position:
+            _, end, label = spans[first]
+            opened.append((add(label, None), end))
+            first += 1
+        add(tag, unescape_word(word))
+        while opened and opened[-1][1] == position + 1:
+            opened.pop()
+
+    heights, widths, centers, insets = ([0] * len(names) for _ in range(4))
+    for i in range(len(names) - 1, -1, -1):
+        own = members[i]
+        needed = size(*names[i])
         inner = sum(widths[child] for child in own)
         middle = 0
         if own:
@@ -200,95 +206,104 @@ def _place(tree: Tree, size: Callable[[Tree], int]) -> list[_Place]:
         insets[i] = max(0, (needed - 1) // 2 - middle)
         centers[i] = middle + insets[i]
         widths[i] = max(insets[i] + inner, centers[i] + needed - (needed - 1) // 2)
-    lefts = [0] * len(nodes)
-    for i, own in enumerate(children):
+    lefts = [0] * len(names)
+    for i, own in enumerate(members):
         left = lefts[i] + insets[i]
         for child in own:
             lefts[child] = left
             left += widths[child]
     return [
-        _Place(node, lefts[i] + centers[i], heights[i], widths[i], children[i])
-        for i, node in enumerate(nodes)
+        _Node(label, word, tuple(members[i]), lefts[i] + centers[i], heights[i], widths[i])
+        for i, (label, word) in enumerate(names)
     ]
 
 
 @dataclass(frozen=True, slots=True)
-class _Layout:
-    """Where everything of a picture stands, in pixels from the upper left corner."""
+class Layout:
+    """Positions in a picture, in pixels from the upper left corner.
 
-    placed: list[_Place]
+    Attributes:
+        nodes: all nodes in pre-order.
+        tagged: whether any leaf shows a tag.
+        labelled: whether any other node shows a label.
+    """
+
+    nodes: list[_Node]
     tagged: bool
     labelled: bool
 
     @classmethod
-    def of(cls, tree: Tree) -> _Layout:
-        return cls(_place(tree, _picture_size), *_has_labels(tree))
+    def of(cls, words: Sequence[str], tags: Sequence[str], spans: Spans) -> Layout:
+        """Lay out a tree: its words, tags and spans in pre-order."""
+        nodes = _place(words, tags, spans, _picture_size)
+        return cls(nodes, *_has_labels(nodes))
 
     @property
     def step(self) -> int:
-        """From a node down to one that is as low as it can stand below it."""
+        """Distance from a node to a child one level lower."""
         return 46 if self.labelled else 24
 
     @property
     def leaf_top(self) -> int:
-        return 12 + self.placed[0].height * self.step + (0 if self.labelled else 6)
+        """Upper edge of the leaves."""
+        return 12 + self.nodes[0].height * self.step + (0 if self.labelled else 6)
 
     @property
     def baseline(self) -> int:
-        """Of the words."""
+        """Baseline of the words."""
         return self.leaf_top + (36 if self.tagged else 18)
 
     @property
     def width(self) -> int:
-        return self.placed[0].width + 16
+        """Width of the picture."""
+        return self.nodes[0].width + 16
 
     @property
     def height(self) -> int:
+        """Height of the picture."""
         return self.baseline + 10
 
-    def top(self, place: _Place) -> int:
-        return self.leaf_top - place.height * self.step
+    def top(self, node: _Node) -> int:
+        """Upper edge of a node."""
+        return self.leaf_top - node.height * self.step
 
-    def bar(self, place: _Place) -> int:
-        """The line that the branches of a node hang from."""
-        return self.top(place) + (21 if self.labelled else 0)
+    def bar(self, node: _Node) -> int:
+        """Height of the line that a node's branches hang from."""
+        return self.top(node) + (21 if self.labelled else 0)
 
-    def ends(self, place: _Place) -> list[tuple[int, int]]:
-        """Where the branches of a node end."""
-        children = (self.placed[child] for child in place.children)
+    def ends(self, node: _Node) -> list[tuple[int, int]]:
+        """Lower ends of a node's branches."""
+        children = (self.nodes[child] for child in node.children)
         return [(child.center + 8, self.top(child)) for child in children]
 
 
-def _picture_size(node: Tree) -> int:
-    """The width of the text of a node in a picture, with space around it."""
-    if node.word is None:
-        return text_width(_shown(node.label), 12) + 12
-    return max(text_width(_word(node), 16), text_width(_shown(node.label), 11)) + 16
+def _picture_size(label: str, word: str | None) -> int:
+    if word is None:
+        return text_width(label, 12) + 12
+    return max(text_width(word, 16), text_width(label, 11)) + 16
 
 
-def _shade(place: _Place, baseline: int, share: float) -> str:
-    """A box behind the text of a node, as strong as its share."""
-    text = _shown(place.node.label) if place.node.word is None else _word(place.node)
-    width = max(16, text_width(text, 12 if place.node.word is None else 16) + 8)
+def _shade(node: _Node, baseline: int, opacity: float) -> str:
+    """A box behind a node's text."""
+    text, size = (node.label, 12) if node.word is None else (node.word, 16)
+    width = max(16, text_width(text, size) + 8)
     return (
-        f'<rect class="shade" x="{place.center + 8 - width / 2:g}" y="{baseline - 15}" width="{width}" '
-        f'height="20" rx="4" fill-opacity="{max(0.0, share) * 0.75:.3f}"/>'
+        f'<rect class="shade" x="{node.center + 8 - width / 2:g}" y="{baseline - 15}" width="{width}" '
+        f'height="20" rx="4" fill-opacity="{max(0.0, opacity) * 0.75:.3f}"/>'
     )
 
 
-def _compare(tree: Tree, gold: Tree) -> list[str]:
-    """Say of each span of `tree` whether it is in `gold` ("agree"), crosses it ("cross") or neither."""
-    if len(tree) != len(gold):
-        raise ValueError(f"the tree has {count(len(tree), 'word')} but the gold tree has {len(gold)}")
-    in_gold = {(span.start, span.end) for span in gold.spans()}
-    # A gold span crosses (start, end) if it begins inside and ends after, or the other way round;
-    # of those that begin at one word the longest matters, of those that end at one the longest too.
-    farthest, earliest = list(range(len(gold) + 1)), list(range(len(gold) + 1))
+def _compare(spans: Spans, gold_spans: Spans, n_words: int) -> list[str]:
+    """Classify each span: "agree" (it is in the gold tree), "cross" (it crosses a gold span) or "extra"."""
+    in_gold = {(start, end) for start, end, _ in gold_spans}
+    # A gold span crosses (start, end) if it begins inside and ends after it, or the other way round. Only
+    # the longest gold span from each start, and the longest to each end, can decide this.
+    farthest, earliest = list(range(n_words + 1)), list(range(n_words + 1))
     for start, end in in_gold:
         farthest[start] = max(farthest[start], end)
         earliest[end] = min(earliest[end], start)
     kinds = []
-    for start, end, _ in tree.spans():
+    for start, end, _ in spans:
         if (start, end) in in_gold:
             kinds.append("agree")
         elif any(farthest[i] > end or earliest[i] < start for i in range(start + 1, end)):
@@ -299,7 +314,7 @@ def _compare(tree: Tree, gold: Tree) -> list[str]:
 
 
 def _branch(x: int, start: int, bar: int, ends: Sequence[tuple[int, int]]) -> str:
-    """Path from (x, start) down to a bar, and from the bar, round its ends, down to the children."""
+    """Path from (x, start) down to the bar, and from the bar down to the children, with round corners."""
     path = f"M{x} {start}V{bar}" if start != bar else ""
     if len(ends) > 1:
         (left, left_end), (right, right_end) = ends[0], ends[-1]
@@ -310,11 +325,11 @@ def _branch(x: int, start: int, bar: int, ends: Sequence[tuple[int, int]]) -> st
     return path + "".join(f"M{x} {bar}V{end}" for x, end in ends)
 
 
-def _upright(tree: Tree, placed: Sequence[_Place]) -> str:
-    tagged, labelled = _has_labels(tree)
+def _upright(nodes: Sequence[_Node]) -> str:
+    tagged, labelled = _has_labels(nodes)
     step = 2 if labelled else 1
-    leaf_top = placed[0].height * step
-    rows = [[" "] * placed[0].width for _ in range(leaf_top + 1 + tagged)]
+    leaf_top = nodes[0].height * step
+    rows = [[" "] * nodes[0].width for _ in range(leaf_top + 1 + tagged)]
 
     def write(row: int, center: int, text: str) -> None:
         column = center - (text_columns(text) - 1) // 2
@@ -326,22 +341,22 @@ def _upright(tree: Tree, placed: Sequence[_Place]) -> str:
             else:
                 rows[row][column - 1] += char
 
-    for i, place in enumerate(placed):
-        center, label = place.center, plain(_shown(place.node.label))
-        if place.node.word is not None:
-            write(leaf_top + tagged, center, plain(_word(place.node)))
+    for i, node in enumerate(nodes):
+        center, label = node.center, plain(node.label)
+        if node.word is not None:
+            write(leaf_top + tagged, center, plain(node.word))
             if tagged:
                 write(leaf_top, center, label or "│")
             continue
-        top = leaf_top - place.height * step
+        top = leaf_top - node.height * step
         if labelled:
             write(top, center, label or ("│" if i else " "))
         bar = top + step - 1
-        columns = [placed[child].center for child in place.children]
+        columns = [nodes[child].center for child in node.children]
         rising = bool(i) or bool(label)
         rows[bar][columns[0] : columns[-1] + 1] = "─" * (columns[-1] - columns[0] + 1)
-        for child in place.children:
-            column, end = placed[child].center, leaf_top - placed[child].height * step
+        for child in node.children:
+            column, end = nodes[child].center, leaf_top - nodes[child].height * step
             for row in range(bar + 1, end):
                 rows[row][column] = "│"
         for column in {center, *columns}:
@@ -365,34 +380,27 @@ _CORNERS = {  # strokes to the left, to the right, up, down
 }
 
 
-def _sideways(tree: Tree, width: int) -> str:
+def _sideways(nodes: Sequence[_Node], width: int) -> str:
     deepest = width // 4
     lines: list[str] = []
-    stack: list[tuple[Tree, int, str, bool]] = [(tree, 0, "", True)]
+    stack = [(0, 0, "", True)]  # node, depth, prefix, whether it is the last child
     while stack:
-        node, depth, prefix, last = stack.pop()
-        label = plain(_shown(node.label))
-        text = label if node.word is None else f"{label} {plain(_word(node))}".strip()
+        number, depth, prefix, last = stack.pop()
+        node = nodes[number]
+        label = plain(node.label)
+        text = label if node.word is None else f"{label} {plain(node.word)}".strip()
         if depth > deepest:
             line = f"{depth}⋯ {text}".rstrip()
         else:
             line = prefix + ("└" if last else "├") + (f"╴{text}" if text else "─┐") if depth else text or "┐"
         lines.append(clip(line, width))
         indent = prefix + ("  " if last else "│ ") if 0 < depth < deepest else ""
-        rows = [(child, depth + 1, indent, child is node.children[-1]) for child in node.children]
+        rows = [(child, depth + 1, indent, child == node.children[-1]) for child in node.children]
         stack.extend(reversed(rows))
     return "\n".join(lines)
 
 
-def _has_labels(tree: Tree) -> tuple[bool, bool]:
+def _has_labels(nodes: Sequence[_Node]) -> tuple[bool, bool]:
     """Whether any leaf shows a tag, and whether any other node shows a label."""
-    shown = {node.is_leaf for node in tree.nodes() if _shown(node.label)}
+    shown = {node.word is not None for node in nodes if node.label}
     return True in shown, False in shown
-
-
-def _shown(label: str) -> str:
-    return "" if label in _NO_LABEL else label
-
-
-def _word(node: Tree) -> str:
-    return unescape_word(node.word or "")

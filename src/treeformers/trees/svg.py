@@ -1,17 +1,17 @@
-"""What all pictures share: the frame, colours for light and dark, escaping, and the widths of text."""
+"""Parts that all SVG pictures share: frame, light and dark colours, escaping, estimated text widths."""
 
 from __future__ import annotations
 
 import math
 import re
-import unicodedata
 from collections.abc import Iterable
 from html import escape
-from itertools import accumulate
+
+from treeformers.trees.text import shorten, text_columns
+
+__all__ = ["Svg", "svg_frame", "text_width", "xml"]
 
 _NOT_IN_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-
-_CONTROLS = {code: "\N{REPLACEMENT CHARACTER}" for code in (*range(32), *range(127, 160))}
 
 _LIGHT = (
     "--ink:#1c2530;--muted:#66717e;--line:#97a2ae;--faint:#e3e7ec;--agree:#0f766e;--cross:#c2410c;"
@@ -33,7 +33,7 @@ _STYLE = (
 
 
 class Svg(str):
-    """The text of a picture, which a notebook shows as the picture."""
+    """The text of an SVG picture. A notebook shows the picture, not the text."""
 
     __slots__ = ()
 
@@ -42,7 +42,7 @@ class Svg(str):
 
 
 def svg_frame(width: float, height: float, title: str, about: str, style: str, parts: Iterable[str]) -> Svg:
-    """Wrap drawn parts into one `<svg>` with a title and a description for screen readers."""
+    """Wrap drawn parts into one `<svg>` element with a title and a description for screen readers."""
     return Svg(
         f'<svg xmlns="http://www.w3.org/2000/svg" class="figure" role="img" '
         f'viewBox="0 0 {width:g} {height:g}" width="{width:g}" height="{height:g}">'
@@ -52,37 +52,12 @@ def svg_frame(width: float, height: float, title: str, about: str, style: str, p
 
 
 def xml(text: str) -> str:
-    """Escape a text for XML; characters that XML forbids are replaced."""
+    """Escape a text for XML, and replace the characters that XML forbids."""
     return escape(_NOT_IN_XML.sub("\N{REPLACEMENT CHARACTER}", text))
 
 
-def text_columns(text: str) -> int:
-    """Columns that a text takes in a terminal."""
-    if text.isascii():
-        return len(text)
-    return sum(
-        0 if unicodedata.combining(c) or unicodedata.category(c) in {"Cf", "Me", "Mn"}
-        else 2 if unicodedata.east_asian_width(c) in "WF"
-        else 1
-        for c in text
-    )  # fmt: skip
-
-
-def clip(line: str, columns: int) -> str:
-    """Cut a line that takes more columns."""
-    if text_columns(line) <= columns:
-        return line
-    ends = accumulate(map(text_columns, line))
-    return "".join(char for char, end in zip(line, ends, strict=True) if end < columns) + "…"
-
-
-def plain(text: str) -> str:
-    """Replace the characters that move a terminal's cursor or change its colours."""
-    return text.translate(_CONTROLS)
-
-
 def text_width(text: str, size: int) -> int:
-    """Estimate the width of a text in pixels, rather too wide than too narrow."""
+    """Estimate the width of a text in pixels; the estimate errs on the wide side."""
     ems = 0.0
     for char in text:
         if char in "ijlt.,:;'`!|I()[]{}/fr ":
@@ -94,11 +69,3 @@ def text_width(text: str, size: int) -> int:
         else:
             ems += 0.56 * text_columns(char)
     return math.ceil(ems * size)
-
-
-def shorten(text: str, length: int) -> str:
-    return text if len(text) <= length else text[: length - 1] + "…"
-
-
-def count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

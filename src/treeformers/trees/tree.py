@@ -1,7 +1,7 @@
 """Constituency trees and their spans: immutable, hashable, and safe at any depth.
 
-Nothing here recurses: a right-branching tree over thousands of words is built, compared, hashed,
-printed and pickled like any other.
+No function recurses. A right-branching tree over thousands of words is built, compared, hashed, printed and
+pickled like any other tree.
 """
 
 from __future__ import annotations
@@ -11,46 +11,35 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from shutil import get_terminal_size
 from typing import Any, NamedTuple, TypeVar
 
 from treeformers.trees.dependency import DependencyTree
+from treeformers.trees.escapes import escape_word
+from treeformers.trees.rendering import render_svg, render_text
+from treeformers.trees.text import terminal_columns
 
 __all__ = [
     "DependencyTree",
     "Span",
     "Tree",
-    "escape_word",
     "parse_brackets",
     "strip_functions",
-    "unescape_word",
 ]
 
 T = TypeVar("T")
 
 ROOT_LABELS = frozenset({"", "TOP", "ROOT", "S1"})
 
-_UNESCAPED = {
-    "-LRB-": "(",
-    "-RRB-": ")",
-    "-LSB-": "[",
-    "-RSB-": "]",
-    "-LCB-": "{",
-    "-RCB-": "}",
-    r"\/": "/",
-    r"\*": "*",
-}
-_ESCAPE = re.compile("|".join(map(re.escape, _UNESCAPED)))
-# Only ASCII blanks separate tokens: treebanks hold words with a no-break space inside.
+# Only ASCII blanks separate tokens: treebanks contain words with a no-break space.
 _BLANK = re.compile(r"[ \t\r\n\f\v]")
-# A whole leaf, "(tag word)", is one match; otherwise a bracket or a bare token.
+# A match is a whole leaf, "(tag word)", or a bracket, or a bare token.
 _TOKEN = re.compile(
     r"\(([^ \t\r\n\f\v()]++)[ \t\r\n\f\v]++([^ \t\r\n\f\v()]++)[ \t\r\n\f\v]*+\)|([()]|[^ \t\r\n\f\v()]++)"
 )
 
 
 class Span(NamedTuple):
-    """The words `start` to `end - 1` (counted from 0, half-open) under one label."""
+    """The words `start` to `end - 1`, counted from 0, under one label: a half-open span."""
 
     start: int
     end: int
@@ -59,16 +48,16 @@ class Span(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Tree:
-    """A constituency tree: a label over children, or, as a leaf, a tag over a word.
+    """A constituency tree: a node is a label over children, a leaf is a tag over a word.
 
-    Trees are values: immutable, equal when label, word and children are equal all the way down,
-    hashable and picklable. `len(tree)` is the number of words. `str(tree)` is one line of Penn
-    Treebank brackets that `Tree.from_brackets` reads back exactly. Words stand as they were read
-    ("-LRB-" stays "-LRB-"); see `unescape_word`.
+    Trees are values: immutable, hashable, picklable, and equal if label, word and children are equal at every
+    node. `len(tree)` is the number of words. `str(tree)` is one line of Penn Treebank brackets;
+    `Tree.from_brackets` reads it back exactly. Words keep their escapes ("-LRB-" stays "-LRB-"); see
+    `treeformers.trees.escapes.unescape_word`.
 
     Args:
-        label: constituent label, or the tag of a leaf.
-        children: subtrees from left to right; none for a leaf.
+        label: the constituent label, or the tag of a leaf.
+        children: subtrees from left to right; empty for a leaf.
         word: the word of a leaf; None for a node with children.
 
     Raises:
@@ -88,10 +77,10 @@ class Tree:
 
     @classmethod
     def from_brackets(cls, text: str) -> Tree:
-        """Read exactly one tree in brackets, over one line or several.
+        """Read exactly one tree in brackets, on one line or several.
 
         Raises:
-            ValueError: the text is malformed, or holds no tree or more than one.
+            ValueError: the text is malformed, or does not contain exactly one tree.
         """
         lines = ((f"<string>:{number}", line) for number, line in enumerate(text.split("\n"), start=1))
         trees = list(parse_brackets(lines))
@@ -106,20 +95,20 @@ class Tree:
         spans: Iterable[Span | tuple[int, int] | tuple[int, int, str]],
         tags: Sequence[str] | None = None,
     ) -> Tree:
-        """Build the tree that has these constituents: the inverse of `spans`.
+        """Build the tree with these constituents: the inverse of `spans`.
 
-        Equal spans make a unary chain, outermost first; a span of one word is a node over its
-        leaf. Where no span covers all of several words, a root labelled "X" is added; one word
-        without spans is a leaf.
+        Equal spans become a unary chain, outermost first. A span of one word becomes a node over its leaf. If
+        no span covers the whole of several words, a root labelled "X" is added. A word without spans becomes
+        a leaf.
 
         Args:
             words: the words, at least one.
-            spans: (start, end) or (start, end, label), half-open, in any order; label "X" if absent.
-            tags: one tag a word; "X" if absent.
+            spans: (start, end) or (start, end, label), half-open, in any order; the label is "X" by default.
+            tags: one tag for each word; by default "X".
 
         Raises:
-            ValueError: no words, another number of tags, a span that is empty or outside the
-                sentence, or two spans that cross.
+            ValueError: there are no words, the number of tags differs, a span is empty or outside the
+                sentence, or two spans cross.
         """
         n_words = len(words)
         if not n_words:
@@ -127,7 +116,7 @@ class Tree:
         if tags is None:
             tags = ["X"] * n_words
         elif len(tags) != n_words:
-            raise ValueError(f"expected one tag a word, got {len(tags)} tags for {n_words} words")
+            raise ValueError(f"expected one tag for each word, got {len(tags)} tags for {n_words} words")
         leaves = [cls(tag, word=word) for tag, word in zip(tags, words, strict=True)]
         pending = [span if len(span) == 3 else (*span, "X") for span in spans]
         for start, end, _ in pending:
@@ -169,7 +158,7 @@ class Tree:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The words from left to right, as they stand in the file."""
+        """The words from left to right, with the escapes of the file."""
         return tuple(node.word for node in self.nodes() if node.word is not None)
 
     @property
@@ -179,14 +168,14 @@ class Tree:
 
     @property
     def height(self) -> int:
-        """Edges on the longest way down: 0 for a leaf."""
+        """Number of edges on the longest path down to a leaf: 0 for a leaf."""
         return self.fold(lambda node, heights: 1 + max(heights) if heights else 0)
 
     def __len__(self) -> int:
         return sum(1 for node in self.nodes() if not node.children)
 
     def nodes(self) -> Iterator[Tree]:
-        """All nodes, leaves too, in pre-order."""
+        """Yield all nodes, leaves included, in pre-order."""
         stack = [self]
         while stack:
             node = stack.pop()
@@ -194,23 +183,23 @@ class Tree:
             stack.extend(reversed(node.children))
 
     def fold(self, function: Callable[[Tree, list[T]], T]) -> T:
-        """Compute bottom-up without recursion.
+        """Compute a value bottom-up, without recursion.
 
         Args:
-            function: given a node and the results of its children from left to right (none for a
-                leaf), returns the result of the node.
+            function: computes the value of a node from the node and the values of its children, from left to
+                right; the list is empty for a leaf. Later subtrees are visited first.
 
         Returns:
-            The result of the root.
+            The value of the root.
         """
         results: list[T] = []
         for node in reversed(list(self.nodes())):
-            # Reversed pre-order leaves the results of the children on top, the first child's uppermost.
+            # In reversed pre-order, the children's values end the list, the first child's value last.
             results.append(function(node, [results.pop() for _ in node.children]))
         return results[0]
 
     def spans(self) -> tuple[Span, ...]:
-        """The spans of the nodes that are not leaves, in pre-order (unary chains outermost first)."""
+        """The spans of all nodes except leaves, in pre-order; a unary chain is outermost first."""
         opened: list[tuple[int, str]] = []
         ends: list[int] = []
         position = 0
@@ -229,10 +218,10 @@ class Tree:
         return tuple(Span(start, end, label) for (start, label), end in zip(opened, ends, strict=True))
 
     def filter_leaves(self, keep: Callable[[Tree], bool]) -> Tree | None:
-        """Keep the leaves for which `keep(leaf)` is true; nodes left without words go too.
+        """Remove the leaves for which `keep(leaf)` is false, and the nodes that have no words left.
 
         Returns:
-            The smaller tree, or None when no leaf is kept.
+            The smaller tree, or None if no leaf is kept.
         """
 
         def rebuild(node: Tree, children: list[Tree | None]) -> Tree | None:
@@ -244,17 +233,17 @@ class Tree:
         return self.fold(rebuild)
 
     def without_traces(self) -> Tree | None:
-        """Drop empty elements (tag "-NONE-") and the nodes over nothing else; None if all is empty."""
+        """Remove empty elements (tag "-NONE-") and nodes over nothing else; None if no word is left."""
         return self.filter_leaves(lambda leaf: leaf.label != "-NONE-")
 
     def map_labels(self, function: Callable[[str], str]) -> Tree:
-        """Replace every constituent label by `function(label)`; tags stay."""
+        """Replace each constituent label by `function(label)`, and keep the tags."""
         return self.fold(
             lambda node, children: Tree(function(node.label), tuple(children)) if children else node
         )
 
     def map_words(self, function: Callable[[str], str]) -> Tree:
-        """Replace every word by `function(word)`."""
+        """Replace each word by `function(word)`."""
         return self.fold(
             lambda node, children: (
                 Tree(node.label, tuple(children))
@@ -264,37 +253,34 @@ class Tree:
         )
 
     def unwrap_root(self) -> Tree:
-        """The tree below outer nodes with one child that are labelled "", TOP, ROOT or S1."""
+        """Remove outer nodes that have one child and are labelled "", TOP, ROOT or S1."""
         tree = self
         while tree.label in ROOT_LABELS and len(tree.children) == 1:
             tree = tree.children[0]
         return tree
 
     def pretty(self, width: int | None = None) -> str:
-        """Draw the tree as text: upright where that fits, otherwise sideways with one node a line.
+        """Draw the tree as text: upright if it fits, otherwise on its side with one node a line.
 
         Args:
-            width: columns, at least 20; those of the terminal by default, 100 where there is none.
+            width: number of columns, at least 20; by default the terminal's width, or 100 without a terminal.
 
         Raises:
             ValueError: `width` is below 20.
         """
-        from treeformers.trees.rendering import tree_text
-
-        return tree_text(self, max(20, get_terminal_size((100, 24)).columns) if width is None else width)
+        columns = terminal_columns() if width is None else width
+        return render_text(self.words, self.tags, self.spans(), columns)
 
     def _repr_svg_(self) -> str:
         """The picture that a notebook shows."""
-        from treeformers.trees.rendering import tree_svg
-
-        return str(tree_svg(self))
+        return str(render_svg(self.words, self.tags, self.spans()))
 
     @classmethod
     def from_nltk(cls, tree: Any) -> Tree:
-        """Take over an `nltk.Tree` whose words each stand alone under a tag.
+        """Convert an `nltk.Tree` in which each word has a tag of its own.
 
         Raises:
-            ValueError: a node is empty, or holds a word beside other words or nodes.
+            ValueError: a node is empty, or contains a word next to other words or nodes.
         """
         stack, order = [tree], []
         while stack:
@@ -313,7 +299,7 @@ class Tree:
         return results[0]
 
     def to_nltk(self) -> Any:
-        """The same tree as an `nltk.Tree`."""
+        """Convert to an `nltk.Tree`."""
         from nltk.tree import Tree as NltkTree
 
         return self.fold(
@@ -337,13 +323,12 @@ class Tree:
         return self.fold(lambda node, hashes: hash((node.label, node.word, *hashes)))
 
     def __str__(self) -> str:
-        """One line of brackets.
+        """Write one line of brackets.
 
-        Round brackets inside words and labels are written as -LRB- and -RRB-.
+        Round brackets inside words and labels become -LRB- and -RRB-.
 
         Raises:
-            ValueError: a word or label cannot stand in brackets: it holds a blank, or a word or
-                tag is empty.
+            ValueError: a word or label contains a blank, or a word or tag is empty.
         """
         return self._brackets(_bracket_token)
 
@@ -351,19 +336,19 @@ class Tree:
         return f"<Tree {self._brackets(lambda token: token)}>"
 
     def _brackets(self, token: Callable[[str], str]) -> str:
-        pieces: list[str] = []
+        tokens: list[str] = []
         stack: list[Tree | None] = [self]
         while stack:
             node = stack.pop()
             if node is None:
-                pieces.append(")")
+                tokens.append(")")
             elif node.word is not None:
-                pieces.append(f" ({token(node.label)} {token(node.word)})")
+                tokens.append(f" ({token(node.label)} {token(node.word)})")
             else:
-                pieces.append(f" ({token(node.label)}" if node.label else " (")
+                tokens.append(f" ({token(node.label)}" if node.label else " (")
                 stack.append(None)
                 stack.extend(reversed(node.children))
-        return "".join(pieces)[1:]
+        return "".join(tokens)[1:]
 
     def __copy__(self) -> Tree:
         return self
@@ -372,12 +357,12 @@ class Tree:
         return self
 
     def __reduce__(self) -> tuple[Callable[..., Tree], tuple[list[tuple[str, str | int]]]]:
-        # Pickle would recurse through nested children; a flat list in pre-order does not.
+        # Pickle recurses through nested children; a flat list in pre-order avoids that.
         return _unpickle, ([(n.label, len(n.children) if n.word is None else n.word) for n in self.nodes()],)
 
 
 def _unpickle(nodes: list[tuple[str, str | int]]) -> Tree:
-    """Build a tree from (label, word or number of children) in pre-order."""
+    """Build a tree from pairs (label, word or number of children) in pre-order."""
     results: list[Tree] = []
     for label, content in reversed(nodes):
         if isinstance(content, str):
@@ -394,40 +379,30 @@ def _bracket_token(text: str) -> str:
     return escape_word(text)
 
 
-def escape_word(word: str) -> str:
-    """Write round brackets as the Penn Treebank does: "(" as "-LRB-", ")" as "-RRB-"."""
-    return word.replace("(", "-LRB-").replace(")", "-RRB-")
-
-
-def unescape_word(word: str) -> str:
-    r"""Undo the escapes of the Penn Treebank: -LRB- -RRB- -LSB- -RSB- -LCB- -RCB-, "\/" and "\*"."""
-    return _ESCAPE.sub(lambda match: _UNESCAPED[match[0]], word)
-
-
 def strip_functions(label: str) -> str:
-    """Cut function tags and indices: NP-SBJ-1 and NP=2 give NP; -NONE- and -LRB- stay whole."""
+    """Remove function tags and indices: NP-SBJ-1 and NP=2 become NP; -NONE- and -LRB- stay unchanged."""
     return re.split("[-=]", label, maxsplit=1)[0] or label
 
 
-def parse_brackets(pieces: Iterable[tuple[str, str]]) -> Iterator[Tree]:
-    """Read trees in brackets from a stream of text, holding one tree at a time.
+def parse_brackets(chunks: Iterable[tuple[str, str]]) -> Iterator[Tree]:
+    """Read trees in brackets from a stream of text, and hold one tree at a time.
 
-    A tree may span lines and a line may hold several trees. The outermost or any other label may
-    be empty, as in "( (S ...))". Outside trees, a line that begins with "#" is a comment.
+    A tree may span several lines, and a line may hold several trees. Any label may be empty, as in
+    "( (S ...))". Outside trees, a line that begins with "#" is a comment.
 
     Args:
-        pieces: (where, text): lines, or parts of a long line that end between tokens. `where`,
-            such as "file:3", opens error messages and is the same for the parts of one line.
+        chunks: pairs (where, text). `text` is a line, or a part of a long line that ends between tokens.
+            `where`, such as "file:3", opens error messages; it is the same for all parts of one line.
 
     Raises:
-        ValueError: one line that opens with `where`: a bracket too many or too few, text outside
-            brackets, an empty node, or a bare word beside other words or nodes.
+        ValueError: the brackets do not match, text stands outside brackets, a node is empty, or a bare word
+            stands next to other words or nodes. The message is one line that opens with `where`.
     """
-    labels: list[str | None] = []  # of the open nodes; None until the label has been seen
+    labels: list[str | None] = []  # of the open nodes; None until the label is read
     contents: list[list[Tree | str]] = []
     began = previous = ""
     comment = False
-    for where, text in pieces:
+    for where, text in chunks:
         if where != previous:
             comment = not labels and text.lstrip().startswith("#")
             previous = where
@@ -435,7 +410,7 @@ def parse_brackets(pieces: Iterable[tuple[str, str]]) -> Iterator[Tree]:
             continue
         for tag, word, token in _TOKEN.findall(text):
             if tag:
-                # Many trees at once share the few tags; not so the words, which have no bound.
+                # Tags are few, and trees share them; words are too many to intern.
                 node = Tree(sys.intern(tag), word=word)
             elif token == "(":
                 if not labels:

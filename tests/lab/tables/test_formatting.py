@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from lab.tables.formatting import markdown_table, provenance, rounded, value_or_none, welch, with_sd
+from lab.tables.formatting import provenance, rounded, value_or_none, welch, with_sd
+from treeformers.drawing.markdown import markdown_table
 
 
 def result(figures: Mapping[str, Sequence[float | None]]) -> dict[str, Any]:

@@ -220,7 +220,7 @@ class TestCorpora:
             expected = "a Tree, but data.structure is 'dependencies': expected a DependencyTree"
             assert str(error.value) == f"{data.corpus}: {expected}"
         made = Examples(corpus="grammar", structure="dependencies", trees="right")
-        with pytest.raises(ValueError, match="has no labels, by which heads are found"):
+        with pytest.raises(ValueError, match="has no labels, and the head rules need labels"):
             read_examples(made, "test")
 
     def test_dependencies_of_constituency_trees(self, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from tokenizers.normalizers import BertNormalizer
 
 from conftest import ROOT
 from tiny_models import tiny_inducer
-from treeformers.induction import best_tree, build_tree, split_greedily
+from treeformers.induction import build_tree, cky_tree, greedy_tree
 from treeformers.recipes import Readout, Recipe
 from treeformers.tasks.induce.predictor import Inducer, read_trees
 from treeformers.tasks.induce.train import train_inducer
@@ -101,10 +101,10 @@ def test_ways_to_read_trees() -> None:
     def parse(readout: Readout) -> object:
         return parser.parse([words], readout=readout)[0]
 
-    assert parse(Readout(method="blocks", layer=1, right_bias=0.5)) == best_tree(links, words, 1, 0.5)
+    assert parse(Readout(method="blocks", layer=1, right_bias=0.5)) == cky_tree(links, words, 1, 0.5)
     assert parse(Readout(method="layers", min_layer=1, threshold=0.9)) == build_tree(links, words, 1, 0.9)
-    assert parse(Readout(method="layer", layer=-2)) == split_greedily(links[1], words)
-    assert parser.parse([words], layer=0)[0] == split_greedily(links[0], words)
+    assert parse(Readout(method="layer", layer=-2)) == greedy_tree(links[1], words)
+    assert parser.parse([words], layer=0)[0] == greedy_tree(links[0], words)
     with pytest.raises(ValueError, match="layer 3 is not a layer: expected -3 to 2"):
         parser.parse([words], layer=3)
 
@@ -112,7 +112,7 @@ def test_ways_to_read_trees() -> None:
 def test_very_long_sentences_are_split_greedily(caplog: pytest.LogCaptureFixture) -> None:
     words = [f"w{number}" for number in range(1200)]
     link = np.random.default_rng(0).random((1, 1199))
-    assert read_trees([link], [words], Readout(method="blocks")) == [split_greedily(link[0], words)]
+    assert read_trees([link], [words], Readout(method="blocks")) == [greedy_tree(link[0], words)]
     assert "1200 words is split greedily" in caplog.text
 
 

@@ -18,7 +18,8 @@ from treeformers.tasks.translate.predictor import SourceReader, Translator, trai
 from treeformers.tasks.translate.train import build_translator, read_pairs
 from treeformers.training.folder import save_model
 from treeformers.trees.dependency import DependencyTree
-from treeformers.trees.tree import Tree, unescape_word
+from treeformers.trees.escapes import unescape_word
+from treeformers.trees.tree import Tree
 
 torch.set_num_threads(1)
 

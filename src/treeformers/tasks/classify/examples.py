@@ -31,7 +31,7 @@ from treeformers.tasks.inputs import UNKNOWN, AnyTree, TreeReader, vocabulary
 from treeformers.tasks.tree_sources import find_any_trees
 from treeformers.training.configuration import building, check_keys
 from treeformers.trees.dependency import DependencyTree
-from treeformers.trees.formats import suffix_of
+from treeformers.trees.files import suffix_of
 from treeformers.trees.tree import Tree
 
 logger = logging.getLogger(__name__)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from transformers import PreTrainedTokenizerBase
 
 from treeformers.data.text import normalize_word
-from treeformers.induction import best_trees, build_tree, split_greedily
+from treeformers.induction import build_tree, cky_trees, greedy_tree
 from treeformers.models.treebert import TreeBertConfig, TreeBertForMaskedLM
 from treeformers.recipes import InduceRecipe, Readout
 from treeformers.tasks.batching import batches
@@ -404,7 +404,7 @@ def _read_blocks(
     links: Sequence[NDArray[np.float64]], sentences: Sequence[Sequence[str]], readout: Readout
 ) -> list[Tree]:
     short = [number for number, words in enumerate(sentences) if len(words) <= LONGEST_BLOCKS]
-    found = best_trees(
+    found = cky_trees(
         [links[number] for number in short],
         [sentences[number] for number in short],
         readout.layer,
@@ -426,7 +426,7 @@ def _read_tree(links: NDArray[np.float64], words: Sequence[str], readout: Readou
         return build_tree(links, words, lowest, readout.threshold, algorithm=readout.algorithm)
     if not -len(links) <= readout.layer < len(links):
         raise ValueError(f"layer {readout.layer} is not a layer: expected {-len(links)} to {len(links) - 1}")
-    return split_greedily(links[readout.layer], words)
+    return greedy_tree(links[readout.layer], words)
 
 
 def _between_words(links: NDArray[np.float64], index: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -17,8 +17,9 @@ from treeformers.trees.actions import (
     open_labels,
     top_down,
 )
-from treeformers.trees.formats import atomic_write
-from treeformers.trees.tree import Tree, unescape_word
+from treeformers.trees.escapes import unescape_word
+from treeformers.trees.files import atomic_write
+from treeformers.trees.tree import Tree
 
 if TYPE_CHECKING:
     import numpy as np

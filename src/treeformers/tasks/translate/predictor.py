@@ -26,9 +26,10 @@ from treeformers.tasks.inputs import check_kind, count_unseen
 from treeformers.tasks.load import check_positive, listed
 from treeformers.tasks.tree_sources import complete_trees
 from treeformers.training.model_folder import load_weights, read_settings
-from treeformers.trees.batch import collate_plans, plan_tree, split_words
-from treeformers.trees.formats import atomic_write, read_object
-from treeformers.trees.tree import Tree, unescape_word
+from treeformers.trees.batch import collate_plans, plan_tree, split_subwords
+from treeformers.trees.escapes import unescape_word
+from treeformers.trees.files import atomic_write, read_object
+from treeformers.trees.tree import Tree
 
 __all__ = ["Look", "SourceReader", "Translator", "train_units"]
 
@@ -96,7 +97,7 @@ class SourceReader:
         labels = {label: number for number, label in enumerate(self.labels)}
         found = []
         for tree, pieces in zip(trees, self._pieces(trees), strict=True):
-            split = split_words(tree, [[str(piece) for piece in of] for of in pieces])
+            split = split_subwords(tree, [[str(piece) for piece in of] for of in pieces])
             numbers = [piece for of in pieces for piece in of]
             found.append({"input_ids": numbers, "plan": plan_tree(split, labels, unknown=0, unseen=unseen)})
         count_unseen(unseen, self.unseen)
@@ -105,7 +106,7 @@ class SourceReader:
     def split(self, tree: Tree) -> Tree:
         """A tree over units, as the model sees it, with the text of each."""
         (pieces,) = self._pieces([tree])
-        return split_words(tree, [[self.unit(piece) for piece in of] for of in pieces])
+        return split_subwords(tree, [[self.unit(piece) for piece in of] for of in pieces])
 
     def unit(self, number: int) -> str:
         """The text of a unit; what is part of a letter alone, or a blank, has a sign of its own."""

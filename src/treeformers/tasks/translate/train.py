@@ -25,8 +25,9 @@ from treeformers.training.batches import Features
 from treeformers.training.configuration import building, configure
 from treeformers.training.fit import Fit
 from treeformers.training.folder import Run
-from treeformers.trees.batch import split_words
-from treeformers.trees.tree import Tree, unescape_word
+from treeformers.trees.batch import split_subwords
+from treeformers.trees.escapes import unescape_word
+from treeformers.trees.tree import Tree
 
 logger = logging.getLogger(__name__)
 
@@ -188,7 +189,7 @@ def _mirrored(tree: Tree) -> list[str]:
 
 def _labels(tree: Tree) -> set[str]:
     """Labels of nodes, and the tags that words of several units would have as nodes."""
-    return {span.label for span in split_words(tree, [("", "")] * len(tree)).spans()}
+    return {span.label for span in split_subwords(tree, [("", "")] * len(tree)).spans()}
 
 
 def _features(pairs: Sequence[ParallelPair], reader: SourceReader) -> Features:

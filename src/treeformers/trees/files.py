@@ -1,0 +1,221 @@
+"""Files: paths, standard streams, gzip and JSON; errors that name the file and the line.
+
+Writers replace a path only when all text is written.
+"""
+
+from __future__ import annotations
+
+import errno
+import gzip
+import io
+import json
+import math
+import os
+import re
+import secrets
+import shutil
+import sys
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from pathlib import Path
+from typing import IO, Any, TextIO, TypeAlias, cast
+
+__all__ = [
+    "Source",
+    "Target",
+    "atomic_write",
+    "file_name",
+    "is_gzip",
+    "open_target",
+    "read_lines",
+    "read_object",
+    "suffix_of",
+    "write_json",
+]
+
+Source: TypeAlias = str | os.PathLike[str] | IO[str]
+Target: TypeAlias = str | os.PathLike[str] | TextIO
+
+UNROUNDED_KEYS = ("recipe", "members", "sources", "training")
+"""Keys of recipes in results. Their numbers are not rounded: a small learning rate would be lost."""
+
+_UNDECODABLE = re.compile("[\udc80-\udcff]")
+
+
+def read_lines(source: Source, chunk: int = -1, strict: bool = True) -> Iterator[tuple[str, str]]:
+    """Read a text line by line.
+
+    Args:
+        source: a path (gzipped if it ends in .gz), "-" for standard input, or a file object.
+        chunk: maximum number of characters to read at once. A longer line comes in several parts that end
+            between tokens. -1 reads whole lines.
+        strict: raise an error if the text is not UTF-8. Otherwise, undecodable bytes become lone surrogates:
+            byte 0x80 becomes U+DC80.
+
+    Yields:
+        ("file:line", line); the line keeps its line end.
+
+    Raises:
+        ValueError: the text is not UTF-8, the gzip file is damaged, or a token is longer than `chunk`.
+    """
+    name, number, rest = "<stdin>" if source == "-" else file_name(source), 1, ""
+    with _open_source(source) as stream:
+        while True:
+            where = f"{name}:{number}"
+            try:
+                read = stream.readline(chunk)
+            except UnicodeDecodeError as error:
+                raise ValueError(f"{where}: not UTF-8 text: {error.reason}") from None
+            except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+                raise ValueError(f"{where}: damaged gzip file: {error}") from None
+            line, rest = rest + read, ""
+            if not line:
+                return
+            if strict and not line.isascii() and (bad := _UNDECODABLE.search(line)):
+                raise ValueError(f"{where}: not UTF-8 text: byte 0x{ord(bad[0]) - 0xDC00:02x}")
+            if number == 1:
+                line = line.removeprefix("\ufeff")
+            if read.endswith("\n"):
+                number += 1
+            elif read and chunk > 0:
+                end = 1 + max(map(line.rfind, " \t()"))
+                line, rest = line[:end], line[end:]
+                if len(rest) > chunk:
+                    raise ValueError(f"{where}: a token of more than {chunk} characters")
+            yield where, line
+
+
+def read_object(path: Path) -> dict[str, Any]:
+    """Read the object in a JSON file.
+
+    Raises:
+        ValueError: the file does not hold JSON, or not an object; the message names `path`.
+        OSError: the file cannot be read.
+    """
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{path}: damaged: {error}") from None
+    if not isinstance(found, dict):
+        raise ValueError(f"{path}: damaged: a {type(found).__name__}, expected an object")
+    return found
+
+
+def write_json(path: Path, content: Any) -> None:
+    """Write JSON with `atomic_write`.
+
+    Numbers of at least 1 keep four decimal places, smaller numbers four significant digits. Numbers under
+    `UNROUNDED_KEYS` keep all digits. nan and infinity become null.
+    """
+    with atomic_write(path) as file:
+        json.dump(_rounded(content), file, indent=1, ensure_ascii=False)
+        file.write("\n")
+
+
+def _rounded(content: Any) -> Any:
+    if isinstance(content, float):
+        if not math.isfinite(content):
+            return None
+        # Four decimal places would turn a small p-value into 0.
+        return round(content, 4) if abs(content) >= 1 else float(f"{content:.4g}")
+    if isinstance(content, Mapping):
+        return {key: value if key in UNROUNDED_KEYS else _rounded(value) for key, value in content.items()}
+    if isinstance(content, list | tuple):
+        return [_rounded(value) for value in content]
+    return content
+
+
+@contextmanager
+def atomic_write(path: str | os.PathLike[str]) -> Iterator[TextIO]:
+    """Open a UTF-8 text file (gzipped if the path ends in .gz) that replaces `path` when the block ends.
+
+    The text goes to a temporary file in the same folder. This file is renamed when the block ends, and
+    removed if the block or the disk fails. A path that is not a regular file (a pipe) is written directly. So
+    is an open descriptor (/dev/stdout, /dev/stderr, /dev/fd/3), even if it leads to a regular file.
+
+    Raises:
+        FileNotFoundError: the folder does not exist.
+        OSError: the file cannot be written; the message names `path`.
+    """
+    if (opened := _descriptor(path)) is not None:
+        for stream in (sys.stdout, sys.stderr):
+            if stream is not None:
+                stream.flush()
+        with open(os.dup(opened), "w", encoding="utf-8", newline="\n") as text:
+            yield text
+        return
+    target = Path(os.path.realpath(path))
+    if not target.parent.is_dir():
+        raise FileNotFoundError(f"{target.parent}: no such folder")
+    existed = target.exists()
+    direct = existed and not target.is_file()
+    written = target if direct else target.with_name(f".{target.name[:100]}.{secrets.token_hex(4)}.tmp")
+    try:
+        with open(written, "wb" if direct else "xb") as raw:
+            # The header holds no time and no name: the same text gives the same bytes.
+            zipped = gzip.GzipFile("", "wb", fileobj=raw, mtime=0) if is_gzip(path) else None
+            with zipped or nullcontext(raw) as data:
+                text = io.TextIOWrapper(cast(IO[bytes], data), encoding="utf-8", newline="\n")
+                yield text
+                text.detach()
+            raw.flush()
+            if not direct:
+                os.fsync(raw.fileno())
+        if not direct:
+            if existed:
+                shutil.copymode(target, written)
+            os.replace(written, target)
+    except BaseException as error:
+        if not direct:
+            written.unlink(missing_ok=True)
+        # Only operating-system errors carry errno; add the path to those.
+        if isinstance(error, OSError) and error.errno and error.filename in (None, str(written)):
+            error.filename = os.fspath(path)
+        raise
+
+
+def _descriptor(path: str | os.PathLike[str]) -> int | None:
+    """Number of the open file descriptor that a path such as /dev/stdout names; None for other paths."""
+    name = os.path.abspath(path)
+    if found := re.fullmatch(r"(?:/dev|/proc/self)/fd/(\d{1,9})", name):
+        return int(found[1])
+    return {"/dev/stdout": 1, "/dev/stderr": 2}.get(name)
+
+
+def open_target(target: Target) -> AbstractContextManager[TextIO]:
+    """Open a path by `atomic_write`, standard output for "-", or the file object itself, which stays open."""
+    if target == "-":
+        return nullcontext(sys.stdout)
+    if isinstance(target, str | os.PathLike):
+        return atomic_write(target)
+    return nullcontext(target)
+
+
+def _open_source(source: Source) -> AbstractContextManager[IO[str]]:
+    # Invalid UTF-8 becomes lone surrogates here; `read_lines` can then name the line.
+    if source == "-":
+        if sys.stdin is None:  # closed
+            raise OSError(errno.EBADF, os.strerror(errno.EBADF), "<stdin>")
+        if isinstance(sys.stdin, io.TextIOWrapper):
+            sys.stdin.reconfigure(encoding="utf-8", errors="surrogateescape")
+        return nullcontext(sys.stdin)
+    if not isinstance(source, str | os.PathLike):
+        return nullcontext(source)
+    opener: Callable[..., IO[str]] = gzip.open if is_gzip(source) else open
+    return opener(source, "rt", encoding="utf-8", errors="surrogateescape", newline="\n")
+
+
+def suffix_of(path: str | os.PathLike[str]) -> str:
+    """The suffix of a file name in lower case; a final .gz is ignored."""
+    return Path(os.fspath(path).lower().removesuffix(".gz")).suffix
+
+
+def is_gzip(path: str | os.PathLike[str]) -> bool:
+    """Whether a file name ends in .gz, in upper or lower case."""
+    return os.fspath(path).lower().endswith(".gz")
+
+
+def file_name(file: Source | Target) -> str:
+    """The name of a path or a file object, for error messages."""
+    return os.fspath(file) if isinstance(file, str | os.PathLike) else str(getattr(file, "name", "<stream>"))
