@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -93,7 +94,7 @@ def _migrate_model(model: dict[str, Any]) -> dict[str, Any]:
 def _rewrite(path: Path, text: str) -> None:
     if path.read_text(encoding="utf-8") != text:
         path.write_text(text, encoding="utf-8")
-        print(path)
+        sys.stdout.write(f"{path}\n")
 
 
 if __name__ == "__main__":

@@ -178,7 +178,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("parse") / "rows"
     folder.mkdir()
     (folder / "bound.toml").write_text(BASE)
-    (folder / "head.toml").write_text('base = "bound.toml"\ntitle = "head"\nmodel.heads = "right"\n')
+    (folder / "head.toml").write_text('base = "bound.toml"\ntitle = "head"\nmodel.head_rule = "right"\n')
     (folder / "both.toml").write_text('base = "bound.toml"\ntitle = "both"\nensemble = ["bound", "head"]\n')
     (folder / "of-both.toml").write_text('base = "bound.toml"\nensemble = ["both"]\n')
     (folder / "nowhere.toml").write_text('base = "bound.toml"\nensemble = ["tail"]\n')

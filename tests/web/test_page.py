@@ -48,7 +48,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     )
     engines = [
         InducerEngine("inducer", tiny_inducer(link_level="word", initializer_range=0.5)),
-        ParserEngine("parser", tiny_parser(heads="right")),
+        ParserEngine("parser", tiny_parser(head_rule="right")),
         ParserEngine("reader", tiny_parser(attention="probabilistic", decoder="conditional")),
         ClassifierEngine("classifier", tiny_classifier()),
         ShapeEngine("right"),

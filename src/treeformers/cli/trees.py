@@ -288,7 +288,7 @@ def _attention_of_units(model: Path, trees: str | None) -> Callable[[str], str]:
     translator = Translator.from_pretrained(model)
 
     def see(line: str) -> str:
-        look = translator.look(read_text(line), trees=trees)
-        return shaded_trees(look.tree, list(zip(look.units, look.shares, strict=True)))
+        attention = translator.attention(read_text(line), trees=trees)
+        return shaded_trees(attention.tree, list(zip(attention.subwords, attention.weights, strict=True)))
 
     return see

@@ -99,8 +99,8 @@ class ParserConfig(PreTrainedConfig):
     def validate_attention(self) -> None:
         if self.attention == "deterministic" and self.linearization == "top-down":
             raise ValueError(
-                "attention is 'deterministic' with linearization 'top-down', which does not know the right end of "
-                "a constituent: expected linearization 'bottom-up' or attention 'probabilistic'"
+                "attention is 'deterministic' with linearization 'top-down', which does not know the "
+                "right end of a constituent: expected linearization 'bottom-up' or attention 'probabilistic'"
             )
         if self.attention == "probabilistic" and self.decoder == "gru":
             raise ValueError(
@@ -247,7 +247,8 @@ class TreeParser(PreTrainedModel):
         return torch.tanh(self.initial(mean))[:, None]
 
     def project_context(self, memory: Memory, positions: Tensor) -> Tensor:
-        """The contribution of the context (Eq. 6) in the gates and in the output layer, for deterministic attention.
+        """The contribution of the context (Eq. 6) in the gates and in the output layer, for deterministic
+        attention.
 
         It does not change until the stack changes.
 
@@ -270,7 +271,9 @@ class TreeParser(PreTrainedModel):
         return memory._replace(projected_values=self.decoder.project_context(memory.values))
 
     def project_actions(self) -> Tensor:
-        """The contribution of each last action in the gates and in the output layer (A+1, 3H + E), for `step`."""
+        """The contribution of each last action in the gates and in the output layer (A+1, 3H + E), for
+        `step`.
+        """
         return self.decoder.project_action(self.decoder.actions.weight)
 
     def step(
