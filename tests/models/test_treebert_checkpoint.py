@@ -1,4 +1,4 @@
-"""BERT's weights in a TreeBert: without a prior it is transformers' BERT."""
+"""TreeBert with the weights of BERT. Without a prior it equals BERT in transformers."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def bert_config(**changes: Any) -> BertConfig:
 
 
 def save(model: PreTrainedModel, folder: Path) -> PreTrainedModel:
-    """With biases and norms that are not those of a fresh model."""
+    """Save the model with random biases and norms."""
     with torch.no_grad():
         for name, parameter in model.named_parameters():
             if "bias" in name or "LayerNorm" in name:
@@ -62,13 +62,15 @@ def batch() -> dict[str, Tensor]:
     return {"input_ids": ids, "attention_mask": mask, "token_type_ids": (torch.arange(9) > 3).long() * mask}
 
 
-@pytest.mark.parametrize("implementation", ["sdpa", "eager"])
 @pytest.mark.parametrize(
-    "changes", [{}, {"hidden_act": "relu", "layer_norm_eps": 1e-3, "type_vocab_size": 3}]
+    ("changes", "implementation"),
+    [({}, "sdpa"), ({"hidden_act": "relu", "layer_norm_eps": 1e-3, "type_vocab_size": 3}, "eager")],
 )
 def test_without_prior_it_is_bert(tmp_path: Path, changes: dict[str, Any], implementation: str) -> None:
     bert = save(BertModel(bert_config(**changes)), tmp_path)
-    model = TreeBertModel.from_bert(tmp_path, prior_position="none", attn_implementation=implementation).eval()
+    model = TreeBertModel.from_bert(
+        tmp_path, prior_position="none", attn_implementation=implementation
+    ).eval()
     theirs, ours = bert(**batch(), output_hidden_states=True), model(**batch(), output_hidden_states=True)
     real = batch()["attention_mask"].bool()
     torch.testing.assert_close(ours.last_hidden_state[real], theirs.last_hidden_state[real], **exact)
@@ -123,7 +125,7 @@ def test_old_names_and_shards(tmp_path: Path) -> None:
     torch.testing.assert_close(model(**batch())[0], bert(**batch())[0], **exact)
 
 
-def test_a_classifier_on_a_plain_encoder_is_fresh(tmp_path: Path) -> None:
+def test_a_classifier_on_a_plain_encoder_is_initialised(tmp_path: Path) -> None:
     folder = tiny_bert(tmp_path)
     model = TreeBertForSequenceClassification.from_bert(str(folder), num_labels=3)
     assert model.classifier.weight.shape == (3, 8)
@@ -146,8 +148,8 @@ def test_other_checkpoints_are_refused(tmp_path: Path) -> None:
     save(BertModel(bert_config()), folder)
     with pytest.raises(ValueError, match=r"weights of BERT are missing, cls\.predictions\.transform"):
         TreeBertForMaskedLM.from_bert(folder)
-    with pytest.raises(ValueError, match=r"unknown field 'prior' of TreeBertConfig, the nearest is 'pooler'"):
-        TreeBertModel.from_bert(folder, prior="none")
+    with pytest.raises(ValueError, match=r"unknown field 'self_prio' of TreeBertConfig, the nearest is 'self_prior'"):
+        TreeBertModel.from_bert(folder, self_prio=0.0)
     with pytest.raises(ValueError, match=r"size mismatch for embeddings\.weight"):
         TreeBertModel.from_bert(folder, vocab_size=60)
     with pytest.raises(ValueError, match=r"no place for .* in a model with type_vocab_size=0"):
