@@ -10,7 +10,7 @@ PIP := $(BIN)/python -m pip install --quiet -c constraints.txt
 demo: $(VENV)/draw
 	$(BIN)/treeformers demo
 
-# Of the demo's model if there is one; otherwise one is trained first.
+# Serves the model of the demo; if there is none, trains a small one first.
 serve: $(VENV)/draw
 	$(BIN)/treeformers serve $(wildcard runs/demo/model)
 
@@ -20,8 +20,9 @@ check: $(VENV)/dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q tests/test_house.py
 
-# One thread for each worker: more of them get in each other's way.
+# One thread per worker: more threads would compete for the cores.
 test: $(VENV)/dev
 	OMP_NUM_THREADS=1 TOKENIZERS_PARALLELISM=false $(BIN)/python -m pytest -q -n $(WORKERS)
 
@@ -31,7 +32,7 @@ docs: $(VENV)/dev
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
-# The empty files draw and dev mark what is installed, so that it is installed once.
+# The empty files draw and dev record what is installed.
 $(VENV)/draw: pyproject.toml constraints.txt | $(BIN)/python
 	$(PIP) -e '.[draw,web]'
 	touch $@

@@ -50,7 +50,7 @@ def main() -> None:
         started = time.process_time()
         links = inducer.links(sentences, arguments.batch_size)
         linked = time.process_time()
-        read_trees(links, sentences, inducer.readout)
+        read_trees(links, sentences, inducer.decoding)
         reading.append((time.process_time() - linked) / (time.process_time() - started))
 
     figures = {

@@ -34,9 +34,9 @@ from treeformers.recipes import Recipe
 
 EXPERIMENTS = Path(__file__).parents[1] / "experiments"
 FORK = multiprocessing.get_context("fork")  # so that only this process has to import torch
-SIZES = ("train.epochs=6", "train.evaluations=8")
+SIZES = ("train.epochs=6", "train.num_evaluations=8")
 RECIPES: dict[str, tuple[Path, tuple[str, ...]]] = {
-    "induce": (EXPERIMENTS / "wang2019" / "tree-l10-wsj-all.toml", ("train.average=0.9",)),
+    "induce": (EXPERIMENTS / "wang2019" / "tree-l10-wsj-all.toml", ("train.ema_decay=0.9",)),
     "parse": (
         EXPERIMENTS / "ma2017" / "datt-bound.toml",
         ("data.sentences=100", "data.scored_sentences=5"),
@@ -45,7 +45,7 @@ RECIPES: dict[str, tuple[Path, tuple[str, ...]]] = {
     "translate": (EXPERIMENTS / "nguyen2020" / "multi30k-en-de-tree.toml", ()),
     "judge": (  # a rate that ends it early
         EXPERIMENTS / "ginn2024" / "table11-id-bert.toml",
-        ("train.epochs=40", "train.evaluations=40", "train.patience=2", "train.learning_rate=0.02"),
+        ("train.epochs=40", "train.num_evaluations=40", "train.patience=2", "train.learning_rate=0.02"),
     ),
 }
 CHANGES = ("open", "os.mkdir", "os.remove", "os.rename", "os.rmdir")

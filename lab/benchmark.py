@@ -8,12 +8,13 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from lab.provenance import origin
-from treeformers.recipes import ClassifyRecipe, Examples, Lengths, MeasureRecipe
+from lab.recipes import BenchmarkRecipe, Lengths
+from treeformers.recipes import ClassifyRecipe, Examples
 
 CLASSES = ["0", "1"]
 
 
-def collect(recipe: MeasureRecipe) -> dict[str, Any]:
+def collect(recipe: BenchmarkRecipe) -> dict[str, Any]:
     """Measure the models of a recipe.
 
     Returns:

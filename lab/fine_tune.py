@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from lab.provenance import origin
+from lab.recipes import FineTuneRecipe
 from treeformers.metrics.statistics import summarise
-from treeformers.recipes import JudgeRecipe
 
 
-def collect(recipe: JudgeRecipe, models: Sequence[Path], fits: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def collect(
+    recipe: FineTuneRecipe, models: Sequence[Path], fits: Sequence[Mapping[str, Any]]
+) -> dict[str, Any]:
     """Score fine-tuned models of one recipe.
 
     Returns:

@@ -13,12 +13,13 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 from transformers import AutoTokenizer, PreTrainedTokenizerBase, set_seed
 
+from lab.recipes import FineTuneRecipe, FineTuningData
 from treeformers.data import corpora, text
 from treeformers.data.examples import Labelled, kind_of
 from treeformers.data.splits import choose_part
 from treeformers.metrics import accuracy, precision_recall
 from treeformers.models.treebert import TreeBertConfig, TreeBertForSequenceClassification
-from treeformers.recipes import Examples, Judgements, JudgeRecipe
+from treeformers.recipes import Examples
 from treeformers.tasks.classify.examples import read_examples
 from treeformers.training.batches import Features, TokenBatchSampler
 from treeformers.training.configuration import building, check_keys
@@ -46,7 +47,7 @@ class Sentence(NamedTuple):
 
 
 def train_judge(
-    recipe: JudgeRecipe,
+    recipe: FineTuneRecipe,
     out: str | Path,
     seed: int | None = None,
     resume: bool = False,
@@ -91,7 +92,7 @@ def train_judge(
 
 
 def build_judge(
-    recipe: JudgeRecipe, tokenizer: PreTrainedTokenizerBase, classes: Sequence[str], seed: int
+    recipe: FineTuneRecipe, tokenizer: PreTrainedTokenizerBase, classes: Sequence[str], seed: int
 ) -> TreeBertForSequenceClassification:
     """A model to fine-tune: of the base's weights with a fresh head, or all fresh.
 
@@ -116,27 +117,27 @@ def build_judge(
         if base is None:
             return TreeBertForSequenceClassification(TreeBertConfig(**sizes))
         config = TreeBertConfig.from_pretrained(base, **sizes)
-        if recipe.data.fresh:
+        if recipe.data.random_init:
             return TreeBertForSequenceClassification(config)
         return TreeBertForSequenceClassification.from_pretrained(base, config=config, use_safetensors=True)
 
 
-def check_base(data: Judgements) -> Path | None:
+def check_base(data: FineTuningData) -> Path | None:
     """The folder to start from, None for none.
 
     Raises:
         FileNotFoundError: no such folder, or one without a model.
         ValueError: a model of another kind.
     """
-    if not data.base:
-        if data.fresh:
-            raise ValueError("data.fresh: without data.base all is fresh, expected a base")
+    if not data.pretrained:
+        if data.random_init:
+            raise ValueError("data.random_init: without data.pretrained all is fresh, expected a base")
         return None
-    folder = Path(data.base)
+    folder = Path(data.pretrained)
     for name in ("config.json", "model.safetensors", "tokenizer.json"):
         if not (folder / name).is_file():
             raise FileNotFoundError(
-                f"{folder / name}: no such file; expected data.base to be a folder of `treeformers train`"
+                f"{folder / name}: no such file; expected data.pretrained to be a folder of `treeformers train`"
             )
     kind = TreeBertConfig.get_config_dict(folder)[0].get("model_type")
     if kind != TreeBertConfig.model_type:
@@ -144,7 +145,7 @@ def check_base(data: Judgements) -> Path | None:
     return folder
 
 
-def read_sentences(data: Judgements, split: str, corpus: str = "") -> list[Sentence]:
+def read_sentences(data: FineTuningData, split: str, corpus: str = "") -> list[Sentence]:
     """A part of a corpus of sentences with classes.
 
     Args:
@@ -161,14 +162,14 @@ def read_sentences(data: Judgements, split: str, corpus: str = "") -> list[Sente
     if name == "grammar":
         sampled = Examples(corpus=name, sentences=data.sentences, scored_sentences=data.scored_sentences)
         return [Sentence(one.trees[0].words, one.label) for one in read_examples(sampled, split)]
-    found = choose_part(corpora.load(name, root=data.root or None), split, name)[: limit or None]
+    found = choose_part(corpora.load(name, root=data.data_dir or None), split, name)[: limit or None]
     judged = [_read(one, name) for one in found]
     if not judged:
         raise ValueError(f"{name}: no sentences in its {split} part")
     return judged
 
 
-def read_tests(data: Judgements) -> dict[str, list[Sentence]]:
+def read_tests(data: FineTuningData) -> dict[str, list[Sentence]]:
     """The test parts that are scored, by the name of the corpus. Raises as `read_sentences` does."""
     return {name: read_sentences(data, "test", name) for name in data.tests or (data.corpus,)}
 
@@ -220,7 +221,7 @@ def _read(one: Any, name: str) -> Sentence:
     return Sentence(words, one.label, one.group)
 
 
-def _tokenizer(data: Judgements, train: Sequence[Sentence]) -> PreTrainedTokenizerBase:
+def _tokenizer(data: FineTuningData, train: Sequence[Sentence]) -> PreTrainedTokenizerBase:
     if base := check_base(data):
         return AutoTokenizer.from_pretrained(base, trust_remote_code=False)
     return text.train_tokenizer((" ".join(one.words) for one in train), kind="word", min_frequency=1)

@@ -1,4 +1,4 @@
-"""Results of induced trees: F1 beside trivial trees, perplexity, other readouts, averages of the trees."""
+"""Results of induced trees: F1 beside trivial trees, perplexity, other decodings, averages of the trees."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def collect(
     seeds: list[dict[str, Any]] = []
     forests: list[list[Tree]] = []
     layers: list[list[Tree]] = []
-    score = partial(_timed, gold=gold, held_out=_few(held_out), readout=recipe.readout)
+    score = partial(_timed, gold=gold, held_out=_few(held_out), decoding=recipe.decoding)
     processes = min(processes, len(models))
     with start_processes(processes) if processes > 1 else nullcontext() as pool:
         running = (pool.map if pool else map)(score, models)

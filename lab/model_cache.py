@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from treeformers.recipes import JudgeRecipe, Recipe, Scale
+from lab.recipes import FineTuneRecipe
+from treeformers.recipes import Recipe, Scale
 from treeformers.tasks.train import FIT, finished, train_once
 from treeformers.training.processes import LOCK, sole_writer
 from treeformers.trees.files import read_object
@@ -89,7 +90,7 @@ def train_row(
         As `treeformers.tasks.train.train_once`.
     """
     train = None
-    if isinstance(recipe, JudgeRecipe):
+    if isinstance(recipe, FineTuneRecipe):
         from lab.fine_tuning import train_judge
 
         train = train_judge

@@ -40,14 +40,13 @@ def collect(
 ) -> dict[str, Any]:
     """Score trained parsers of one recipe: each alone, and all of them as one ensemble.
 
-    The models of a recipe that is made of others (`ParseRecipe.ensemble`) are scored by those: here only the
-    ensemble is. Of each model `scoring_seconds` of the processor are told.
+    `scoring_seconds` is the processor time that scoring a model took.
 
     Args:
         recipe: of the models.
         models: their folders.
         fits: how each was trained.
-        processes: that score at the same time, each a model on a treebank.
+        processes: processes that score at the same time, each a model on a treebank.
 
     Returns:
         What is written to the results file. A seed has the figures of `score_parser`, and those of
@@ -60,11 +59,10 @@ def collect(
     read = treebank_reader(recipe.data)
     train = {name: read(name, "train") for name in recipe.data.train}
     gold = _read_gold(recipe.data, read)
-    alone = [] if recipe.ensemble else models
-    parsers = [*((folder,) for folder in alone), *([tuple(models)] if len(models) > 1 else [])]
+    parsers = [*((folder,) for folder in models), *([tuple(models)] if len(models) > 1 else [])]
     scored = _score_all(parsers, gold, recipe.beam.size, processes)
     seeds = [dict(fit) for fit in fits]
-    for seed, folder, (figures, seconds) in zip(seeds, alone, scored, strict=False):
+    for seed, folder, (figures, seconds) in zip(seeds, models, scored, strict=False):
         parser = Parser.from_pretrained(folder)
         validation = [tree for parts in gold.values() for tree in parts["validation"]]
         seed |= figures

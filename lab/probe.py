@@ -6,7 +6,7 @@ import time
 from typing import Any
 
 from lab.provenance import origin
-from treeformers.recipes import ProbeRecipe
+from lab.recipes import ProbeRecipe
 
 
 def collect(recipe: ProbeRecipe) -> dict[str, Any]:
@@ -23,8 +23,8 @@ def collect(recipe: ProbeRecipe) -> dict[str, Any]:
     from treeformers.probing import find_pairs, find_system, find_treebank, probe
 
     data = recipe.data
-    minimal, agreement = find_pairs(data.pairs, data.each, 0, data.root or None)
-    treebank = find_treebank(data.corpus, data.split, data.root or None) if data.corpus else []
+    minimal, agreement = find_pairs(data.pairs, data.max_per_group, 0, data.data_dir or None)
+    treebank = find_treebank(data.corpus, data.split, data.data_dir or None) if data.corpus else []
     systems = {name: find_system(source) for name, source in data.systems.items()}
     started = time.perf_counter()
     report = probe(

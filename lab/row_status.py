@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from lab.model_cache import named_models
-from treeformers.recipes import LookRecipe, ParseRecipe, Recipe, Scale
+from lab.recipes import VisualizeRecipe
+from lab.rows import RowInfo, read_row_info, recipe_paths
+from treeformers.recipes import Recipe, Scale
 from treeformers.tasks.train import is_trained_from
-
-SHOWN = ("title", "tables", "published")
-"""What of a recipe is shown beside a result, and changes none of it."""
 
 State = Literal["done", "out of date", "missing"]
 
@@ -25,14 +24,16 @@ class Row:
     Attributes:
         path: the recipe's file.
         recipe: the recipe.
+        info: what the paper says about the row.
         target: its results file.
-        result: what stands there; None if there is no such file, empty if it is damaged.
-        changed: what of the recipe is another than when the result was made: keys, such as "train.epochs",
-            and "model of PAPER/ROW" where that row no longer trains the model that was read.
+        result: the content of that file; None if there is no such file, empty if it is damaged.
+        changed: the keys that changed since the result was made, such as "train.epochs", and "model of
+            PAPER/ROW" if that row no longer trains the model that was read.
     """
 
     path: Path
     recipe: Recipe
+    info: RowInfo
     target: Path
     result: dict[str, Any] | None
     changed: tuple[str, ...]
@@ -43,31 +44,34 @@ class Row:
         return f"{self.path.parent.name}/{self.path.stem}"
 
     def reads(self) -> set[str]:
-        """The keys of the rows whose trained models the recipe names, by their folders or as its members."""
+        """The keys of the rows whose trained models the row reads, by their folders or as its members."""
         named = named_models(self.recipe.to_dict(), self.recipe.scale).keys()
-        beside = {f"{self.path.parent.name}/{name}" for name in _member_names(self.recipe)}
+        beside = {f"{self.path.parent.name}/{name}" for name in drawn_rows(self.recipe)}
         return (named | beside) - {self.key}
 
     @property
     def state(self) -> State:
-        """Whether the results are those of the recipe."""
+        """Whether the results were made from the recipe as it is now."""
         if self.result is None:
             return "missing"
         return "out of date" if self.changed else "done"
 
     def retitled(self) -> dict[str, Any]:
-        """The results with title, tables and published figures of the recipe as it is now."""
+        """The results with the title, the tables and the published figures as they are now."""
         result = self.result or {}
-        shown = json.loads(json.dumps({name: getattr(self.recipe, name) for name in SHOWN}))
-        return {**result, "recipe": {**result.get("recipe", {}), **shown}}
+        return {
+            **result,
+            "recipe": {**result.get("recipe", {}), "title": self.recipe.title},
+            "row": self.info.shown(),
+        }
 
 
 def read_row(path: Path, scale: Scale, overrides: Sequence[str] = ()) -> Row:
-    """Compare a recipe with the one that its results file says it was made from.
+    """Compare a recipe with the one that its results file was made from.
 
-    Values count: a key that was not there yet has its default. Title, tables, published figures and the
-    folder of the corpora do not count. The recipes of the members of an ensemble do, and those of the rows
-    whose models were read, as far as weights depend on them.
+    Values are compared: a key that is missing from the file has its default. The title and the folder of the
+    corpora are ignored. The rows whose models were read count too, as far as their weights depend on the
+    recipe.
 
     Args:
         path: the recipe, `experiments/PAPER/ROW.toml`.
@@ -75,10 +79,10 @@ def read_row(path: Path, scale: Scale, overrides: Sequence[str] = ()) -> Row:
         overrides: changes to it, see `Recipe.load`.
 
     Raises:
-        FileNotFoundError: no such recipe, or no such base or member of an ensemble.
+        FileNotFoundError: no such recipe or base.
         ValueError: it cannot be read, see `Recipe.load`.
     """
-    recipe = Recipe.load(path, scale, overrides)
+    recipe, info = Recipe.load(path, scale, overrides), read_row_info(path)
     recipes = {"": recipe, **members(path, recipe, overrides)}
     target = path.parent / "results" / f"{path.stem}.{scale}.json"
     result = _read(target)
@@ -92,7 +96,7 @@ def read_row(path: Path, scale: Scale, overrides: Sequence[str] = ()) -> Row:
             source = path.parent.parent / f"{key}.toml"
             if not source.is_file() or not is_trained_from(training, Recipe.load(source, scale)):
                 changed.append(f"model of {key}")
-    return Row(path, recipe, target, result, tuple(changed))
+    return Row(path, recipe, info, target, result, tuple(changed))
 
 
 def list_rows(experiments: Path, scale: Scale) -> list[Row]:
@@ -106,15 +110,15 @@ def list_rows(experiments: Path, scale: Scale) -> list[Row]:
         FileNotFoundError: no recipes in the folders there.
         ValueError: a recipe that cannot be read, see `Recipe.load`.
     """
-    paths = sorted(experiments.glob("*/*.toml"), key=lambda path: path.with_suffix(""))
-    rows = [read_row(path, scale) for path in paths]
+    folders = sorted(path for path in experiments.iterdir() if path.is_dir()) if experiments.is_dir() else []
+    rows = [read_row(path, scale) for folder in folders for path in recipe_paths(folder)]
     if not rows:
         raise FileNotFoundError(f"{experiments}: no experiments there: expected recipes PAPER/ROW.toml")
     return rows
 
 
 def in_order(rows: Sequence[Row]) -> list[Row]:
-    """The rows so that each comes after those whose trained models it reads.
+    """The rows, each after the rows whose trained models it reads.
 
     Args:
         rows: of any papers.
@@ -133,31 +137,26 @@ def in_order(rows: Sequence[Row]) -> list[Row]:
 
 
 def members(path: Path, recipe: Recipe, overrides: Iterable[str] = ()) -> dict[str, Recipe]:
-    """The recipes of the members of an ensemble, or of the rows that are watched, by name; else none.
+    """The recipes of the rows whose models a recipe draws, by name; none for other tasks.
 
     Args:
-        path: the recipe's file; its members lie beside it.
+        path: the recipe's file; the rows lie beside it.
         recipe: the recipe.
-        overrides: changes to every member.
+        overrides: changes to every row.
 
     Raises:
-        FileNotFoundError: no such member.
-        ValueError: a member that is an ensemble itself.
+        FileNotFoundError: no such row.
+        ValueError: a recipe cannot be read, see `Recipe.load`.
     """
-    found: dict[str, Recipe] = {}
-    kind = ParseRecipe if isinstance(recipe, ParseRecipe) else Recipe
-    for name in _member_names(recipe):
-        member = kind.load(path.with_name(f"{name}.toml"), recipe.scale, overrides)
-        if isinstance(member, ParseRecipe) and member.ensemble:
-            raise ValueError(f"{path}: ensemble: {name} is an ensemble itself, expected a recipe that trains")
-        found[name] = member
-    return found
+    return {
+        name: Recipe.load(path.with_name(f"{name}.toml"), recipe.scale, overrides)
+        for name in drawn_rows(recipe)
+    }
 
 
-def _member_names(recipe: Recipe) -> tuple[str, ...]:
-    if isinstance(recipe, ParseRecipe):
-        return recipe.ensemble
-    return recipe.data.rows if isinstance(recipe, LookRecipe) else ()
+def drawn_rows(recipe: Recipe) -> tuple[str, ...]:
+    """The rows whose models a recipe draws."""
+    return recipe.data.rows if isinstance(recipe, VisualizeRecipe) else ()
 
 
 def _read(target: Path) -> dict[str, Any] | None:
@@ -171,7 +170,7 @@ def _read(target: Path) -> dict[str, Any] | None:
 
 
 def _changed_keys(stored: Any, recipe: Recipe) -> list[str]:
-    """The keys whose values differ; what is wrong with a stored recipe that cannot be read."""
+    """The keys whose values differ, or why the stored recipe cannot be read."""
     if not isinstance(stored, Mapping):
         return ["not known from which recipe"]
     try:
@@ -182,15 +181,11 @@ def _changed_keys(stored: Any, recipe: Recipe) -> list[str]:
 
 
 def _settings(recipe: Recipe) -> dict[str, Any]:
-    """All that results depend on, under the names of overrides."""
+    """Everything that results depend on, under the names of overrides."""
     settings: dict[str, Any] = {}
     for name, value in recipe.to_dict().items():
         if isinstance(value, dict):
             settings |= {f"{name}.{key}": item for key, item in value.items()}
         else:
             settings[name] = value
-    return {
-        key: value
-        for key, value in settings.items()
-        if key.partition(".")[0] not in SHOWN and key != "data.root"
-    }
+    return {key: value for key, value in settings.items() if key not in ("title", "data.data_dir")}

@@ -13,15 +13,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from lab.model_cache import share, sources, train_row
+from lab.recipes import BenchmarkRecipe, FineTuneRecipe, ProbeRecipe, VisualizeRecipe
 from lab.row_status import members, read_row
+from lab.rows import RowInfo, recipe_paths
 from treeformers.recipes import (
     ClassifyRecipe,
     InduceRecipe,
-    JudgeRecipe,
-    LookRecipe,
-    MeasureRecipe,
     ParseRecipe,
-    ProbeRecipe,
     Recipe,
     Scale,
     SimilarityRecipe,
@@ -89,7 +87,7 @@ def task_functions(recipe: Recipe, processes: int = 1) -> TaskFunctions:
             from treeformers.tasks.translate.train import read_pairs
 
             return TaskFunctions(translate.collect, lambda: read_pairs(recipe.data, "test"))
-        case JudgeRecipe():
+        case FineTuneRecipe():
             from lab import fine_tune
             from lab.fine_tuning import check_base, read_tests
 
@@ -129,12 +127,12 @@ def run_recipe(
         from lab import probe
 
         return probe.collect(recipe)
-    if isinstance(recipe, MeasureRecipe):
+    if isinstance(recipe, BenchmarkRecipe):
         from lab import benchmark as measure
 
         return measure.collect(recipe)
     parts = members(path, recipe, overrides)
-    if isinstance(recipe, LookRecipe):
+    if isinstance(recipe, VisualizeRecipe):
         from lab import visualize as look
 
         seeds = {name: row.train.seeds[0] for name, row in parts.items()}
@@ -225,9 +223,9 @@ def reproduce(
         raise ValueError(f"processes is {processes}, expected at least 1")
     if not experiment.is_dir():
         raise FileNotFoundError(f"{experiment}: no such folder, expected one that holds recipes")
-    recipes = sorted(experiment.glob(f"{row or '*'}.toml"))
+    recipes = recipe_paths(experiment, row or "*")
     if not recipes:
-        known = ", ".join(sorted(path.stem for path in experiment.glob("*.toml"))) or "none"
+        known = ", ".join(path.stem for path in recipe_paths(experiment)) or "none"
         raise FileNotFoundError(f"{experiment / (row or '*')}.toml: no such recipe; there are: {known}")
     written: list[Path] = []
     failed: list[str] = []
@@ -278,8 +276,14 @@ def _run_row(
             " ".join(overrides),
         )
     result = run_recipe(path, scale, models, overrides, progress, processes, shared=runs)
+    result = _with_row_info(result, row.info)
     if known := sources(row.recipe.to_dict(), scale):
         result["sources"] = known
     row.target.parent.mkdir(exist_ok=True)
     write_json(row.target, result)
     return row.target
+
+
+def _with_row_info(result: dict[str, Any], info: RowInfo) -> dict[str, Any]:
+    """A result with what the paper says about the row behind the recipe."""
+    return {"recipe": result["recipe"], "row": info.shown(), **result}

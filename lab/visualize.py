@@ -7,11 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from lab.provenance import origin
-from treeformers.recipes import ClassifyRecipe, InduceRecipe, LookRecipe, ParseRecipe, Recipe
+from lab.recipes import VisualizeRecipe
+from treeformers.recipes import ClassifyRecipe, InduceRecipe, ParseRecipe, Recipe
 from treeformers.trees.tree import Tree
 
 
-def collect(recipe: LookRecipe, folders: Mapping[str, Path], rows: Mapping[str, Recipe]) -> dict[str, Any]:
+def collect(
+    recipe: VisualizeRecipe, folders: Mapping[str, Path], rows: Mapping[str, Recipe]
+) -> dict[str, Any]:
     """Watch the models of some rows over a sentence.
 
     Args:
@@ -20,7 +23,7 @@ def collect(recipe: LookRecipe, folders: Mapping[str, Path], rows: Mapping[str, 
         rows: the recipes of the models.
 
     Returns:
-        What is written to the results file. `looks` has by row the `title` and, of an inducer, `words`, the
+        What is written to the results file. `pictures` has by row the `title` and, of an inducer, `words`, the
         `tree` that is read, and by layer (the lowest, the middle and the top one) `priors` and `attention`,
         T x T each; of a parser the `kind` of its attention and the entries of `inspection.Steps` but the
         probabilities; of a classifier of sentences the `tree`, its `class` and `probability`, and the
@@ -31,7 +34,7 @@ def collect(recipe: LookRecipe, folders: Mapping[str, Path], rows: Mapping[str, 
     """
     text = recipe.data.sentence
     sentence: Tree | str = Tree.from_brackets(text) if text.lstrip().startswith("(") else text
-    looks = {}
+    pictures = {}
     for name, row in rows.items():
         match row:
             case InduceRecipe():
@@ -42,8 +45,8 @@ def collect(recipe: LookRecipe, folders: Mapping[str, Path], rows: Mapping[str, 
                 seen = _classify(folders[name], sentence)
             case _:
                 raise ValueError(f"data.rows: {name} is of the task {row.task!r}, which has no pictures")
-        looks[name] = {"title": row.title, **seen}
-    return {**origin(recipe), "looks": looks}
+        pictures[name] = {"title": row.title, **seen}
+    return {**origin(recipe), "pictures": pictures}
 
 
 def _induce(row: InduceRecipe, folder: Path, sentence: Tree | str) -> dict[str, Any]:
@@ -54,7 +57,7 @@ def _induce(row: InduceRecipe, folder: Path, sentence: Tree | str) -> dict[str, 
     look = inducer.look(given)
     top = len(look.priors) - 1
     layers = sorted({0, top // 2, top})
-    (tree,) = inducer.parse([given], readout=row.readout)
+    (tree,) = inducer.parse([given], decoding=row.decoding)
     return {
         "words": list(look.words),
         "tree": str(tree),

@@ -64,11 +64,11 @@ def copied(folder: Path, to: Path) -> Path:
     return Path(shutil.copytree(folder, to))
 
 
-def with_readout(folder: Path, to: Path, **readout: object) -> Path:
+def with_decoding(folder: Path, to: Path, **decoding: object) -> Path:
     """A copy of a model folder that reads its trees in another way."""
     path = copied(folder, to) / "recipe.json"
     recipe = json.loads(path.read_text())
-    path.write_text(json.dumps(recipe | {"readout": readout}))
+    path.write_text(json.dumps(recipe | {"decoding": decoding}))
     return to
 
 

@@ -25,7 +25,8 @@ def result(
     names = [name for name, value in seeds[0].items() if isinstance(value, float)]
     values = {name: [seed[name] for seed in seeds] for name in names}
     return {
-        "recipe": {"title": title, "tables": list(tables), "published": dict(published or {})},
+        "recipe": {"title": title},
+        "row": {"tables": list(tables), "published": dict(published or {})},
         "scale": "small",
         "date": "2026-01-02",
         "commit": "abc",

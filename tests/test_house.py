@@ -1,7 +1,11 @@
-"""The rules of the house: which way imports run, what an import costs, names, sizes."""
+"""The rules of CONTRIBUTING: the rooms and their order, sizes of files, and what an import costs.
+
+The rooms and the numbers are read from CONTRIBUTING.md, so that the page and the test cannot differ.
+"""
 
 import ast
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,68 +17,43 @@ import treeformers
 
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "treeformers"
-MODULES = sorted(path for path in SOURCE.rglob("*.py") if path != SOURCE / "__init__.py")
+PAGE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 RUN_PYTHON = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
 
-LEVELS = [
-    {"trees", "drawing"},  # a tree draws itself when it is shown
-    {"attention", "processor", "batching"},
-    {"models"},
-    {"data", "metrics", "recipes", "model_folder", "statistics", "processes"},
-    {
-        "training",
-        "optimizer",
-        "induction",
-        "inducer",
-        "averaged_inducer",
-        "beam",
-        "parsing",
-        "engine",
-        "frozen",
-        "pipelines",
-        "tree_sources",
-        "encoding",
-        "classification",
-        "translation",
-        "probing",
-        "minimal_pairs",
-    },
-    {"results", "reproduction", "bulk"},
-    {"demo"},
-    {"web", "spacy_component"},
-    {"cli"},
-]
-LEVEL = {room: level for level, rooms in enumerate(LEVELS) for room in rooms}
+ROOMS = re.findall(r"^    (\w+) {2,}\S", PAGE.partition("## The rooms")[2].partition("\n## ")[0], re.MULTILINE)
+"""From the bottom to the top, as the page lists them."""
 HEAVY = {
-    "torch",
-    "transformers",
-    "tokenizers",
     "accelerate",
-    "nltk",
-    "matplotlib",
-    "scipy",
-    "sacrebleu",
     "conllu",
     "fastapi",
-    "uvicorn",
-    "spacy",
+    "matplotlib",
+    "nltk",
     "ray",
+    "sacrebleu",
+    "scipy",
+    "spacy",
+    "tokenizers",
+    "torch",
+    "transformers",
+    "uvicorn",
 }
-LIGHT = {"trees", "metrics", "recipes", "drawing", "cli", "reproduction", "results"}
-LIGHT_MODULES = {"data.grammar", "data.corpora"}
+LIGHT = {"trees", "metrics", "recipes", "drawing", "cli"}
+"""Rooms that import nothing heavy at the top of their files."""
+HEAVY_INSIDE = {"trees.batch"}
 
 
-def room(path: Path) -> str:
-    """The first part of a module's name inside the package."""
-    return path.relative_to(SOURCE).with_suffix("").parts[0]
-
-
-def dotted(path: Path) -> str:
-    return ".".join(path.relative_to(SOURCE).with_suffix("").parts)
+def modules() -> Iterator[tuple[str, str, ast.Module]]:
+    """Room, dotted name inside the package, and syntax tree of every module of library and laboratory."""
+    for path in sorted(SOURCE.rglob("*.py")):
+        name = path.relative_to(SOURCE).with_suffix("")
+        yield name.parts[0], ".".join(name.parts), ast.parse(path.read_text(encoding="utf-8"))
+    for path in sorted((ROOT / "lab").rglob("*.py")):
+        name = path.relative_to(ROOT).with_suffix("")
+        yield "lab", ".".join(name.parts), ast.parse(path.read_text(encoding="utf-8"))
 
 
 def imports(tree: ast.AST) -> Iterator[str]:
-    """Full names that are imported anywhere below a node."""
+    """Full names imported anywhere below a node, inside functions too."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -84,7 +63,7 @@ def imports(tree: ast.AST) -> Iterator[str]:
 
 
 def imports_at_top(tree: ast.Module) -> Iterator[str]:
-    """Full names that are imported when the module is: not by functions, not for type checkers alone."""
+    """Full names imported when the module is imported: not by functions, not for type checkers alone."""
     pending: list[ast.AST] = [tree]
     while pending:
         node = pending.pop()
@@ -97,41 +76,61 @@ def imports_at_top(tree: ast.Module) -> Iterator[str]:
         pending.extend(ast.iter_child_nodes(node))
 
 
-def parsed(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"))
+def rooms_of(names: Iterator[str]) -> set[str]:
+    """The rooms that imported names belong to."""
+    parts = (name.split(".") for name in names)
+    found = {"lab" if part[0] == "lab" else part[1] for part in parts if part[0] in ("treeformers", "lab")}
+    return found - {"__version__", *treeformers.__all__}
 
 
-def own_rooms(path: Path) -> set[str]:
-    names = (name.split(".") for name in imports(parsed(path)))
-    return {parts[1] for parts in names if parts[0] == "treeformers"} - {"__version__"}
+def test_the_page_lists_the_rooms() -> None:
+    there = {path.stem for path in SOURCE.iterdir() if path.suffix == ".py" or any(path.glob("*.py"))}
+    assert set(ROOMS) == there - {"__init__"} | {"lab"}
+    assert len(ROOMS) == len(set(ROOMS)) <= 21
 
 
-def test_every_module_has_its_level() -> None:
-    assert {room(path) for path in MODULES} <= set(LEVEL)
+def test_a_room_imports_only_rooms_below_it() -> None:
+    order = {room: number for number, room in enumerate(ROOMS)}
+    for room, name, tree in modules():
+        if name == "__init__":
+            continue
+        above = {other for other in rooms_of(imports(tree)) if order[other] > order[room]}
+        assert above <= ({"lab"} if name == "cli.reproduce" else set()), f"{name} imports {sorted(above)}"
+        if room == "attention":
+            outside = {other.split(".")[0] for other in imports(tree)} - sys.stdlib_module_names
+            assert outside <= {"torch", "treeformers"}, name
+        if room in ("data", "drawing", "metrics"):
+            assert not rooms_of(imports(tree)) & {"models", "attention", "kernels"}, name
 
 
-@pytest.mark.parametrize("path", MODULES, ids=dotted)
-def test_imports_run_one_way(path: Path) -> None:
-    above = {other for other in own_rooms(path) if LEVEL[other] > LEVEL[room(path)]}
-    assert not above, f"{dotted(path)} imports {sorted(above)}, which stand above it"
-    if room(path) in {"data", "metrics"}:
-        assert not own_rooms(path) & {"models", "inducer", "training"}
-    if room(path) == "trees":
-        assert not [name for name in imports_at_top(parsed(path)) if name.startswith("treeformers.drawing")]
-    if room(path) == "attention":
-        assert own_rooms(path) <= {"attention"}
-        outside = {name.split(".")[0] for name in imports(parsed(path))} - sys.stdlib_module_names
-        assert outside <= {"torch", "treeformers"}
+def test_no_module_imports_itself_through_others() -> None:
+    """No circle of modules, imports inside functions included. The lazy public names do not count."""
+    names = {name.removesuffix(".__init__"): tree for _, name, tree in modules() if name != "__init__"}
+    prefixes = {name if name.startswith("lab") else f"treeformers.{name}": name for name in names}
+    needs: dict[str, set[str]] = {}
+    for name, tree in names.items():
+        full = set(imports(tree))
+        found = {prefixes[part] for one in full for part in (one, one.rpartition(".")[0]) if part in prefixes}
+        needs[name] = found - {name}
+    while free := [name for name, others in needs.items() if not others & needs.keys()]:
+        for name in free:
+            del needs[name]
+    assert not needs, f"a circle among {sorted(needs)}"
 
 
-@pytest.mark.parametrize("path", MODULES, ids=dotted)
-def test_light_modules_import_nothing_heavy_at_their_top(path: Path) -> None:
-    if (room(path) not in LIGHT and dotted(path) not in LIGHT_MODULES) or path.stem == "batch":
-        return
-    names = set(imports_at_top(parsed(path)))
-    assert not {name.split(".")[0] for name in names} & HEAVY
-    heavy_rooms = {"models", "attention", "training", "inducer", "demo"}
-    assert not {".".join(name.split(".")[1:2]) for name in names if "treeformers." in name} & heavy_rooms
+def test_predictors_do_not_know_the_module_that_loads_them() -> None:
+    for room, name, tree in modules():
+        if room == "tasks" and name not in ("tasks.load", "tasks.demo"):
+            loads = "treeformers.tasks.load" in {one.rpartition(".")[0] for one in imports(tree)}
+            assert not (loads and name.endswith("predictor")), name
+
+
+def test_light_rooms_import_nothing_heavy_at_the_top() -> None:
+    for room, name, tree in modules():
+        if room in LIGHT and name not in HEAVY_INSIDE:
+            names = set(imports_at_top(tree))
+            assert not {one.split(".")[0] for one in names} & HEAVY, name
+            assert not rooms_of(iter(names)) & {"attention", "kernels", "models"}, name
 
 
 def test_import_loads_nothing_heavy() -> None:
@@ -147,7 +146,7 @@ def test_starts_in_half_a_second(arguments: list[str]) -> None:
     def seconds(command: list[str]) -> float:
         before = os.times()
         subprocess.run([sys.executable, *command], capture_output=True, check=True, env=RUN_PYTHON)
-        after = os.times()  # time of the processor: other work on the machine does not count
+        after = os.times()  # processor time, so that other work on the machine does not count
         return after.children_user + after.children_system - before.children_user - before.children_system
 
     assert min(seconds(arguments) for _ in range(3)) < 0.5
@@ -182,17 +181,20 @@ def test_version_is_that_of_the_package() -> None:
 
 
 def tracked() -> list[Path]:
-    """Files of the repository; those of the folders that hold code where there is no git."""
+    """Files of the repository; where there is no git, those of the folders that hold code."""
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=False)
     if listed.returncode == 0 and listed.stdout:
         names = [ROOT / name for name in listed.stdout.split("\0") if name]
     else:
-        folders = ("src", "tests", "docs", "experiments", "benchmarks")
+        folders = ("src", "lab", "tests", "docs", "experiments", "benchmarks")
         names = [path for folder in folders for path in (ROOT / folder).rglob("*")]
     return [path for path in names if path.is_file()]
 
 
 def test_files_stay_small() -> None:
-    long = {dotted(path): len(path.read_text(encoding="utf-8").splitlines()) for path in MODULES}
-    assert {name: lines for name, lines in long.items() if lines > 520} == {}
-    assert [path for path in tracked() if path.stat().st_size > 2 << 20] == []
+    lines, megabytes = re.search(r"at most (\d+) lines", PAGE), re.search(r"over (\d+) MiB", PAGE)
+    assert lines and megabytes
+    code = [*SOURCE.rglob("*.py"), *(ROOT / "lab").rglob("*.py")]
+    long = {path.name: count for path in code if (count := len(path.read_text().splitlines())) > int(lines[1])}
+    assert long == {}
+    assert [path for path in tracked() if path.stat().st_size > int(megabytes[1]) << 20] == []

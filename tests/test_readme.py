@@ -12,7 +12,7 @@ from treeformers.data.grammar import default_grammar
 
 ROOT = Path(__file__).parent.parent
 BLOCK = re.compile(r"^```(console|python)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-TINY = "train.max_steps=4 train.evaluations=1 train.seeds=[1] model.hidden_size=16"
+TINY = "train.max_steps=4 train.num_evaluations=1 train.seeds=[1] model.hidden_size=16"
 TINY_INDUCER = "model.num_hidden_layers=2 model.num_attention_heads=2 model.intermediate_size=32"
 # The commands as they stand; only training is made small.
 SHELL = f"""

@@ -12,7 +12,7 @@ from treeformers.data.sentences import SentenceReader
 from treeformers.data.text import train_tokenizer
 from treeformers.models.parser import TreeParser
 from treeformers.models.treebert import TreeBertConfig, TreeBertForMaskedLM
-from treeformers.recipes import Beam, ClassifyRecipe, Examples, InduceRecipe, ParseRecipe, Readout
+from treeformers.recipes import Beam, ClassifyRecipe, Decoding, Examples, InduceRecipe, ParseRecipe
 from treeformers.tasks.classify.examples import build_encoder
 from treeformers.tasks.classify.predictor import Classifier
 from treeformers.tasks.induce.predictor import Inducer
@@ -44,7 +44,7 @@ def tiny_inducer(
     kind: Literal["word", "wordpiece"] = "wordpiece",
     vocab_size: int = 60,
     end_token: bool = True,
-    readout: Readout | None = None,
+    decoding: Decoding | None = None,
     normalize: bool = False,
     **model: Any,
 ) -> Inducer:
@@ -53,7 +53,7 @@ def tiny_inducer(
     torch.manual_seed(1)
     sizes = {"hidden_size": 16, "num_hidden_layers": 3, "num_attention_heads": 2, "intermediate_size": 16}
     sizes |= {"vocab_size": len(tokenizer), "pad_token_id": tokenizer.pad_token_id, **model}
-    return Inducer(TreeBertForMaskedLM(TreeBertConfig(**sizes)), tokenizer, readout or Readout(), normalize)
+    return Inducer(TreeBertForMaskedLM(TreeBertConfig(**sizes)), tokenizer, decoding or Decoding(), normalize)
 
 
 def tiny_parser(

@@ -88,7 +88,7 @@ def _by_task(results: Results) -> str:
 def _table(rows: Sequence[Result], figures: Sequence[tuple[str, str, int]], reference: Result | None) -> str:
     cells = []
     for result in rows:
-        published = result["recipe"]["published"]
+        published = result["row"]["published"]
         columns: list[str | None] = [result["recipe"]["title"], seed_count(result)]
         for name, _, places in figures:
             columns.append(value_or_none(published.get(name)))

@@ -64,7 +64,7 @@ def tagged(results: Results, table: str) -> Results:
 
     A recipe NAME-6-10 trains seeds 6 to 10 of NAME: its models are counted there.
     """
-    shown = {name: row for name, row in results.items() if table in row["recipe"]["tables"]}
+    shown = {name: row for name, row in results.items() if table in row["row"]["tables"]}
     for name, row in results.items():
         found = CONTINUED.fullmatch(name)
         if found and (first := shown.get(found["first"])):
@@ -80,7 +80,7 @@ def looks(results: Results, figure: str) -> list[tuple[str, Result, str]]:
     return [
         (name, seen, result["scale"])
         for result in tagged(results, figure).values()
-        for name, seen in result["looks"].items()
+        for name, seen in result["pictures"].items()
     ]
 
 

@@ -56,7 +56,7 @@ def table11(results: Results) -> str:
     for setting, name in SETTINGS.items():
         for arm, result in _arms(results, setting).items():
             published = [
-                value_or_none(result["recipe"]["published"].get(f"{setting}_{figure}")) for figure in SCORES
+                value_or_none(result["row"]["published"].get(f"{setting}_{figure}")) for figure in SCORES
             ]
             ours = [with_sd(result, f"{setting}_{figure}") for figure in SCORES]
             cells.append((name, ARMS[arm], " / ".join(value or "-" for value in published), *ours))
@@ -131,8 +131,8 @@ def ways(results: Results) -> str:
             row["recipe"]["title"],
             with_sd(row, "sentence_f1"),
             *(
-                f"{fmean(seed['by_readout'][name] for seed in row['seeds']):.1f}"
-                for name in ("blocks", "layers")
+                f"{fmean(seed['by_decoding'][name] for seed in row['seeds']):.1f}"
+                for name in ("cky", "algorithm1")
             ),
             with_sd(row, "pseudo_perplexity"),
             seed_count(row),
@@ -205,7 +205,7 @@ def _by_seed(arms: Mapping[str, Result], group: Iterable[str], setting: str) -> 
 
 
 def _published(arms: Mapping[str, Result], group: Iterable[str], setting: str) -> float | None:
-    values = [arms[arm]["recipe"]["published"].get(f"{setting}_f1") for arm in group]
+    values = [arms[arm]["row"]["published"].get(f"{setting}_f1") for arm in group]
     return None if None in values else math.fsum(values) / len(values)
 
 

@@ -118,7 +118,7 @@ def attention(results: Results) -> str:
         (
             result["recipe"]["title"],
             str(len(result["seeds"])),
-            _exact(result["recipe"]["published"].get("one_word_share")),
+            _exact(result["row"]["published"].get("one_word_share")),
             mean(result, "one_word_sentences"),
             mean(result, "one_word_steps"),
         )
@@ -224,7 +224,7 @@ def _rows(results: Results) -> Iterator[_Row]:
                     name: fmean(seed["by_treebank"][name]["f1_test"] for seed in result["seeds"])
                     for name in result["data"]["test"]
                 },
-                result["recipe"]["published"],
+                result["row"]["published"],
             )
     for result in results.values():
         if ensemble := result.get("ensemble"):
@@ -232,7 +232,7 @@ def _rows(results: Results) -> Iterator[_Row]:
 
 
 def _ensemble_row(result: Result, ensemble: Mapping[str, Any]) -> _Row:
-    published = result["recipe"]["published"]
+    published = result["row"]["published"]
     return _Row(
         f"{result['recipe']['title']}, ensemble",
         ensemble["models"],

@@ -34,7 +34,7 @@ def table1(results: Results) -> str:
     cells = [
         (
             result["recipe"]["title"],
-            value_or_none(result["recipe"]["published"].get("bleu")),
+            value_or_none(result["row"]["published"].get("bleu")),
             seed_count(result),
             mean(result, "bleu_validation"),
             with_sd(result, "bleu"),
@@ -53,7 +53,7 @@ def table2(results: Results) -> str:
     cells = []
     shown = _of(tagged(results, "2"), SST)
     for result in shown.values():
-        published = result["recipe"]["published"]
+        published = result["row"]["published"]
         cells.append(
             (
                 result["recipe"]["title"],
@@ -77,7 +77,7 @@ def table2_documents(results: Results) -> str:
     cells = [
         (
             result["recipe"]["title"],
-            value_or_none(result["recipe"]["published"].get("accuracy")),
+            value_or_none(result["row"]["published"].get("accuracy")),
             str(result["data"]["train"]),
             seed_count(result),
             mean(result, "accuracy_validation"),
@@ -103,7 +103,7 @@ def table2_agreement(results: Results) -> str:
         cells.append(
             (
                 f"{corpus}: {result['recipe']['title']}",
-                value_or_none(result["recipe"]["published"].get("accuracy")),
+                value_or_none(result["row"]["published"].get("accuracy")),
                 seed_count(result),
                 mean(result, "accuracy_validation"),
                 with_sd(result, "accuracy"),
@@ -122,7 +122,7 @@ def table3(results: Results) -> str:
     cells = [
         (
             result["recipe"]["title"],
-            value_or_none(result["recipe"]["published"].get("accuracy")),
+            value_or_none(result["row"]["published"].get("accuracy")),
             seed_count(result),
             mean(result, "accuracy_validation"),
             with_sd(result, "accuracy"),
@@ -154,7 +154,7 @@ def table5(results: Results) -> str:
     """Weights of the translation models, exactly, and what trees add to them."""
     cells = []
     for result in tagged(results, "5").values():
-        published = result["recipe"]["published"]
+        published = result["row"]["published"]
         ours = {name: model["parameters"] for name, model in result["models"].items()}
         for name, count in ours.items():
             plain = f"{name.partition(',')[0]}, Transformer"

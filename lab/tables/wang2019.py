@@ -43,7 +43,7 @@ def table3(results: Results) -> str:
     rows: list[Sequence[Any]] = []
     for result in tagged(results, "3").values():
         gold, title = result["data"]["gold"], result["recipe"]["title"]
-        published = result["recipe"]["published"]
+        published = result["row"]["published"]
         paper = [published.get(f"recall_{label}") for label in LABELS]
         if any(paper):
             rows.append((f"{title}: the paper", None, *paper))
@@ -64,7 +64,7 @@ def table4(results: Results) -> str:
     plain = {_size(row): mean(row, "pseudo_perplexity") for row in rows if _is_plain(row)}
     cells = []
     for row in rows:
-        published = row["recipe"]["published"]
+        published = row["row"]["published"]
         perplexity, other = mean(row, "pseudo_perplexity"), plain.get(_size(row))
         change = None
         if perplexity and other and not _is_plain(row):
@@ -92,24 +92,24 @@ def switches(results: Results) -> str:
         (
             row["recipe"]["title"],
             mean(row, "sentence_f1"),
-            mean_by_key(row, "by_readout")["layers"],
+            mean_by_key(row, "by_decoding")["algorithm1"],
             mean(row, "spans_per_sentence"),
             mean(row, "flat_share"),
             mean(row, "algorithm1_flat_share"),
             mean(row, "pseudo_perplexity"),
         )
-        for row in sorted(rows, key=lambda row: row["recipe"]["tables"] == ["switches"])
+        for row in sorted(rows, key=lambda row: row["row"]["tables"] == ["switches"])
     ]
     head = ("", "F1", "F1, Algorithm 1", "spans a sentence", "flat trees, %", "flat by Algorithm 1, %")
     return markdown_table((*head, "perplexity"), cells)
 
 
-def readouts(results: Results) -> str:
+def decodings(results: Results) -> str:
     """F1 of the same links read in other ways."""
     cells = []
     ways: dict[str, float] = {}
     for row in tagged(results, "1").values():
-        ways = mean_by_key(row, "by_readout")
+        ways = mean_by_key(row, "by_decoding")
         layers = mean_by_layer(row, "by_layer")
         best = max(range(len(layers)), key=layers.__getitem__)
         single = f"{layers[best]:.1f} (layer {best} of 0 to {len(layers) - 1})"
@@ -122,7 +122,7 @@ def readouts(results: Results) -> str:
                 single,
             )
         )
-    names = [re.sub("^layers", "Algorithm 1", name) for name in ways]
+    names = [re.sub("^algorithm1", "Algorithm 1", name) for name in ways]
     return markdown_table(("", "scored on", *names, "top layer, greedy", "best layer, greedy"), cells)
 
 
@@ -130,7 +130,7 @@ def figure4(results: Results) -> str:
     """F1 by minimum layer and by single layer, as a plot and as a table."""
     parts = []
     for name, row in tagged(results, "figure4").items():
-        title, published = row["recipe"]["title"], row["recipe"]["published"]
+        title, published = row["recipe"]["title"], row["row"]["published"]
         columns = [mean_by_layer(row, key) for key in ("by_min_layer", "by_layer", "mean_link_by_layer")]
         cells = [
             (str(layer), low, alone, f"{link:.3f}")
@@ -175,7 +175,7 @@ def figure6_plots(results: Results) -> dict[str, str]:
 
 PARTS: Mapping[str, Callable[[Results], str]] = {
     part.__name__: part
-    for part in (table1, table2, table3, table4, switches, readouts, figure4, figure5, figure6, provenance)
+    for part in (table1, table2, table3, table4, switches, decodings, figure4, figure5, figure6, provenance)
 }
 FIGURES: Mapping[str, Callable[[Results], Mapping[str, str]]] = {
     "figure4": figure4_plots,
@@ -231,7 +231,7 @@ def _f1_table(results: Results, metric: str, more: Mapping[str, str]) -> str:
     cells: list[Sequence[Any]] = []
     trivial: dict[tuple[str, str], Sequence[Any]] = {}
     for row in results.values():
-        published, gold = row["recipe"]["published"], row["data"]["gold"]
+        published, gold = row["row"]["published"], row["data"]["gold"]
         ours = row["summary"].get(metric, {})
         cells.append(
             (

@@ -10,7 +10,7 @@ from command_line import (
     DEPENDENCIES,
     ROOT,
     output,
-    with_readout,
+    with_decoding,
 )
 from treeformers.recipes import ClassifyRecipe, Examples, SimilarityRecipe
 from treeformers.tasks.classify.examples import build_encoder
@@ -19,7 +19,7 @@ from treeformers.training.folder import save_model
 
 @pytest.fixture(scope="session")
 def model(inducer_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return with_readout(inducer_folder, tmp_path_factory.mktemp("models") / "model", method="blocks")
+    return with_decoding(inducer_folder, tmp_path_factory.mktemp("models") / "model", method="cky")
 
 
 @pytest.fixture(scope="session")

@@ -18,7 +18,7 @@ from command_line import (
     output,
     output_json,
     run,
-    with_readout,
+    with_decoding,
 )
 from treeformers.cli import parsing
 from treeformers.tasks.parse.predictor import Parser
@@ -80,7 +80,7 @@ class TestParse:
         assert "layer 3 is not a layer" in complaint("parse", model, "--layer", 3, stdin=sentence)
 
     def test_says_when_there_is_no_structure(self, model: Path, tmp_path: Path) -> None:
-        flat = with_readout(model, tmp_path / "flat", method="layers", threshold=0.0)
+        flat = with_decoding(model, tmp_path / "flat", method="algorithm1", threshold=0.0)
         result = run("parse", flat, stdin="the dogs run\nhe runs\n")
         assert result.stdout.startswith("(X (X the) (X dogs) (X run))\n")
         assert "100.0 % of the trees flat" in result.stderr

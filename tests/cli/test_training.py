@@ -67,7 +67,10 @@ class TestTrain:
             ("[train]\nepochs = 'many'\n", "recipe.toml:2: train.epochs is 'many', expected int"),
             ("[model]\nhidden = 3\n", "unknown key 'model.hidden', the nearest is 'model."),
             ("[model]\nvocab_size = 3\n", "unknown key 'model.vocab_size'"),
-            ("[train]\nevaluations = 0\n", "recipe.toml:2: train.evaluations is 0, expected at least 1"),
+            (
+                "[train]\nnum_evaluations = 0\n",
+                "recipe.toml:2: train.num_evaluations is 0, expected at least 1",
+            ),
             ("[train]\nseeds = []\n", "recipe.toml:2: train.seeds is empty"),
             ("epochs = = 3", "recipe.toml: not a TOML file"),
         ],
@@ -161,10 +164,10 @@ def test_reproduce_lists_the_rows(experiment: Path, tmp_path: Path) -> None:
     done = ["wang2019/tree-l10-wsj-all", "done", result["date"], result["commit"]]
     assert row("tree-l10-wsj-all") == [cell for cell in done if cell]
     assert row("tree-l10-wsj-train") == ["wang2019/tree-l10-wsj-train", "missing"]
-    result["recipe"]["train"]["clip"] = 9.0
+    result["recipe"]["train"]["max_grad_norm"] = 9.0
     path.write_text(json.dumps(result))
     assert row("tree-l10-wsj-all")[1:4] == ["out", "of", "date"]
-    assert row("tree-l10-wsj-all")[-1] == "train.clip"
+    assert row("tree-l10-wsj-all")[-1] == "train.max_grad_norm"
     assert "no experiments there" in complaint("reproduce", "--experiments", tmp_path / "none")
 
 

@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from lab.benchmark import collect
+from lab.recipes import BenchmarkRecipe
 from lab.run import reproduce, run_recipe
-from treeformers.recipes import MeasureRecipe
 
 torch.set_num_threads(1)
 
@@ -20,7 +20,7 @@ PLAIN = {"encoder": "translation", "vocab_size": 10, "decoder_layers": 1, "tree"
 
 def test_weights_are_counted() -> None:
     tree = {**PLAIN, "tree": True, "vertical_size": 3, "horizontal_size": 5}
-    found = collect(MeasureRecipe(model={"plain": PLAIN, "tree": tree}))["models"]
+    found = collect(BenchmarkRecipe(model={"plain": PLAIN, "tree": tree}))["models"]
     attention, feed, norm = 4 * (8 * 8 + 8), 2 * 8 * 4 + 4 + 8, 16
     layers = attention + feed + 2 * norm + 2 * attention + feed + 3 * norm
     assert found["plain"] == {"parameters": 10 * 8 + layers}
@@ -33,8 +33,8 @@ def test_times_by_length() -> None:
         "tree": {"encoder": "accumulation", **SIZES},
         "lstm": {"encoder": "recurrent", "kind": "n-ary", "input_size": 4, "hidden_size": 4},
     }
-    recipe = MeasureRecipe.from_dict(
-        {"task": "measure", "data": {"lengths": [1, 2, 5], "steps": 1}, "model": models}
+    recipe = BenchmarkRecipe.from_dict(
+        {"task": "benchmark", "data": {"lengths": [1, 2, 5], "steps": 1}, "model": models}
     )
     for measured in collect(recipe)["models"].values():
         assert measured["parameters"] > 100
@@ -45,7 +45,7 @@ def test_times_by_length() -> None:
 def test_a_row_of_an_experiment(tmp_path: Path) -> None:
     path = tmp_path / "row.toml"
     path.write_text(
-        'task = "measure"\ntitle = "weights"\n[model.one]\nencoder = "translation"\nhidden_size = 16\n'
+        'task = "benchmark"\ntitle = "weights"\n[model.one]\nencoder = "translation"\nhidden_size = 16\n'
     )
     result = run_recipe(path, "small", tmp_path)
     assert set(result) == {"recipe", "scale", "date", "commit", "environment", "wall_seconds", "models"}
@@ -61,4 +61,4 @@ def test_mistakes() -> None:
         ({**PLAIN, "hidden_size": 9}, r"^model\.hidden_size is 9, expected an even multiple"),
     ):
         with pytest.raises(ValueError, match=message):
-            collect(MeasureRecipe(model={"one": model}))
+            collect(BenchmarkRecipe(model={"one": model}))

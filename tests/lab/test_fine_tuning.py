@@ -21,9 +21,10 @@ from lab.fine_tuning import (
     read_tests,
     train_judge,
 )
+from lab.recipes import FineTuneRecipe, FineTuningData
 from lab.run import reproduce
 from treeformers.models.treebert import TreeBertForMaskedLM, TreeBertForSequenceClassification
-from treeformers.recipes import Data, InduceRecipe, Judgements, JudgeRecipe, Train
+from treeformers.recipes import Data, InduceRecipe, Train
 from treeformers.tasks.induce.train import train_inducer
 
 torch.set_num_threads(1)
@@ -33,8 +34,14 @@ MODEL: dict[str, Any] = {
     "hidden_dropout_prob": 0.0,
 }
 TRAIN: dict[str, Any] = {
-    **{"tokens_per_batch": 200, "learning_rate": 1e-2, "warmup_steps": 5, "clip": 1.0, "bf16": False},
-    **{"epochs": 6, "evaluations": 3},
+    **{
+        "tokens_per_batch": 200,
+        "learning_rate": 1e-2,
+        "warmup_steps": 5,
+        "max_grad_norm": 1.0,
+        "bf16": False,
+    },
+    **{"epochs": 6, "num_evaluations": 3},
 }
 FEW: dict[str, Any] = {"corpus": "grammar", "sentences": 60, "scored_sentences": 40}
 
@@ -50,7 +57,7 @@ def quick() -> Iterator[None]:
 @pytest.fixture(scope="module")
 def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("base")
-    data = Data(text="grammar", sentences=60, held_out=5)
+    data = Data(text="grammar", sentences=60, validation_size=5)
     recipe = InduceRecipe(data=data, model=MODEL, train=Train(**{**TRAIN, "max_steps": 3}))
     train_inducer(recipe, folder, seed=7, progress=False)
     return folder
@@ -58,9 +65,9 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def recipe(
     model: dict[str, Any] | None = None, train: dict[str, Any] | None = None, **data: Any
-) -> JudgeRecipe:
-    return JudgeRecipe(
-        data=Judgements(**{**FEW, **data}),
+) -> FineTuneRecipe:
+    return FineTuneRecipe(
+        data=FineTuningData(**{**FEW, **data}),
         model=MODEL if model is None else model,
         train=Train(**{**TRAIN, **(train or {})}),
     )
@@ -90,10 +97,12 @@ class TestBase:
 
         tokenizer = AutoTokenizer.from_pretrained(base)
         pretrained = TreeBertForMaskedLM.from_pretrained(base).treebert.state_dict()
-        asked = recipe({}, base=str(base))
+        asked = recipe({}, pretrained=str(base))
         begun = build_judge(asked, tokenizer, ["bad", "good"], seed=1).treebert.state_dict()
         assert all(torch.equal(begun[name], weight) for name, weight in pretrained.items())
-        fresh = build_judge(recipe({}, base=str(base), fresh=True), tokenizer, ["bad", "good"], seed=1)
+        fresh = build_judge(
+            recipe({}, pretrained=str(base), random_init=True), tokenizer, ["bad", "good"], seed=1
+        )
         assert fresh.config.hidden_size == 16
         assert not torch.equal(fresh.treebert.state_dict()["embeddings.weight"], begun["embeddings.weight"])
 
@@ -102,23 +111,25 @@ class TestBase:
 
         tokenizer = AutoTokenizer.from_pretrained(base)
         one, other = (
-            build_judge(recipe({}, base=str(base)), tokenizer, ["bad", "good"], seed=seed).classifier.weight
+            build_judge(
+                recipe({}, pretrained=str(base)), tokenizer, ["bad", "good"], seed=seed
+            ).classifier.weight
             for seed in (1, 2)
         )
         assert not torch.equal(one, other)
 
     def test_no_base(self, tmp_path: Path, base: Path) -> None:
-        with pytest.raises(FileNotFoundError, match=r"expected data\.base to be a folder"):
-            train_judge(recipe(base=str(tmp_path)), tmp_path / "out", progress=False)
-        with pytest.raises(ValueError, match=r"without data\.base all is fresh"):
-            train_judge(recipe(fresh=True), tmp_path / "out", progress=False)
+        with pytest.raises(FileNotFoundError, match=r"expected data\.pretrained to be a folder"):
+            train_judge(recipe(pretrained=str(tmp_path)), tmp_path / "out", progress=False)
+        with pytest.raises(ValueError, match=r"without data\.pretrained all is fresh"):
+            train_judge(recipe(random_init=True), tmp_path / "out", progress=False)
         other = tmp_path / "other"
         other.mkdir()
         for name in ("model.safetensors", "tokenizer.json"):
             (other / name).write_bytes((base / name).read_bytes())
         (other / "config.json").write_text(json.dumps({"model_type": "bert"}))
         with pytest.raises(ValueError, match="a model of kind 'bert', expected 'treebert'"):
-            train_judge(recipe(base=str(other)), tmp_path / "out", progress=False)
+            train_judge(recipe(pretrained=str(other)), tmp_path / "out", progress=False)
 
 
 class TestErrors:
@@ -132,7 +143,7 @@ class TestErrors:
         file = tmp_path / "text.txt"
         file.write_text("the heron waits\n" * 20)
         with pytest.raises(ValueError, match="expected sentences with classes"):
-            read_sentences(Judgements(corpus=str(file)), "train")
+            read_sentences(FineTuningData(corpus=str(file)), "train")
 
 
 class TestFigures:
@@ -144,12 +155,12 @@ class TestFigures:
         assert scores["precision"] == pytest.approx(100 * (1 + 2 / 3) / 2) and scores["recall"] == 75
 
     def test_tests_are_scored_apart(self) -> None:
-        parts = read_tests(Judgements(**FEW, tests=("grammar",)))
+        parts = read_tests(FineTuningData(**FEW, tests=("grammar",)))
         assert list(parts) == ["grammar"] and len(parts["grammar"]) == 40
 
 
 ROW = """
-task = "judge"
+task = "fine-tune"
 title = "tiny"
 [data]
 corpus = "grammar"

@@ -36,7 +36,7 @@ CLASSIFIED = {
 
 def drawn(folder: Path, paper: str, tables: list[str], seen: dict[str, Any], name: str) -> dict[str, str]:
     """The plots of a part; the Markdown shows exactly these."""
-    row = {"recipe": {"title": "a look", "tables": tables}, "scale": "small", "looks": {"row": seen}}
+    row = {"recipe": {"title": "a look", "tables": tables}, "scale": "small", "pictures": {"row": seen}}
     home = write_results(folder / paper, {"look": row})
     plots = figures(f"<!-- results: {name} -->\n<!-- end -->\n", home / "results")
     text = part(home, name)

@@ -51,7 +51,7 @@ def test_states(tmp_path: Path) -> None:
     title=st.text(max_size=5),
     published=st.dictionaries(st.sampled_from(("f1", "f2")), st.floats(0, 100)),
     root=st.sampled_from(("", "elsewhere")),
-    left_out=st.sets(st.sampled_from(("task", "title", "tables", "published", "readout", "scale"))),
+    left_out=st.sets(st.sampled_from(("task", "title", "tables", "published", "decoding", "scale"))),
 )
 def test_values_count(
     tmp_path_factory: pytest.TempPathFactory,
@@ -63,7 +63,7 @@ def test_values_count(
     """What is only shown, where the corpora lie and keys with their defaults make no difference."""
     path = write(tmp_path_factory.mktemp("paper"), "a", 'title = "a"\n[data]\ntext = "mine.txt"\n')
     recipe = Recipe.load(path, "small").to_dict()
-    recipe |= {"title": title, "published": published, "data": {**recipe["data"], "root": root}}
+    recipe |= {"title": title, "published": published, "data": {**recipe["data"], "data_dir": root}}
     del recipe["data"]["splits"], recipe["train"]["seeds"]
     changed = ("scale",) if "scale" in left_out else ()
     store(path, recipe={key: value for key, value in recipe.items() if key not in left_out})

@@ -17,15 +17,9 @@ from lab import induce, run
 from lab import tables as results
 from lab.model_cache import train_once
 from lab.provenance import origin
+from lab.recipes import BenchmarkRecipe, ProbeRecipe, VisualizeRecipe
 from lab.run import RowsFailed, reproduce, run_recipe
-from treeformers.recipes import (
-    InduceRecipe,
-    LookRecipe,
-    MeasureRecipe,
-    ParseRecipe,
-    ProbeRecipe,
-    Recipe,
-)
+from treeformers.recipes import InduceRecipe, ParseRecipe, Recipe
 from treeformers.training import model_card as card
 from treeformers.training.fit import Fit
 from treeformers.training.provenance import environment
@@ -45,11 +39,11 @@ def test_shipped_recipes_run(path: Path, tmp_path: Path) -> None:
         assert set(report["systems"]) == {"gold", "right", "random"}
         assert all(system["findings"] for system in report["systems"].values())
         return
-    if isinstance(recipe, MeasureRecipe):
+    if isinstance(recipe, BenchmarkRecipe):
         assert set(run_recipe(path, "smoke", tmp_path, progress=False)["models"]) == set(recipe.model)
         return
-    if isinstance(recipe, LookRecipe):
-        looks = run_recipe(path, "smoke", tmp_path, shorter[:2], progress=False)["looks"]
+    if isinstance(recipe, VisualizeRecipe):
+        looks = run_recipe(path, "smoke", tmp_path, shorter[:2], progress=False)["pictures"]
         assert tuple(looks) == recipe.data.rows and all(look["title"] for look in looks.values())
         return
     if isinstance(recipe, InduceRecipe):
@@ -102,7 +96,7 @@ def test_a_trained_seed_is_not_trained_again(
     assert after["seeds"] == before["seeds"]
     assert after["averaged"] == before["averaged"]
     with pytest.raises(AssertionError, match="trained again"):
-        reproduce(folder, row, "smoke", runs, ["train.clip=0.5"])
+        reproduce(folder, row, "smoke", runs, ["train.max_grad_norm=0.5"])
 
 
 def test_seeds_in_several_processes_are_as_in_one(experiment: Path, tmp_path: Path) -> None:
@@ -261,7 +255,7 @@ class TestReproduce:
         reproduce(folder, "a", overrides=["train.epochs=2"])
         assert f"{written[0]} is replaced by what train.epochs=2 gives" in caplog.text
         reproduce(folder, "a", overrides=["train.epochs=2"])
-        reproduce(folder, "a", overrides=["data.root=elsewhere", "train.epochs=2"])
+        reproduce(folder, "a", overrides=["data.data_dir=elsewhere", "train.epochs=2"])
         assert (folder.parent / "ran").read_text() == "abcBaa"
 
     def test_titles_tables_and_published_figures_follow_the_recipe(self, folder: Path) -> None:
@@ -290,7 +284,7 @@ class TestReproduce:
 
         monkeypatch.setattr(run, "train_once", fail)
         with pytest.raises(RowsFailed, match="3 of 3 rows failed: a, b, c"):
-            reproduce(folder, overrides=["train.clip=0.5"])
+            reproduce(folder, overrides=["train.max_grad_norm=0.5"])
         assert "c.toml failed: RuntimeError: out of memory" in caplog.text
 
 
@@ -339,7 +333,7 @@ class TestTrainOnce:
             train_once(ParseRecipe.from_dict({"task": "parse", "data": data}), 1, tmp_path)
 
         once()
-        once(test=["ewt"], root="elsewhere")
+        once(test=["ewt"], data_dir="elsewhere")
         assert len(trained) == 1
         once(validation=["ewt"])
         assert len(trained) == 2
@@ -348,7 +342,7 @@ class TestTrainOnce:
         train_once(InduceRecipe(), 1, tmp_path)
         path = tmp_path / "fit.json"
         stored = json.loads(path.read_text())
-        del stored["training"]["task"], stored["training"]["train"]["average"]
+        del stored["training"]["task"], stored["training"]["train"]["ema_decay"]
         path.write_text(json.dumps(stored))
         train_once(InduceRecipe(), 1, tmp_path)
         assert len(trained) == 1

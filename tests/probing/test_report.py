@@ -14,7 +14,7 @@ from treeformers.data.grammar import default_grammar
 from treeformers.data.minimal_pairs import MinimalPair
 from treeformers.induction import greedy_tree, trivial_tree
 from treeformers.probing import find_words, probe, summarise_links
-from treeformers.recipes import Readout
+from treeformers.recipes import Decoding
 from treeformers.tasks.induce.predictor import Inducer
 from treeformers.trees.formats import read_trees
 from treeformers.trees.tree import Tree
@@ -30,7 +30,7 @@ LINES = [" ".join(sample.words) for sample in default_grammar().sample(60, seed=
 
 def inducer(lines: Sequence[str] = LINES, **options: Any) -> Inducer:
     """An untrained one."""
-    return tiny_inducer(lines, readout=Readout(method="layer", layer=1), **options)
+    return tiny_inducer(lines, decoding=Decoding(method="greedy", layer=1), **options)
 
 
 def test_systems_side_by_side() -> None:

@@ -19,7 +19,7 @@ from treeformers.tasks.induce.predictor import Inducer
 TINY = replace(
     RECIPE,
     data=replace(RECIPE.data, sentences=200, gold_sentences=40),
-    train=replace(RECIPE.train, max_steps=3, evaluations=2),
+    train=replace(RECIPE.train, max_steps=3, num_evaluations=2),
 )
 
 

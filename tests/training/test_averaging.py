@@ -97,7 +97,9 @@ class TestLastEvaluations:
 def test_a_recipe_asks_for_one_or_none() -> None:
     model = nn.Linear(3, 2)
     assert averaging(model, Train()) is None
-    assert isinstance(averaging(model, Train(average=0.5)), WeightAverage)
-    assert isinstance(averaging(model, Train(average_last=5)), CheckpointAverage)
-    with pytest.raises(ValueError, match=r"^train\.average and train\.average_last: expected one of them$"):
-        averaging(model, Train(average=0.5, average_last=5))
+    assert isinstance(averaging(model, Train(ema_decay=0.5)), WeightAverage)
+    assert isinstance(averaging(model, Train(average_checkpoints=5)), CheckpointAverage)
+    with pytest.raises(
+        ValueError, match=r"^train\.ema_decay and train\.average_checkpoints: expected one of them$"
+    ):
+        averaging(model, Train(ema_decay=0.5, average_checkpoints=5))

@@ -23,7 +23,7 @@ from treeformers.tasks.parse.train import train_parser
 torch.set_num_threads(1)
 
 TRAIN = (
-    *("train.batches_per_step=2", "train.evaluations=4", "train.warmup_steps=2"),
+    *("train.gradient_accumulation_steps=2", "train.num_evaluations=4", "train.warmup_steps=2"),
     *("train.seeds=[1]", "train.bf16=false"),
 )
 CASES: dict[str, tuple[Any, str, tuple[str, ...]]] = {  # without dropout, which each process draws for itself

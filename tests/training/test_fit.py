@@ -29,7 +29,7 @@ HEADLINE = ROOT / "experiments" / "wang2019" / "tree-l10-wsj-all.toml"
 
 
 def recipe(*overrides: str) -> InduceRecipe:
-    sizes = ("data.sentences=120", "train.evaluations=4", "model.hidden_dropout_prob=0.1")
+    sizes = ("data.sentences=120", "train.num_evaluations=4", "model.hidden_dropout_prob=0.1")
     return InduceRecipe.load(HEADLINE, "smoke", (*sizes, *overrides))
 
 
@@ -61,10 +61,10 @@ def train_until_saved(
 @pytest.mark.parametrize(
     "changes",
     [
-        ["train.matrix_learning_rate=0.0"],
-        ["train.matrix_learning_rate=0.004", "train.weight_decay=0.1"],
-        ["train.average=0.9", "train.weight_decay=0.1"],
-        ["train.average=0.9", "train.evaluations=1"],
+        ["train.muon_learning_rate=0.0"],
+        ["train.muon_learning_rate=0.004", "train.weight_decay=0.1"],
+        ["train.ema_decay=0.9", "train.weight_decay=0.1"],
+        ["train.ema_decay=0.9", "train.num_evaluations=1"],
     ],
     ids=["adam", "muon", "average", "between evaluations"],
 )
@@ -72,7 +72,7 @@ def test_a_resumed_run_equals_one_never_stopped(
     changes: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(fit.__globals__, "STEPS_BETWEEN_STATES", 7)
-    once = recipe("train.epochs=3", "train.evaluations=5", "train.tokens_per_batch=120", *changes)
+    once = recipe("train.epochs=3", "train.num_evaluations=5", "train.tokens_per_batch=120", *changes)
     whole = train_inducer(once, tmp_path / "whole", seed=3, progress=False)
 
     step = Trainer.training_step
@@ -102,7 +102,7 @@ def test_a_resumed_run_equals_one_never_stopped(
 def test_a_run_killed_after_its_last_step_is_not_trained_further(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    once = recipe("train.epochs=3", "train.max_steps=8", "train.tokens_per_batch=400", "train.average=0.9")
+    once = recipe("train.epochs=3", "train.max_steps=8", "train.tokens_per_batch=400", "train.ema_decay=0.9")
     whole = train_inducer(once, tmp_path / "whole", seed=3, progress=False)
     train_until_saved(once, tmp_path / "parts", 3, whole.steps, monkeypatch)
     resumed = train_inducer(once, tmp_path / "parts", seed=3, resume=True, progress=False)
@@ -126,7 +126,9 @@ def test_patience_is_that_of_a_run_never_stopped(
 
 def test_seconds_are_those_of_all_parts_of_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(fit.__globals__, "STEPS_BETWEEN_STATES", 3)
-    once = recipe("train.epochs=3", "train.max_steps=8", "train.evaluations=1", "train.tokens_per_batch=120")
+    once = recipe(
+        "train.epochs=3", "train.max_steps=8", "train.num_evaluations=1", "train.tokens_per_batch=120"
+    )
     taken, step = 0, Trainer.training_step
 
     def takes_a_second(self: Trainer, *args: object, **kwargs: object) -> torch.Tensor:
@@ -160,10 +162,10 @@ def wild() -> InduceRecipe:
     """A rate far too high: the loss rises from some evaluation on."""
     return recipe(
         "train.epochs=20",
-        "train.evaluations=20",
+        "train.num_evaluations=20",
         "train.patience=2",
         "train.learning_rate=0.5",
-        "train.clip=1e9",
+        "train.max_grad_norm=1e9",
     )
 
 
@@ -213,7 +215,7 @@ def _kept(recipe: InduceRecipe) -> list[str]:
     import random
 
     lines = read_text(recipe.data)
-    back = set(random.Random(0).sample(range(len(lines)), min(recipe.data.held_out, len(lines) // 10)))
+    back = set(random.Random(0).sample(range(len(lines)), min(recipe.data.validation_size, len(lines) // 10)))
     return [line for number, line in enumerate(lines) if number not in back]
 
 
@@ -266,9 +268,9 @@ class TestFiguresOfOurOwn:
             tokens_per_batch=8,
             learning_rate=0.1,
             warmup_steps=0,
-            constant=True,
-            evaluations=10,
-            average=average,
+            lr_scheduler="constant",
+            num_evaluations=10,
+            ema_decay=average,
             patience=patience,
         )
         result = fit(
@@ -363,7 +365,7 @@ class TestFiguresOfOurOwn:
         before = weights.copy()
         weights.clear()
         seen.clear()
-        model, result = self.fit(tmp_path / "mean", 0, average=0.75, **figure)
+        model, result = self.fit(tmp_path / "mean", 0, ema_decay=0.75, **figure)
         assert weights == before  # training itself is as without
         assert seen == pytest.approx(expected, abs=1e-5)
         assert model.value == result.best == pytest.approx(max(expected), abs=1e-5)

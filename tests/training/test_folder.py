@@ -41,7 +41,7 @@ class TestRun:
         assert run.checkpoints.is_dir()
         Run(tmp_path, recipe(), seed=1, resume=False).begin()
         assert not run.checkpoints.exists()
-        assert json.loads((tmp_path / "run.json").read_text())["recipe"]["train"]["average"] == 0
+        assert json.loads((tmp_path / "run.json").read_text())["recipe"]["train"]["ema_decay"] == 0
 
     def test_what_is_replaced_is_named(self, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
         Run(tmp_path, recipe()).begin()
@@ -81,7 +81,7 @@ class TestRun:
                 Run(tmp_path, recipe(), seed=1, resume=True)
 
     @pytest.mark.parametrize(
-        "other", [{"seed": 2}, {"clip": 9.0}, {"average": 0.9}, {"of_another_version": 1}], ids=str
+        "other", [{"seed": 2}, {"max_grad_norm": 9.0}, {"ema_decay": 0.9}, {"of_another_version": 1}], ids=str
     )
     def test_another_recipe_is_not_resumed(self, other: dict[str, object], tmp_path: Path) -> None:
         self.store(tmp_path, **other)  # type: ignore[arg-type]

@@ -6,14 +6,15 @@ from typing import Any
 import pytest
 
 from conftest import ROOT
-from treeformers.recipes import LookRecipe, MeasureRecipe, ProbeRecipe, Recipe
+from lab.recipes import BenchmarkRecipe, ProbeRecipe, VisualizeRecipe
+from treeformers.recipes import Recipe
 from treeformers.training.model_card import CARD, model_card, write_card
 
 SEED: dict[str, Any] = {"seed": 3, "steps": 40, "parameters": 1000, "wall_seconds": 2.5, "commit": "abc"}
 FIRST = {
     path.parent.name: path
-    for path in sorted(ROOT.glob("experiments/*/*.toml"), reverse=True)
-    if not isinstance(Recipe.load(path, "small"), LookRecipe | MeasureRecipe | ProbeRecipe)
+    for path in sorted(ROOT.glob("experiments/*/*-*.toml"), reverse=True)
+    if not isinstance(Recipe.load(path, "small"), VisualizeRecipe | BenchmarkRecipe | ProbeRecipe)
 }
 """A recipe of every experiment that has models."""
 

@@ -72,7 +72,7 @@ class TestMuonWithAdam:
 
     def test_muon_has_the_matrices_that_are_no_embeddings(self) -> None:
         model = self.model()
-        adam, muon = MuonWithAdam(model, Train(matrix_learning_rate=0.1)).parts
+        adam, muon = MuonWithAdam(model, Train(muon_learning_rate=0.1)).parts
         assert isinstance(adam, torch.optim.Adam) and isinstance(muon, torch.optim.Muon)
         names = {id(parameter): name for name, parameter in model.named_parameters()}
         assert [names[id(p)] for p in muon.param_groups[0]["params"]] == ["1.weight", "2.weight"]
@@ -91,7 +91,7 @@ class TestMuonWithAdam:
         with torch.no_grad():
             model[1].bias.fill_(1.0)
         before = {name: parameter.detach().clone() for name, parameter in model.named_parameters()}
-        train = Train(learning_rate=0.5, matrix_learning_rate=rate, weight_decay=0.2)
+        train = Train(learning_rate=0.5, muon_learning_rate=rate, weight_decay=0.2)
         optimizer = MuonWithAdam(model, train)
         for parameter in model.parameters():
             parameter.grad = torch.zeros_like(parameter)
@@ -103,7 +103,7 @@ class TestMuonWithAdam:
     @pytest.mark.parametrize("rate", [0.0, 0.1])
     def test_gains_and_biases_of_branches_are_no_matrices(self, rate: float) -> None:
         cell = BranchAttention(8, branches=2, intermediate=4)
-        adam, *rest = MuonWithAdam(cell, Train(matrix_learning_rate=rate, weight_decay=0.2)).parts
+        adam, *rest = MuonWithAdam(cell, Train(muon_learning_rate=rate, weight_decay=0.2)).parts
         names = {id(parameter): name for name, parameter in cell.named_parameters()}
         others = {names[id(p)] for p in adam.param_groups[0]["params"]}
         inner = {names[id(p)] for part in rest for group in part.param_groups for p in group["params"]}
@@ -111,7 +111,7 @@ class TestMuonWithAdam:
         assert inner == {"output", "first", "second", "query_key_value.weight", "transform.weight"}
 
     def test_a_scheduler_sets_both_rates(self) -> None:
-        optimizer = MuonWithAdam(self.model(), Train(learning_rate=0.5, matrix_learning_rate=0.1))
+        optimizer = MuonWithAdam(self.model(), Train(learning_rate=0.5, muon_learning_rate=0.1))
         torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: 0.5)
         assert [part.param_groups[0]["lr"] for part in optimizer.parts] == [0.25, 0.05]
 
@@ -120,7 +120,7 @@ class TestMuonWithAdam:
     def test_a_stored_state_goes_on_as_if_never_stored(
         self, rate: float, decay: float, tmp_path: Path
     ) -> None:
-        train = Train(learning_rate=0.05, matrix_learning_rate=rate, weight_decay=decay)
+        train = Train(learning_rate=0.05, muon_learning_rate=rate, weight_decay=decay)
         whole = self.model()
         optimizer = MuonWithAdam(whole, train)
         for _ in range(3):

@@ -237,9 +237,9 @@ def test_the_slider_moves_tree_and_heat_maps(visit: Visit) -> None:
     prior.press("ArrowDown")
     prior.press("ArrowRight")
     prior.press("ArrowRight")
-    readouts = panel.locator("figure .detail")
-    expect(readouts.nth(0)).to_have_text(re.compile(r"^the → ferry: 0\.\d{3}$"))
-    expect(readouts.nth(1)).to_have_text(re.compile(r"^the → ferry: 0\.\d{3}$"))
+    decodings = panel.locator("figure .detail")
+    expect(decodings.nth(0)).to_have_text(re.compile(r"^the → ferry: 0\.\d{3}$"))
+    expect(decodings.nth(1)).to_have_text(re.compile(r"^the → ferry: 0\.\d{3}$"))
     assert panel.locator(".tree .lit .word").all_text_contents() == ["the", "ferry"]
     panel.get_by_role("treeitem", name="ferry", exact=True).focus()
     assert panel.locator(".heat .lit").all_text_contents() == ["ferry"] * 4

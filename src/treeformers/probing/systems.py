@@ -38,7 +38,7 @@ class Linked(Protocol):
     """What has links between words: `treeformers.Inducer`."""
 
     model: Any
-    readout: Any
+    decoding: Any
 
     def links(self, sentences: list[list[str]], /) -> list[NDArray[np.float64]]: ...
 
@@ -162,15 +162,15 @@ def _ask_links(system: Linked, sentences: list[list[str]]) -> Answer:
     if system.model.config.link_level == "word":
         links = system.links(sentences)
         note = "subwords: the model links whole words, whose tokens belong together by construction"
-        return Answer(read_links(links, sentences, system.readout), links, notes=[note])
+        return Answer(read_links(links, sentences, system.decoding), links, notes=[note])
     pieces = system.token_links(sentences)
     links = [piece.links[:, np.diff(piece.words) > 0] for piece in pieces]
     cut = [piece for piece in pieces if len(set(piece.words)) < len(piece.words)]
     return Answer(
-        read_links(links, sentences, system.readout),
+        read_links(links, sentences, system.decoding),
         links,
         [piece.words for piece in cut],
-        read_links([piece.links for piece in cut], [piece.tokens for piece in cut], system.readout),
+        read_links([piece.links for piece in cut], [piece.tokens for piece in cut], system.decoding),
         [] if cut else ["subwords: every word is one token"],
     )
 

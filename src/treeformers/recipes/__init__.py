@@ -1,51 +1,27 @@
-"""Recipes: experiments as data."""
+"""Recipes: training and evaluation as data, for the five tasks."""
 
 from treeformers.recipes.recipe import (
     SCALES,
     ClassifyRecipe,
     InduceRecipe,
-    JudgeRecipe,
-    LookRecipe,
-    MeasureRecipe,
     ParseRecipe,
-    ProbeRecipe,
     Recipe,
     Scale,
     SimilarityRecipe,
     TranslateRecipe,
 )
-from treeformers.recipes.sections import (
-    Beam,
-    Data,
-    Examples,
-    Judgements,
-    Lengths,
-    Looks,
-    ParallelText,
-    Probes,
-    Readout,
-    Train,
-    Treebanks,
-)
+from treeformers.recipes.sections import Beam, Data, Decoding, Examples, ParallelText, Train, Treebanks
 
 __all__ = [
     "SCALES",
     "Beam",
     "ClassifyRecipe",
     "Data",
+    "Decoding",
     "Examples",
     "InduceRecipe",
-    "JudgeRecipe",
-    "Judgements",
-    "Lengths",
-    "LookRecipe",
-    "Looks",
-    "MeasureRecipe",
     "ParallelText",
     "ParseRecipe",
-    "ProbeRecipe",
-    "Probes",
-    "Readout",
     "Recipe",
     "Scale",
     "SimilarityRecipe",

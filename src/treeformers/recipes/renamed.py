@@ -1,15 +1,31 @@
-"""Former keys of recipes, which an error answers with their present names."""
+"""Keys that recipes used to have, and their names now: an old key is refused with the new one."""
+
+from __future__ import annotations
 
 from collections.abc import Mapping
 
-__all__ = ["RENAMED_KEYS"]
+__all__ = ["RENAMED"]
 
-RENAMED_KEYS: Mapping[str, str] = {
+RENAMED: Mapping[str, str] = {
+    "data.base": "data.pretrained",
+    "data.fresh": "data.random_init",
+    "data.held_out": "data.validation_size",
+    "data.packed": "data.packing",
+    "data.root": "data.data_dir",
+    "data.each": "data.max_per_group",
     "model.hard_links": "model.straight_through",
     "model.heads": "model.head_rule",
     "model.max_recursions": "model.max_layer_repeats",
     "model.num_priors": "model.num_link_heads",
     "model.prior": "model.prior_position",
     "model.tag_weight": "model.tagging_loss_weight",
+    "readout": "decoding",
+    "train.average": "train.ema_decay",
+    "train.average_last": "train.average_checkpoints",
+    "train.batches_per_step": "train.gradient_accumulation_steps",
+    "train.clip": "train.max_grad_norm",
+    "train.constant": "train.lr_scheduler",
+    "train.evaluations": "train.num_evaluations",
+    "train.matrix_learning_rate": "train.muon_learning_rate",
 }
-"""Dotted key to dotted key. An entry counts in sections that have the present key."""
+"""By section and key."""

@@ -1,6 +1,7 @@
-"""What the values of a recipe's keys may be: rules that stand in the annotations of the sections.
+"""Rules for the values of a recipe, written into the annotations of the sections.
 
-`[model]` has no section: its keys are those of several configurations, and mean the same in all of them.
+The section `[model]` has no class. Its keys belong to several configuration classes, and a key means the same
+in all of them.
 """
 
 from __future__ import annotations
@@ -16,26 +17,26 @@ __all__ = [
     "Distinct",
     "Filled",
     "Finite",
+    "Fraction",
     "Positive",
+    "Probability",
     "Range",
     "Rate",
     "Rule",
-    "Share",
-    "Unit",
 ]
 
 
 class Rule(Protocol):
-    """What a value has to be, beyond its type."""
+    """A rule for a value, beyond its type."""
 
     def problem(self, value: Any) -> str | None:
-        """What is wrong with a value, as it goes on after the key; None for nothing."""
+        """The end of an error message that starts with the key; None if the value is right."""
         ...
 
 
 @dataclass(frozen=True)
 class Range:
-    """Numbers between bounds, which themselves are inside but for `above` and `below`."""
+    """Finite numbers between bounds. `least` and `most` are themselves allowed, the others are not."""
 
     least: float = -math.inf
     most: float = math.inf
@@ -43,7 +44,7 @@ class Range:
     below: float = math.inf
 
     def problem(self, value: float) -> str | None:
-        """See `Rule`; what is no number or infinite is always outside."""
+        """See `Rule`. nan and infinities are always refused."""
         if not math.isfinite(value):
             return f"is {value}, expected a finite number"
         if self.above < value < self.below and self.least <= value <= self.most:
@@ -66,7 +67,7 @@ class Range:
 
 @dataclass(frozen=True)
 class Filled:
-    """At least one of what a list, table or text holds."""
+    """A list, table or text that is not empty."""
 
     def problem(self, value: Sized) -> str | None:
         """See `Rule`."""
@@ -75,7 +76,7 @@ class Filled:
 
 @dataclass(frozen=True)
 class Distinct:
-    """A list that holds nothing twice."""
+    """A list without duplicates."""
 
     def problem(self, value: Sequence[Any]) -> str | None:
         """See `Rule`."""
@@ -87,8 +88,8 @@ Finite: TypeAlias = Annotated[float, Range()]
 Count: TypeAlias = Annotated[int, Range(0)]
 Positive: TypeAlias = Annotated[int, Range(1)]
 Rate: TypeAlias = Annotated[float, Range(0)]
-Share: TypeAlias = Annotated[float, Range(0, below=1)]
-Unit: TypeAlias = Annotated[float, Range(0, most=1)]
+Fraction: TypeAlias = Annotated[float, Range(0, below=1)]
+Probability: TypeAlias = Annotated[float, Range(0, most=1)]
 
 MODEL: Mapping[str, Range] = {
     **dict.fromkeys(
@@ -141,4 +142,4 @@ MODEL: Mapping[str, Range] = {
     "projection_scale": Range(above=0),
     "self_prior": Range(0, most=1),
 }
-"""What numbers in `[model]` may be, by key."""
+"""The allowed numbers in `[model]`, by key."""

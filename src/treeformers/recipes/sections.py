@@ -1,22 +1,28 @@
-"""The sections of a recipe: what is read, how it is trained, how trees are read out or searched for."""
+"""The sections of a recipe: the data, how a model is trained, and how it decodes."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, ClassVar, Literal, TypeAlias
 
-from treeformers.recipes.rules import Count, Distinct, Filled, Finite, Positive, Range, Rate, Share, Unit
+from treeformers.recipes.rules import (
+    Count,
+    Distinct,
+    Filled,
+    Finite,
+    Fraction,
+    Positive,
+    Probability,
+    Range,
+    Rate,
+)
 
 __all__ = [
     "Beam",
     "Data",
+    "Decoding",
     "Examples",
-    "Judgements",
-    "Lengths",
-    "Looks",
     "ParallelText",
-    "Probes",
-    "Readout",
     "Train",
     "Treebanks",
 ]
@@ -26,70 +32,76 @@ Seed: TypeAlias = Annotated[int, Range(0, below=2**32)]
 
 @dataclass(frozen=True, kw_only=True)
 class Data:
-    """What is read to induce trees.
+    """The data for inducing trees.
 
     Attributes:
-        text: raw text to train on: "grammar" (sampled from the embedded grammar), the name of a
-            corpus, or a file. Of a treebank only the words are used.
-        splits: the parts of it that train; of the default those that there are.
-        gold: treebank to score against: a name, a file, or "grammar". Empty: nothing is scored.
-        gold_splits: the parts of it that are scored; of the default those that there are.
-        root: folder of the corpora; the environment variable TREEFORMERS_DATA by default.
-        sentences: how many sentences "grammar" samples, and the most that are read of other
-            texts; 0 for all.
-        gold_sentences: the most gold trees that are scored; 0 for all.
-        normalize: lower case, numbers to N and no punctuation, as in the corpus wsj-text.
-        tokenizer: whole words, or the WordPiece units of the paper.
-        vocab_size: most entries of the vocabulary.
-        min_frequency: rarer words are unknown.
-        end_token: a last token [SEP], so that the last word has two neighbours.
-        max_length: longest sentence trained on, in tokens; longer ones are cut.
-        packed: lines side by side in rows of `max_length` tokens, each still encoded by itself; what is
-            longer than a row goes on in another.
-        held_out: sentences of the training text kept back for the validation loss.
-        mask_probability: share of tokens to predict.
+        text: raw text to train on: "grammar" (sampled from the embedded grammar), the name of a corpus, or a
+            file. A treebank gives its words only.
+        splits: splits of the text to train on. By default, missing splits are skipped.
+        gold: treebank to score against: a name, a file, or "grammar". If it is empty, nothing is scored.
+        gold_splits: splits of the treebank to score against. By default, missing splits are skipped.
+        data_dir: folder of the corpora; by default the environment variable TREEFORMERS_DATA.
+        sentences: number of sentences sampled from "grammar", and the maximum read from other texts; 0 for
+            all.
+        gold_sentences: maximum number of gold trees; 0 for all.
+        normalize: lower-case words, replace numbers by N, and remove punctuation, as in the corpus wsj-text.
+        tokenizer: whole words, or WordPiece subwords as in the paper.
+        vocab_size: maximum size of the vocabulary.
+        min_frequency: less frequent words become the unknown word.
+        end_token: append the token [SEP], so that the last word has two neighbours.
+        max_length: maximum length of a training sentence in tokens; longer ones are truncated.
+        packing: put several lines into one row of `max_length` tokens. Each line is still encoded by itself;
+            a line that is longer than a row continues in the next one.
+        validation_size: number of training sentences kept back for the validation loss.
+        mask_probability: probability that a token is masked and predicted.
     """
+
+    scoring_keys: ClassVar[tuple[str, ...]] = ("gold", "gold_splits", "gold_sentences", "data_dir")
+    """Keys that do not change the trained weights."""
 
     text: str = "wsj-text"
     splits: tuple[str, ...] = ("train", "validation", "test")
     gold: str = ""
     gold_splits: tuple[str, ...] = ("train", "validation", "test")
-    root: str = ""
+    data_dir: str = ""
     sentences: Count = 0
     gold_sentences: Count = 0
     normalize: bool = False
     tokenizer: Literal["word", "wordpiece"] = "word"
-    vocab_size: Annotated[int, Range(6)] = 16000  # five of them special
+    vocab_size: Annotated[int, Range(6)] = 16000  # five of them are special tokens
     min_frequency: Count = 2
     end_token: bool = True
-    max_length: Annotated[int, Range(3)] = 128  # a word between two special ones
-    packed: bool = False
-    held_out: Positive = 1000
+    max_length: Annotated[int, Range(3)] = 128  # a word between two special tokens
+    packing: bool = False
+    validation_size: Positive = 1000
     mask_probability: Annotated[float, Range(above=0, most=1)] = 0.15
 
 
 @dataclass(frozen=True, kw_only=True)
 class Treebanks:
-    """What is read to train a parser.
+    """The data for training a parser.
 
-    Each treebank is the name of a corpus, a file, or "grammar" (sampled from the embedded grammar).
+    A treebank is the name of a corpus, a file, or "grammar" (sampled from the embedded grammar).
 
     Attributes:
-        train: treebanks whose training parts train, together.
-        validation: those whose validation parts choose the weights; empty for those that train.
-        test: those whose test parts are scored, each apart; empty for those that train.
-        root: folder of the corpora; the environment variable TREEFORMERS_DATA by default.
-        sentences: the most training sentences of a treebank; 0 for all.
-        scored_sentences: the most trees of a validation or test part; 0 for all.
-        min_frequency: rarer words are unknown.
-        max_length: longest sentence trained on, in words; longer ones are left out, and counted; 0
+        train: treebanks whose training splits are used together.
+        validation: treebanks whose validation splits choose the weights; by default the training treebanks.
+        test: treebanks whose test splits are scored, each separately; by default the training treebanks.
+        data_dir: folder of the corpora; by default the environment variable TREEFORMERS_DATA.
+        sentences: maximum number of training sentences of a treebank; 0 for all.
+        scored_sentences: maximum number of trees of a validation or test split; 0 for all.
+        min_frequency: less frequent words become the unknown word.
+        max_length: maximum length of a training sentence in words; longer ones are left out and counted; 0
             for no limit.
     """
+
+    scoring_keys: ClassVar[tuple[str, ...]] = ("test", "data_dir")
+    """Keys that do not change the trained weights."""
 
     train: Annotated[tuple[str, ...], Filled()] = ("wsj-sample",)
     validation: tuple[str, ...] = ()
     test: tuple[str, ...] = ()
-    root: str = ""
+    data_dir: str = ""
     sentences: Count = 0
     scored_sentences: Count = 0
     min_frequency: Count = 1
@@ -110,7 +122,7 @@ class Examples:
             "stanza:LANGUAGE" or "benepar:MODEL". Dependency trees that are not given are those of the
             heads in such trees, which need labels: see `treeformers.trees.heads.to_dependencies`.
         documents: texts may hold several sentences; those get trees of their own, and a root over them.
-        root: folder of the corpora; the environment variable TREEFORMERS_DATA by default.
+        data_dir: folder of the corpora; by default the environment variable TREEFORMERS_DATA.
         sentences: the most training examples, evenly spaced over the part; 0 for all.
         scored_sentences: the most validation or test examples, likewise; 0 for all.
         max_length: longest example trained on, in words; longer ones are left out, and counted; 0 for no
@@ -128,11 +140,14 @@ class Examples:
             left out there.
     """
 
+    scoring_keys: ClassVar[tuple[str, ...]] = ("data_dir",)
+    """Keys that do not change the trained weights."""
+
     corpus: str = "sst-5"
     structure: Literal["constituency", "dependencies"] = "constituency"
     trees: str = "given"
     documents: bool = False
-    root: str = ""
+    data_dir: str = ""
     sentences: Count = 0
     scored_sentences: Count = 0
     max_length: Count = 0
@@ -148,115 +163,36 @@ class Examples:
 
 @dataclass(frozen=True, kw_only=True)
 class ParallelText:
-    """What is read to translate.
+    """The data for translation.
 
     Attributes:
         corpus: the name of a corpus, a file or folder, or "grammar" (a made-up language over the embedded
             grammar).
-        source: language translated from, as the corpus names it.
-        target: language translated into.
-        trees: of the source sentences, as in `Examples`.
-        root: folder of the corpora; the environment variable TREEFORMERS_DATA by default.
-        sentences: the most training pairs, evenly spaced over the part; 0 for all.
-        scored_sentences: the most validation or test pairs, likewise; 0 for all.
-        lowercase: both sides in lower case.
-        vocab_size: units of byte-pair encoding that both languages share.
-        max_length: longest side of a pair trained on, in units; longer ones are left out, and counted.
+        source: language to translate from, as the corpus names it.
+        target: language to translate into.
+        trees: trees of the source sentences, as in `Examples`.
+        data_dir: folder of the corpora; by default the environment variable TREEFORMERS_DATA.
+        sentences: maximum number of training pairs, evenly spaced over the split; 0 for all.
+        scored_sentences: the same for a validation or test split.
+        lowercase: lower-case both sides.
+        vocab_size: size of the byte-pair vocabulary that both languages share.
+        max_length: maximum length of either side of a training pair in subwords; longer pairs are left out
+            and counted.
     """
+
+    scoring_keys: ClassVar[tuple[str, ...]] = ("data_dir",)
+    """Keys that do not change the trained weights."""
 
     corpus: str = "multi30k"
     source: str = "en"
     target: str = "de"
     trees: str = "right"
-    root: str = ""
+    data_dir: str = ""
     sentences: Count = 0
     scored_sentences: Count = 0
     lowercase: bool = False
-    vocab_size: Annotated[int, Range(300)] = 10000  # bytes, and some pairs of them
+    vocab_size: Annotated[int, Range(300)] = 10000  # all bytes and some pairs of them
     max_length: Positive = 256
-
-
-@dataclass(frozen=True, kw_only=True)
-class Judgements:
-    """What is read to fine-tune a Tree Transformer as a classifier of sentences.
-
-    Attributes:
-        corpus: the name of a corpus of sentences with classes, or "grammar" (sampled from the embedded
-            grammar); its training and validation parts are used.
-        tests: corpora whose test parts are scored, each apart; empty for that of `corpus`.
-        base: folder of a masked language model that `treeformers train` wrote: its tokenizer, its sizes and
-            its weights are where training begins. Empty: a tokenizer of whole words from the training part,
-            and fresh weights.
-        fresh: of the base only tokenizer and sizes, so that with and without pretraining are compared.
-        root: folder of the corpora; the environment variable TREEFORMERS_DATA by default.
-        sentences: the most training sentences; 0 for all.
-        scored_sentences: the most of a validation or test part; 0 for all.
-        max_length: longest input in tokens, [CLS] and [SEP] included; longer ones are cut, and counted; 0 for
-            no limit.
-    """
-
-    corpus: str = "agreement-id"
-    tests: tuple[str, ...] = ()
-    base: str = ""
-    fresh: bool = False
-    root: str = ""
-    sentences: Count = 0
-    scored_sentences: Count = 0
-    max_length: Count = 0
-
-
-@dataclass(frozen=True, kw_only=True)
-class Probes:
-    """What is probed, and with what.
-
-    Attributes:
-        systems: name in the report to a folder of an inducer or parser, a file of trees, or "gold", "right",
-            "left", "balanced" or "random".
-        sentences: generated sentences with known constituents.
-        corpus: a treebank whose constituents are asked for too; empty for none.
-        split: the part of it.
-        root: folder of the corpora; the environment variable TREEFORMERS_DATA by default.
-        pairs: of the inducers: "blimp", "marvin-linzen", "agreement-linzen", "agreement-ud".
-        each: pairs of each paradigm, prefixes by number of attractors; 0 for all.
-    """
-
-    systems: Annotated[dict[str, str], Filled()] = field(default_factory=dict)
-    sentences: Count = 5000
-    corpus: str = ""
-    split: str = "test"
-    root: str = ""
-    pairs: tuple[str, ...] = ()
-    each: Count = 200
-
-
-@dataclass(frozen=True, kw_only=True)
-class Lengths:
-    """What fresh models are measured on.
-
-    Attributes:
-        lengths: words of the sentences whose time is taken; none: the models are counted only.
-        trees: of these sentences, as in `Examples`.
-        steps: how often, for the median.
-    """
-
-    lengths: tuple[Positive, ...] = ()
-    trees: str = "balanced"
-    steps: Positive = 20
-
-
-@dataclass(frozen=True, kw_only=True)
-class Looks:
-    """A sentence that trained models are watched over, for pictures.
-
-    Attributes:
-        rows: recipes of the same folder, by name, of inducers, parsers and classifiers of sentences; the
-            model of the first seed of each is watched.
-        sentence: a sentence; or a tree in brackets, which classifiers read, and along which parsers are made
-            to go.
-    """
-
-    rows: Annotated[tuple[str, ...], Filled()] = ()
-    sentence: Annotated[str, Filled()] = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -264,71 +200,74 @@ class Train:
     """How a model is trained.
 
     Attributes:
-        epochs: passes over the data.
-        max_steps: ends training earlier; 0 for no limit.
-        tokens_per_batch: budget of a batch, padding included; what is padded apart counts together, as source
-            and target, or the words of a parser and the pieces that its pretrained encoder reads.
-        batches_per_step: batches whose gradients make a step, of all processes together: so many processes
-            or fewer, which divide it, train alike. More processes than this take a batch each.
-        learning_rate: of Adam, at its peak.
-        matrix_learning_rate: of Muon (Jordan 2024) for the weight matrices of the layers, at its
-            peak; 0 leaves them to Adam, as in the paper.
-        encoder_learning_rate: of Adam for the weights of a pretrained encoder, at its peak; 0 for the rates
-            of the others.
+        epochs: passes over the training data.
+        max_steps: maximum number of optimizer steps; 0 for no limit.
+        tokens_per_batch: maximum number of tokens in a batch, padding included. Parts that are padded apart
+            are added up: source and target, or the words of a parser and the subwords of its pretrained
+            encoder.
+        gradient_accumulation_steps: number of batches whose gradients make one step, over all processes
+            together. The result is the same for any number of processes that divides this. With more
+            processes than this, each takes one batch a step.
+        learning_rate: peak learning rate of Adam.
+        muon_learning_rate: peak learning rate of Muon (Jordan 2024), which then trains the weight matrices
+            of the layers; 0 leaves them to Adam, as in the paper.
+        encoder_learning_rate: peak learning rate of Adam for a pretrained encoder; 0 for the same rate as
+            the other weights.
         beta2: of Adam.
-        warmup_steps: linear rise of both rates before their linear fall to 0.
-        constant: no fall, as in the released code.
-        clip: largest norm of the gradient.
-        weight_decay: decoupled (Loshchilov and Hutter 2019), of matrices that are no embeddings.
-        average: decay of the moving average of the weights, which is validated and saved in their
-            place; 0 for none.
-        average_last: the mean of the weights at so many evaluations, the last ones, in their place; 0 for
-            none.
-        bf16: bfloat16 where the device computes faster in it: small models on a processor do not.
-        evaluations: how often the model is validated.
-        patience: evaluations without a better result before training ends; 0 for no early end.
-        seeds: one model each.
+        warmup_steps: number of steps in which the learning rates rise linearly to their peak.
+        lr_scheduler: after the warm-up, learning rates fall linearly to 0 ("linear") or stay ("constant", as
+            in the released code).
+        max_grad_norm: gradients are clipped to this norm.
+        weight_decay: decoupled weight decay (Loshchilov and Hutter 2019) of matrices other than embeddings.
+        ema_decay: decay of the exponential moving average of the weights, which is validated and saved in
+            their place; 0 for none.
+        average_checkpoints: number of last checkpoints, one an evaluation, whose mean is validated and saved
+            in place of the weights; 0 for none.
+        bf16: compute in bfloat16 where the device is faster in it. On a CPU, small models stay in float32.
+        num_evaluations: number of evaluations on the validation split.
+        patience: number of evaluations without improvement before training stops; 0 for no early stop.
+        seeds: one model is trained for each.
     """
 
     epochs: Positive = 10
     max_steps: Count = 0
     tokens_per_batch: Positive = 2048
-    batches_per_step: Positive = 1
+    gradient_accumulation_steps: Positive = 1
     learning_rate: Rate = 1e-4
-    matrix_learning_rate: Rate = 0.0
+    muon_learning_rate: Rate = 0.0
     encoder_learning_rate: Rate = 0.0
-    beta2: Share = 0.98
+    beta2: Fraction = 0.98
     warmup_steps: Count = 200
-    constant: bool = False
-    clip: Rate = 1.5
+    lr_scheduler: Literal["linear", "constant"] = "linear"
+    max_grad_norm: Rate = 1.5
     weight_decay: Rate = 0.0
-    average: Share = 0.0
-    average_last: Count = 0
+    ema_decay: Fraction = 0.0
+    average_checkpoints: Count = 0
     bf16: bool = True
-    evaluations: Positive = 10
+    num_evaluations: Positive = 10
     patience: Count = 0
     seeds: Annotated[tuple[Seed, ...], Filled(), Distinct()] = (1,)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Readout:
-    """How trees are read from links; the arguments of the functions of `treeformers.induction`.
+class Decoding:
+    """How trees are read from links; these are the arguments of the functions of `treeformers.induction`.
 
     Attributes:
-        method: "blocks" is `best_tree`, "layers" is `build_tree`, "layer" is `split_greedily`.
-        layer: of "blocks" and "layer"; negative ones count from the top.
-        right_bias: of "blocks".
-        min_layer: of "layers".
-        threshold: of "layers".
-        algorithm: of "layers".
+        method: "cky" is `best_tree`, "algorithm1" is `build_tree`, "greedy" is `split_greedily`.
+        layer: the layer that "cky" and "greedy" read; negative numbers count from the top.
+        right_bias: for "cky", the bias towards right-branching trees.
+        min_layer: for "algorithm1", the lowest layer.
+        threshold: for "algorithm1", links below it split a span.
+        algorithm: for "algorithm1", as "printed" in the paper or as "released" by the authors.
     """
 
-    method: Literal["blocks", "layers", "layer"] = "blocks"
+    method: Literal["cky", "algorithm1", "greedy"] = "cky"
     layer: int = -1
     right_bias: Finite = 0.0
     min_layer: Count = 2
-    threshold: Unit = 0.8
-    algorithm: Literal["paper", "released"] = "paper"
+    threshold: Probability = 0.8
+    algorithm: Literal["printed", "released"] = "printed"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -336,8 +275,8 @@ class Beam:
     """How a parser or a translation model searches.
 
     Attributes:
-        size: hypotheses kept at every step; 1 is greedy.
-        length_penalty: of translation, the power of the length that a score is divided by.
+        size: number of hypotheses kept at every step; 1 is greedy search.
+        length_penalty: of translation: a score is divided by this power of the length.
     """
 
     size: Positive = 10

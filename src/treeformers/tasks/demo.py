@@ -18,7 +18,7 @@ from treeformers.drawing import (
 )
 from treeformers.induction import trivial_tree
 from treeformers.metrics import unlabeled_f1
-from treeformers.recipes import Data, InduceRecipe, Readout, Train
+from treeformers.recipes import Data, Decoding, InduceRecipe, Train
 from treeformers.tasks.induce.predictor import Inducer
 from treeformers.tasks.induce.score import score_baselines, score_trees
 from treeformers.tasks.induce.train import read_gold, train_inducer
@@ -34,7 +34,7 @@ RECIPE = InduceRecipe(
         text="grammar",
         gold="grammar",
         sentences=10000,
-        held_out=300,
+        validation_size=300,
         tokenizer="wordpiece",
         vocab_size=90,  # small, so that words are cut into pieces
         mask_probability=0.3,
@@ -52,10 +52,10 @@ RECIPE = InduceRecipe(
         epochs=10,
         tokens_per_batch=2048,
         learning_rate=3e-3,
-        matrix_learning_rate=4e-3,
+        muon_learning_rate=4e-3,
         warmup_steps=50,
     ),
-    readout=Readout(right_bias=1.0),
+    decoding=Decoding(right_bias=1.0),
 )
 """A minute of training.
 

@@ -26,11 +26,11 @@ def averaging(model: nn.Module, recipe: Train) -> Average | None:
     Raises:
         ValueError: it asks for two.
     """
-    if recipe.average and recipe.average_last:
-        raise ValueError("train.average and train.average_last: expected one of them")
-    if recipe.average:
-        return WeightAverage(model, recipe.average)
-    return CheckpointAverage(model, recipe.average_last) if recipe.average_last else None
+    if recipe.ema_decay and recipe.average_checkpoints:
+        raise ValueError("train.ema_decay and train.average_checkpoints: expected one of them")
+    if recipe.ema_decay:
+        return WeightAverage(model, recipe.ema_decay)
+    return CheckpointAverage(model, recipe.average_checkpoints) if recipe.average_checkpoints else None
 
 
 class Average(TrainerCallback):

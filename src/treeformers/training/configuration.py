@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from huggingface_hub.errors import StrictDataclassError
 from transformers import PreTrainedConfig
 
-from treeformers.recipes.renamed import RENAMED_KEYS
+from treeformers.recipes.renamed import RENAMED
 
 __all__ = ["building", "check_keys", "configure"]
 
@@ -32,9 +32,9 @@ def check_keys(given: Iterable[str], names: Iterable[str]) -> None:
     names = list(names)
     for key in given:
         if key not in names:
-            now = RENAMED_KEYS.get(f"model.{key}", "")
+            now = RENAMED.get(f"model.{key}", "")
             if now.removeprefix("model.") in names:
-                raise ValueError(f"'model.{key}' is now {now!r}")
+                raise ValueError(f"model.{key} is now {now}")
             near = difflib.get_close_matches(key, names, n=1, cutoff=0.0)[0]
             raise ValueError(f"unknown key 'model.{key}', the nearest is 'model.{near}'")
 

@@ -340,24 +340,24 @@ def fit(
         )
     lengths = _token_counts(features) if lengths is None else lengths
     processes = int(os.environ.get("WORLD_SIZE", "1"))
-    together = max(recipe.batches_per_step, processes)
+    together = max(recipe.gradient_accumulation_steps, processes)
     if together % processes:
         raise ValueError(
-            f"train.batches_per_step is {together}, expected a multiple of {processes} processes"
+            f"train.gradient_accumulation_steps is {together}, expected a multiple of {processes} processes"
         )
     batches = len(TokenBatchSampler(lengths, recipe.tokens_per_batch, together=together))
     steps = max(1, batches // together) * recipe.epochs
     steps = min(steps, recipe.max_steps) if recipe.max_steps else steps
-    every = max(1, math.ceil(steps / recipe.evaluations))
+    every = max(1, math.ceil(steps / recipe.num_evaluations))
     cuda = torch.cuda.is_available()
     arguments = TrainingArguments(
         output_dir=str(checkpoints),
         max_steps=steps,
         gradient_accumulation_steps=together // processes,
         learning_rate=recipe.learning_rate,
-        lr_scheduler_type="constant_with_warmup" if recipe.constant else "linear",
+        lr_scheduler_type="constant_with_warmup" if recipe.lr_scheduler == "constant" else "linear",
         warmup_steps=min(recipe.warmup_steps, steps // 2),
-        max_grad_norm=recipe.clip,
+        max_grad_norm=recipe.max_grad_norm,
         bf16=recipe.bf16 and computes_bf16() and (cuda or model.num_parameters() >= FEWEST_BF16),
         use_cpu=not cuda,
         eval_strategy="steps",
@@ -414,7 +414,7 @@ def fit(
         if not weight.isfinite().all():
             raise ValueError(
                 f"{checkpoints.parent}: training diverged: {name} is no longer a number; expected a lower "
-                f"train.learning_rate than {recipe.learning_rate:g}, or a lower train.clip"
+                f"train.learning_rate than {recipe.learning_rate:g}, or a lower train.max_grad_norm"
             )
     kept = [entry for entry in trainer.state.log_history if entry["step"] == trainer.state.best_global_step]
     figures: dict[str, float] = {name: value for entry in kept for name, value in entry.items()}

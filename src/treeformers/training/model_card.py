@@ -49,11 +49,6 @@ _TASKS: Mapping[str, tuple[str, str, str]] = {
         'Translator.from_pretrained("{folder}").translate(["two men wait for a bus"], trees="{trees}")',
         "It knows the kind of text that it was trained on, and no other.",
     ),
-    "judge": (
-        "A Tree Transformer fine-tuned as a classifier of sentences.",
-        'import treeformers\n\ntreeformers.TreeBertForSequenceClassification.from_pretrained("{folder}")',
-        "Its classes are those of its corpus.",
-    ),
 }
 """By task: what the model is, how it is used, and its limits."""
 _ELSEWHERE = "a file or model from elsewhere, see there"
@@ -84,7 +79,7 @@ def model_card(
         result: the results file, for date and environment.
         folder: what to call the model in the example.
     """
-    what, use, limits = _TASKS[recipe.task]
+    what, use, limits = _TASKS.get(recipe.task, (f"A model of the task {recipe.task}.", "", ""))
     corpora = _corpora(recipe)
     head = ["---", "library_name: treeformers", *_languages(recipe, corpora), "datasets:"]
     head += [*(f"- {name}" for name in corpora), "---"]
@@ -120,7 +115,7 @@ def model_card(
         "\n".join(head),
         f"# {recipe.title or 'A model'}",
         what,
-        f"```python\n{use.format(folder=folder, trees=_trees(recipe))}\n```",
+        use and f"```python\n{use.format(folder=folder, trees=_trees(recipe))}\n```",
         "## Data and terms",
         markdown_table(("corpus", "what it is", "terms"), terms, numbers=False),
         "Whoever passes this model on should keep to the terms of the data.",
@@ -132,8 +127,7 @@ def model_card(
         or "None were measured.",
         _measured_on(recipe),
         f"Signature: `{seed['signature']}`" if seed.get("signature") else "",
-        "## Limits",
-        limits,
+        limits and f"## Limits\n\n{limits}",
         "## How it was made",
         markdown_table(
             ("", ""), [(name, str(value)) for name, value in made.items() if value is not None], numbers=False

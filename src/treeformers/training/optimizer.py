@@ -81,7 +81,7 @@ class MuonWithAdam(torch.optim.Optimizer):
     Args:
         model: whose weights are optimised; of its part `pretrained`, if it has one, with the
             `encoder_learning_rate`.
-        recipe: its rates; without a `matrix_learning_rate` Adam has all weights.
+        recipe: its rates; without a `muon_learning_rate` Adam has all weights.
     """
 
     def __init__(self, model: nn.Module, recipe: Train) -> None:
@@ -98,7 +98,7 @@ class MuonWithAdam(torch.optim.Optimizer):
             # Each row is a vector of its own: of an embedding, or the gains or biases of a branch.
             of_vectors = id(parameter) in embeddings or name.endswith(("gain", "bias"))
             inner = parameter.ndim >= 2 and not of_vectors
-            if inner and parameter.ndim == 2 and recipe.matrix_learning_rate > 0:
+            if inner and parameter.ndim == 2 and recipe.muon_learning_rate > 0:
                 matrices.append(parameter)
             elif inner and recipe.weight_decay > 0:
                 decayed.append(parameter)
@@ -122,9 +122,7 @@ class MuonWithAdam(torch.optim.Optimizer):
             if parameters
         ]
         if matrices:
-            self.parts.append(
-                Muon(matrices, lr=recipe.matrix_learning_rate, weight_decay=recipe.weight_decay)
-            )
+            self.parts.append(Muon(matrices, lr=recipe.muon_learning_rate, weight_decay=recipe.weight_decay))
         super().__init__([group for part in self.parts for group in part.param_groups], {})
         self._share()
 

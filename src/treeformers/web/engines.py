@@ -146,11 +146,11 @@ class InducerEngine(_Loaded, TreeMaker):
     loads = Inducer
 
     def make(self, sentences: Sequence[Words]) -> list[Made]:
-        """Trees by the model's own readout, and the links of the layer that it reads first."""
+        """Trees by the model's own decoding, and the links of the layer that it reads first."""
         inducer = cast(Inducer, self.load())
         links = inducer.links(sentences, batch_size=len(sentences))
-        trees = read_trees(links, sentences, inducer.readout)
-        layer = -1 if inducer.readout.method == "layers" else inducer.readout.layer
+        trees = read_trees(links, sentences, inducer.decoding)
+        layer = -1 if inducer.decoding.method == "algorithm1" else inducer.decoding.layer
         return [Made(tree, link[layer].tolist()) for tree, link in zip(trees, links, strict=True)]
 
 

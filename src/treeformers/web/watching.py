@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from treeformers.recipes import Readout
+from treeformers.recipes import Decoding
 from treeformers.tasks.induce.predictor import Inducer, read_trees
 from treeformers.tasks.parse.attention_analysis import follow
 from treeformers.tasks.parse.predictor import Parser
@@ -31,7 +31,7 @@ def watch_inducer(inducer: Inducer, words: Sequence[str]) -> Layers:
     for number, (links, prior, attention) in enumerate(
         zip(look.links, look.priors, look.attentions, strict=True)
     ):
-        (tree,) = read_trees([look.links], [words], Readout(method="layer", layer=number))
+        (tree,) = read_trees([look.links], [words], Decoding(method="greedy", layer=number))
         layers.append(
             Layer(
                 tree=str(tree),

@@ -83,7 +83,7 @@ def test_probes_stand_side_by_side(tmp_path: Path) -> None:
 
 def test_ways_out(tmp_path: Path) -> None:
     seeds = [
-        {"seed": n, "sentence_f1": 45.0 + n, "by_readout": {"blocks": 40.0 + n, "layers": 30.0}}
+        {"seed": n, "sentence_f1": 45.0 + n, "by_decoding": {"cky": 40.0 + n, "algorithm1": 30.0}}
         for n in (1, 3)
     ]
     row = result("hard links", ["ways"], seeds)

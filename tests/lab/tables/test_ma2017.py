@@ -101,7 +101,7 @@ def test_modern_models(folder: Path) -> None:
 def test_treebanks_stand_side_by_side(folder: Path) -> None:
     path = folder / "results" / "bound.small.json"
     content = json.loads(path.read_text())
-    content["recipe"]["tables"].append("treebanks")
+    content["row"]["tables"].append("treebanks")
     content["data"]["test"] = {"gold-a": 7}
     for scores in (*content["seeds"], content["ensemble"]):
         del scores["by_treebank"]["gold-b"]

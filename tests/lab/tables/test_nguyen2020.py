@@ -223,6 +223,6 @@ def test_time_by_length(folder: Path) -> None:
 def test_a_part_that_no_row_is_for_says_so(folder: Path, name: str) -> None:
     for path in (folder / "results").iterdir():
         content = json.loads(path.read_text())
-        content["recipe"]["tables"] = ["none"]
+        content["row"]["tables"] = ["none"]
         path.write_text(json.dumps(content))
     assert part(folder, name) == "No results yet: `treeformers reproduce nguyen2020 --scale small`."

@@ -30,7 +30,7 @@ def test_times() -> None:
         "ahmed2019/several": result(20, 10, 10),
         "ma2017/unknown": result(21) | {"environment": {"threads": 2}},
         "ginn2024/probes": {"recipe": {"title": "probes"}, "wall_seconds": 360.0},
-        "ginn2024/picture": {"recipe": {"title": "picture"}, "looks": {}},
+        "ginn2024/picture": {"recipe": {"title": "picture"}, "pictures": {}},
     }
     by_paper, long = times(rows).split("\n\n")
     assert by_paper.splitlines()[2:] == [

@@ -48,7 +48,7 @@ def result(title: str, tables: list[str], f1s: list[float], **change: Any) -> di
             parameters=3_210_000,
             pseudo_perplexity=100.0,
             algorithm1_flat_share=5.0,
-            by_readout={"blocks": f1, "layers": 20.0, "layers, released": 21.0},
+            by_decoding={"cky": f1, "algorithm1": 20.0, "algorithm1, released": 21.0},
             by_layer=[10.0, f1, 30.0],
             by_min_layer=[12.0, 22.0, 31.0],
             mean_link_by_layer=[0.5, 0.75, 0.9],
@@ -83,7 +83,7 @@ def folder(tmp_path: Path) -> Path:
         "reference": result("z reference", ["1", "switches"], [43.0]),
         "switch": result("a switch", ["switches"], [41.0]),
     }
-    files["shallow"]["recipe"]["published"] = {"pseudo_perplexity": 46.1, "parameters": 44e6}
+    files["shallow"]["row"]["published"] = {"pseudo_perplexity": 46.1, "parameters": 44e6}
     files["plain"]["summary"]["pseudo_perplexity"]["mean"] = 105.0
     del files["plain"]["seeds"][0]["signature"]
     return write_results(folder, files)
@@ -137,8 +137,8 @@ def test_the_reference_of_the_switches_is_first(folder: Path) -> None:
     assert [row[:3] for row in body] == [["z reference", "43.0", "20.0"], ["a switch", "41.0", "20.0"]]
 
 
-def test_readouts(folder: Path) -> None:
-    head, *body = rows(part(folder, "readouts"))
+def test_decodings(folder: Path) -> None:
+    head, *body = rows(part(folder, "decodings"))
     assert head[2:5] == ["blocks", "Algorithm 1", "Algorithm 1, released"]
     assert body[1] == ["Tree, L=10", "gold-a", "45.0", "20.0", "21.0", "30.0", "45.0 (layer 1 of 0 to 2)"]
 

@@ -32,8 +32,14 @@ ACCUMULATION = {
     **{"num_attention_heads": 2, "intermediate_size": 32},
 }
 TRAIN: dict[str, Any] = {
-    **{"tokens_per_batch": 100, "learning_rate": 2e-2, "warmup_steps": 5, "clip": 1.0, "bf16": False},
-    **{"epochs": 4, "evaluations": 2},
+    **{
+        "tokens_per_batch": 100,
+        "learning_rate": 2e-2,
+        "warmup_steps": 5,
+        "max_grad_norm": 1.0,
+        "bf16": False,
+    },
+    **{"epochs": 4, "num_evaluations": 2},
 }
 GRAMMAR = Examples(corpus="grammar", sentences=120, scored_sentences=60)
 FEW = Examples(corpus="grammar", sentences=40, scored_sentences=10)
@@ -130,7 +136,11 @@ class TestLearning:
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         asked = recipe(
-            {**TRAVERSAL, "dropout": 0.3, "head_dropout": 0.2}, FEW, epochs=2, evaluations=6, average=0.9
+            {**TRAVERSAL, "dropout": 0.3, "head_dropout": 0.2},
+            FEW,
+            epochs=2,
+            num_evaluations=6,
+            ema_decay=0.9,
         )
         whole = train_classifier(asked, tmp_path / "whole", seed=3, progress=False)
         step = Trainer.training_step

@@ -9,7 +9,7 @@ import pytest
 
 from tiny_models import WITH_BRACKETS, save_inducer, tiny_inducer
 from treeformers.induction import average_trees
-from treeformers.recipes import Readout
+from treeformers.recipes import Decoding
 from treeformers.tasks.induce import averaged as averaged_inducer
 from treeformers.tasks.induce.averaged import AveragedInducer, trees_of_layers
 from treeformers.tasks.induce.predictor import Inducer, read_trees
@@ -31,7 +31,7 @@ def test_every_layer_of_every_member_has_a_vote(count: int) -> None:
         votes = []
         for member in members:
             links = member.links([words])
-            votes += [read_trees(links, [words], Readout(layer=layer))[0] for layer in (2, 3, 4)]
+            votes += [read_trees(links, [words], Decoding(layer=layer))[0] for layer in (2, 3, 4)]
         assert found[number] == average_trees(votes)
 
 
@@ -53,24 +53,24 @@ def test_no_more_sentences_are_held_at_once_than_a_chunk(monkeypatch: pytest.Mon
 def test_one_layer_of_one_member_is_its_own_tree() -> None:
     member = inducer(1)
     for layer in (0, 1, -1):
-        alone = member.parse(SENTENCES, readout=Readout(layer=layer))
+        alone = member.parse(SENTENCES, decoding=Decoding(layer=layer))
         assert AveragedInducer([member]).parse(SENTENCES, layer=layer) == alone
 
 
 def test_the_bias_is_that_of_each_member() -> None:
     member = inducer(1)
     links = member.links(SENTENCES)
-    plain, biased = (trees_of_layers(links, SENTENCES, Readout(right_bias=bias)) for bias in (0.0, 1.0))
+    plain, biased = (trees_of_layers(links, SENTENCES, Decoding(right_bias=bias)) for bias in (0.0, 1.0))
     assert plain != biased
-    member.readout = Readout(method="layer", right_bias=1.0)
+    member.decoding = Decoding(method="greedy", right_bias=1.0)
     found = AveragedInducer([member]).parse(SENTENCES)
     assert found == [average_trees(trees) for trees in zip(*biased, strict=True)]
 
 
 def test_a_model_of_few_layers_votes_with_all() -> None:
     links = [link[:2] for link in inducer(1).links(SENTENCES)]
-    assert len(trees_of_layers(links, SENTENCES, Readout())) == 2
-    assert trees_of_layers([], [], Readout()) == []
+    assert len(trees_of_layers(links, SENTENCES, Decoding())) == 2
+    assert trees_of_layers([], [], Decoding()) == []
 
 
 def test_a_folder_of_several_seeds(tmp_path: Path) -> None:

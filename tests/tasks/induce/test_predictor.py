@@ -14,7 +14,7 @@ from tokenizers.normalizers import BertNormalizer
 from conftest import ROOT
 from tiny_models import tiny_inducer
 from treeformers.induction import build_tree, cky_tree, greedy_tree
-from treeformers.recipes import Readout, Recipe
+from treeformers.recipes import Decoding, Recipe
 from treeformers.tasks.induce.predictor import Inducer, read_trees
 from treeformers.tasks.induce.train import train_inducer
 
@@ -98,21 +98,23 @@ def test_ways_to_read_trees() -> None:
     words = SENTENCES[2].split()
     (links,) = parser.links([words])
 
-    def parse(readout: Readout) -> object:
-        return parser.parse([words], readout=readout)[0]
+    def parse(decoding: Decoding) -> object:
+        return parser.parse([words], decoding=decoding)[0]
 
-    assert parse(Readout(method="blocks", layer=1, right_bias=0.5)) == cky_tree(links, words, 1, 0.5)
-    assert parse(Readout(method="layers", min_layer=1, threshold=0.9)) == build_tree(links, words, 1, 0.9)
-    assert parse(Readout(method="layer", layer=-2)) == greedy_tree(links[1], words)
+    assert parse(Decoding(method="cky", layer=1, right_bias=0.5)) == cky_tree(links, words, 1, 0.5)
+    assert parse(Decoding(method="algorithm1", min_layer=1, threshold=0.9)) == build_tree(
+        links, words, 1, 0.9
+    )
+    assert parse(Decoding(method="greedy", layer=-2)) == greedy_tree(links[1], words)
     assert parser.parse([words], layer=0)[0] == greedy_tree(links[0], words)
     with pytest.raises(ValueError, match="layer 3 is not a layer: expected -3 to 2"):
         parser.parse([words], layer=3)
 
 
-def test_very_long_sentences_are_split_greedily(caplog: pytest.LogCaptureFixture) -> None:
+def test_very_long_sentences_are_greedy_tree(caplog: pytest.LogCaptureFixture) -> None:
     words = [f"w{number}" for number in range(1200)]
     link = np.random.default_rng(0).random((1, 1199))
-    assert read_trees([link], [words], Readout(method="blocks")) == [greedy_tree(link[0], words)]
+    assert read_trees([link], [words], Decoding(method="cky")) == [greedy_tree(link[0], words)]
     assert "1200 words is split greedily" in caplog.text
 
 
@@ -254,7 +256,7 @@ class TestFromPretrained:
     def test_a_trained_model_parses(self, inducer_folder: Path) -> None:
         parser = Inducer.from_pretrained(inducer_folder, device="cpu")
         recipe = Recipe.load(ROOT / "experiments/wang2019/tree-l10-wsj-all.toml", "smoke")
-        assert (parser.readout, parser.normalize) == (recipe.readout, True)
+        assert (parser.decoding, parser.normalize) == (recipe.decoding, True)
         assert parser.parse(["The boys see Ann"])[0].words == ("The", "boys", "see", "Ann")
 
     def test_missing_and_damaged_folders(self, inducer_folder: Path, tmp_path: Path) -> None:

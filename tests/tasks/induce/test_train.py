@@ -22,13 +22,15 @@ HEADLINE = ROOT / "experiments" / "wang2019" / "tree-l10-wsj-all.toml"
 
 
 def recipe(*overrides: str) -> InduceRecipe:
-    sizes = ("data.sentences=120", "train.evaluations=4", "model.hidden_dropout_prob=0.1")
+    sizes = ("data.sentences=120", "train.num_evaluations=4", "model.hidden_dropout_prob=0.1")
     return InduceRecipe.load(HEADLINE, "smoke", (*sizes, *overrides))
 
 
 def test_training_learns(tmp_path: Path) -> None:
     fit = train_inducer(
-        recipe("train.epochs=6", "train.constant=false", "train.learning_rate=0.01"), tmp_path, progress=False
+        recipe("train.epochs=6", "train.lr_scheduler=linear", "train.learning_rate=0.01"),
+        tmp_path,
+        progress=False,
     )
     losses = [entry["eval_loss"] for entry in fit.history if "eval_loss" in entry]
     assert losses[-1] < losses[0] - 0.3
@@ -44,8 +46,8 @@ def test_training_learns(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("layer", [-4, 3])
 def test_a_layer_that_is_not_there_is_refused_before_training(layer: int, tmp_path: Path) -> None:
-    asked = recipe(f"readout.layer={layer}", f"data.text={tmp_path / 'nothing'}")
-    says = rf"^readout\.layer is {layer}, expected -3 to 2: model\.num_hidden_layers is 3$"
+    asked = recipe(f"decoding.layer={layer}", f"data.text={tmp_path / 'nothing'}")
+    says = rf"^decoding\.layer is {layer}, expected -3 to 2: model\.num_hidden_layers is 3$"
     with pytest.raises(ValueError, match=says):
         train_inducer(asked, tmp_path / "out", progress=False)
     assert not (tmp_path / "out").exists()
@@ -53,7 +55,7 @@ def test_a_layer_that_is_not_there_is_refused_before_training(layer: int, tmp_pa
 
 def test_packed_rows_train_too(tmp_path: Path) -> None:
     fit = train_inducer(
-        recipe("data.packed=true", "data.max_length=64", "data.held_out=12", "train.epochs=1"),
+        recipe("data.packing=true", "data.max_length=64", "data.validation_size=12", "train.epochs=1"),
         tmp_path,
         progress=False,
     )
@@ -124,10 +126,10 @@ class TestText:
                 f"( (S (NP (NN s{section})) (VP (VBZ is)) (. .)) )\n"
             )
         all_of_it = InduceRecipe.load(
-            HEADLINE.with_name("ptb-l10-wsj-all.toml"), overrides=[f"data.root={tmp_path}"]
+            HEADLINE.with_name("ptb-l10-wsj-all.toml"), overrides=[f"data.data_dir={tmp_path}"]
         )
         train = InduceRecipe.load(
-            HEADLINE.with_name("ptb-l10-wsj-train.toml"), overrides=[f"data.root={tmp_path}"]
+            HEADLINE.with_name("ptb-l10-wsj-train.toml"), overrides=[f"data.data_dir={tmp_path}"]
         )
         assert read_text(all_of_it.data) == [f"s{section} is" for section in range(25)]
         assert read_text(train.data) == [f"s{section} is" for section in range(2, 22)]

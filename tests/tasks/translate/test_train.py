@@ -48,7 +48,7 @@ def recipe(data: ParallelText = FEW, train: dict[str, Any] | None = None, **mode
         "warmup_steps": 10,
         "bf16": False,
     }
-    settings |= {"evaluations": 2}
+    settings |= {"num_evaluations": 2}
     return TranslateRecipe(
         data=data, model=SIZES | model, train=Train(**settings | (train or {})), beam=Beam(size=2)
     )
@@ -104,7 +104,7 @@ class TestLearning:
     def test_a_resumed_run_equals_one_never_stopped(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        asked = recipe(train={"epochs": 2, "evaluations": 4}, label_smoothing=0.1)
+        asked = recipe(train={"epochs": 2, "num_evaluations": 4}, label_smoothing=0.1)
         whole = train_translator(asked, tmp_path / "whole", 3, progress=False)
         step = Trainer.training_step
 

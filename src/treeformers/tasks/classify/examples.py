@@ -82,7 +82,7 @@ def read_examples(data: Examples, split: str, pairs: bool = False) -> list[Examp
     else:
         given = data.structure == "dependencies" and data.trees == "given"
         kind: Any = "dependencies" if given else None
-        parts = corpora.load(data.corpus, root=data.root or None, trees=kind)
+        parts = corpora.load(data.corpus, root=data.data_dir or None, trees=kind)
         if Path(data.trees).is_file():
             parts = _with_trees_of_file(parts, data, pairs)
             data = dataclasses.replace(data, trees="given")

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treeformers.induction import average_trees
-from treeformers.recipes import Readout
+from treeformers.recipes import Decoding
 from treeformers.tasks.induce.predictor import Inducer, read_trees
 from treeformers.tasks.load import Sentence, check_positive, words_of
 from treeformers.training.model_folder import model_homes
@@ -82,28 +82,28 @@ class AveragedInducer:
         for member in self.members:
             links = member.links(split, batch_size)
             if layer is None:
-                forests += trees_of_layers(links, split, member.readout)
+                forests += trees_of_layers(links, split, member.decoding)
             else:
-                forests.append(read_trees(links, split, replace(_blocks(member.readout), layer=layer)))
+                forests.append(read_trees(links, split, replace(_cky(member.decoding), layer=layer)))
         return [average_trees(trees) for trees in zip(*forests, strict=True)]
 
 
 def trees_of_layers(
-    links: Sequence[NDArray[np.float64]], sentences: Sequence[Sequence[str]], readout: Readout
+    links: Sequence[NDArray[np.float64]], sentences: Sequence[Sequence[str]], decoding: Decoding
 ) -> list[list[Tree]]:
     """The best trees of each layer from `LOWEST` up, of a model of fewer layers those of all.
 
     Args:
         links: (L, T-1) of every sentence.
         sentences: their words.
-        readout: its right bias counts alone.
+        decoding: its right bias counts alone.
     """
     layers = range(len(links[0])) if links else range(0)
     return [
-        read_trees(links, sentences, replace(_blocks(readout), layer=layer))
+        read_trees(links, sentences, replace(_cky(decoding), layer=layer))
         for layer in layers[LOWEST:] or layers
     ]
 
 
-def _blocks(readout: Readout) -> Readout:
-    return Readout(method="blocks", right_bias=readout.right_bias)
+def _cky(decoding: Decoding) -> Decoding:
+    return Decoding(method="cky", right_bias=decoding.right_bias)

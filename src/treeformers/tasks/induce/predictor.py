@@ -17,7 +17,7 @@ from transformers import PreTrainedTokenizerBase
 from treeformers.data.text import normalize_word
 from treeformers.induction import build_tree, cky_trees, greedy_tree
 from treeformers.models.treebert import TreeBertConfig, TreeBertForMaskedLM
-from treeformers.recipes import InduceRecipe, Readout
+from treeformers.recipes import Decoding, InduceRecipe
 from treeformers.tasks.batching import batches
 from treeformers.tasks.load import Sentence, check_positive, words_of
 from treeformers.training.model_folder import load_tokenizer, load_weights, read_settings
@@ -31,7 +31,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 LONGEST_BLOCKS = 1000
-"""Words of the longest sentence read as "blocks", which takes O(T^3); half a second at this length."""
+"""Words of the longest sentence decoded by "cky", which takes O(T^3); half a second at this length."""
 LONGEST_HEAT_MAP = 100
 """Words of the longest sentence whose heat maps a notebook shows: they have the square of it in cells."""
 
@@ -102,7 +102,7 @@ class Inducer:
     Args:
         model: with a prior; a plain Transformer has no links to read.
         tokenizer: its tokenizer.
-        readout: how trees are read from links.
+        decoding: how trees are read from links.
         normalize: the model reads lower-cased words and N for numbers, as it was trained.
     """
 
@@ -110,12 +110,12 @@ class Inducer:
         self,
         model: TreeBertForMaskedLM,
         tokenizer: PreTrainedTokenizerBase,
-        readout: Readout | None = None,
+        decoding: Decoding | None = None,
         normalize: bool = False,
     ) -> None:
         self.model = model.eval()
         self.tokenizer = tokenizer
-        self.readout = readout or Readout()
+        self.decoding = decoding or Decoding()
         self.normalize = normalize
 
     @classmethod
@@ -137,14 +137,14 @@ class Inducer:
         if not model.config.has_prior:
             logger.info("%s is a plain Transformer: it has perplexity, but no trees", folder)
         target = device or ("cuda" if torch.cuda.is_available() else "cpu")
-        return cls(model.to(target), tokenizer, recipe.readout, recipe.data.normalize)
+        return cls(model.to(target), tokenizer, recipe.decoding, recipe.data.normalize)
 
     def parse(
         self,
         sentences: Iterable[Sentence],
         batch_size: int = 64,
         layer: int | None = None,
-        readout: Readout | None = None,
+        decoding: Decoding | None = None,
     ) -> list[Tree]:
         """Trees of the sentences, in their order, over their words as given.
 
@@ -153,20 +153,20 @@ class Inducer:
             batch_size: sentences computed at once, fewer where they have more than 30 tokens; those of
                 like length go together.
             layer: read this layer alone; negative ones count from the top.
-            readout: how to read trees; the model's own way by default.
+            decoding: how to read trees; the model's own way by default.
 
         Raises:
             ValueError: a sentence without words, a batch below 1, a layer that is not there, or a model
                 without a prior.
         """
         split = words_of(sentences)
-        readout = readout or self.readout
+        decoding = decoding or self.decoding
         if layer is not None:
-            readout = Readout(method="layer", layer=layer)
+            decoding = Decoding(method="greedy", layer=layer)
         trees: list[Tree | None] = [None] * len(split)
         for numbers, links in self._word_links(split, batch_size):
             words = [split[number] for number in numbers]
-            for number, tree in zip(numbers, read_trees(links, words, readout), strict=True):
+            for number, tree in zip(numbers, read_trees(links, words, decoding), strict=True):
                 trees[number] = tree
         return [tree for tree in trees if tree is not None]
 
@@ -388,27 +388,27 @@ class Inducer:
 
 
 def read_trees(
-    links: Sequence[NDArray[np.float64]], sentences: Sequence[Sequence[str]], readout: Readout
+    links: Sequence[NDArray[np.float64]], sentences: Sequence[Sequence[str]], decoding: Decoding
 ) -> list[Tree]:
-    """Trees from the links (L, T-1) of every sentence, by the readout.
+    """Trees from the links (L, T-1) of every sentence, by the decoding.
 
     Raises:
         ValueError: a layer that is not there.
     """
-    if readout.method == "blocks":
-        return _read_blocks(links, sentences, readout)
-    return [_read_tree(link, words, readout) for link, words in zip(links, sentences, strict=True)]
+    if decoding.method == "cky":
+        return _read_cky(links, sentences, decoding)
+    return [_read_tree(link, words, decoding) for link, words in zip(links, sentences, strict=True)]
 
 
-def _read_blocks(
-    links: Sequence[NDArray[np.float64]], sentences: Sequence[Sequence[str]], readout: Readout
+def _read_cky(
+    links: Sequence[NDArray[np.float64]], sentences: Sequence[Sequence[str]], decoding: Decoding
 ) -> list[Tree]:
     short = [number for number, words in enumerate(sentences) if len(words) <= LONGEST_BLOCKS]
     found = cky_trees(
         [links[number] for number in short],
         [sentences[number] for number in short],
-        readout.layer,
-        readout.right_bias,
+        decoding.layer,
+        decoding.right_bias,
     )
     trees = dict(zip(short, found, strict=True))
     for number, words in enumerate(sentences):
@@ -416,17 +416,17 @@ def _read_blocks(
             logger.warning(
                 "a sentence of %d words is split greedily: the best tree takes too long", len(words)
             )
-            trees[number] = _read_tree(links[number], words, replace(readout, method="layer"))
+            trees[number] = _read_tree(links[number], words, replace(decoding, method="greedy"))
     return [trees[number] for number in range(len(sentences))]
 
 
-def _read_tree(links: NDArray[np.float64], words: Sequence[str], readout: Readout) -> Tree:
-    if readout.method == "layers":
-        lowest = min(readout.min_layer, len(links) - 1)
-        return build_tree(links, words, lowest, readout.threshold, algorithm=readout.algorithm)
-    if not -len(links) <= readout.layer < len(links):
-        raise ValueError(f"layer {readout.layer} is not a layer: expected {-len(links)} to {len(links) - 1}")
-    return greedy_tree(links[readout.layer], words)
+def _read_tree(links: NDArray[np.float64], words: Sequence[str], decoding: Decoding) -> Tree:
+    if decoding.method == "algorithm1":
+        lowest = min(decoding.min_layer, len(links) - 1)
+        return build_tree(links, words, lowest, decoding.threshold, algorithm=decoding.algorithm)
+    if not -len(links) <= decoding.layer < len(links):
+        raise ValueError(f"layer {decoding.layer} is not a layer: expected {-len(links)} to {len(links) - 1}")
+    return greedy_tree(links[decoding.layer], words)
 
 
 def _between_words(links: NDArray[np.float64], index: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -14,7 +14,7 @@ from typing import Any
 from treeformers.induction import average_trees, summarise_structure, trivial_tree
 from treeformers.metrics import UnlabeledScore, binary_upper_bound, perplexity, unlabeled_f1
 from treeformers.metrics.statistics import summarise
-from treeformers.recipes import Readout
+from treeformers.recipes import Decoding
 from treeformers.trees.tree import Tree
 
 TRIVIAL = ("random", "left", "balanced", "right")
@@ -24,7 +24,7 @@ LABELS = ("NP", "VP", "PP", "ADJP", "SBAR", "ADVP")  # the columns of Table 3
 
 
 def score_trees(gold: Sequence[Tree], predicted: Sequence[Tree]) -> dict[str, Any]:
-    """All unlabelled figures of one set of trees, with the signature of the score."""
+    """All unlabelled metrics of one set of trees, with the signature of the score."""
     score = unlabeled_f1(gold, predicted)
     return {
         "sentence_f1": score.sentence_f1,
@@ -49,7 +49,7 @@ def score_baselines(gold: Sequence[Tree], seeds: Iterable[int] = range(1, 6)) ->
             for seed in (seeds if kind == "random" else (1,))
         ]
         summary = summarise(runs)
-        rows[kind] = runs[0] | {name: figures["mean"] for name, figures in summary.items()}
+        rows[kind] = runs[0] | {name: metrics["mean"] for name, metrics in summary.items()}
         rows[kind]["sentence_f1_max"] = summary["sentence_f1"]["max"]
     upper = binary_upper_bound(gold)
     rows["best binary"] = {
@@ -61,55 +61,55 @@ def score_baselines(gold: Sequence[Tree], seeds: Iterable[int] = range(1, 6)) ->
 
 
 def score_inducer(
-    model: str | Path, gold: Sequence[Tree], held_out: Sequence[str], readout: Readout
+    model: str | Path, gold: Sequence[Tree], held_out: Sequence[str], decoding: Decoding
 ) -> tuple[dict[str, Any], list[Tree], list[list[Tree]]]:
-    """Figures of a trained model by one readout and by the others, its trees, and those of its layers.
+    """Figures of a trained model by one decoding and by the others, its trees, and those of its layers.
 
     Args:
         model: the model folder.
         gold: trees to score against; none for perplexity alone.
         held_out: sentences for the pseudo-perplexity.
-        readout: how trees are read.
+        decoding: how trees are read.
     """
     from treeformers.tasks.induce.averaged import trees_of_layers
     from treeformers.tasks.induce.predictor import Inducer, read_trees
 
     inducer = Inducer.from_pretrained(model)
-    figures: dict[str, Any] = {
+    metrics: dict[str, Any] = {
         "pseudo_perplexity": perplexity(list(inducer.masked_log_probabilities(held_out)))
         if held_out
         else None
     }
     if not inducer.model.config.has_prior or not gold:
-        return figures, [], []
+        return metrics, [], []
     words = [tree.words for tree in gold]
     started = time.perf_counter()
-    trees = inducer.parse(words, readout=readout)
-    figures |= score_trees(gold, trees)
-    figures["sentences_per_second"] = len(gold) / (time.perf_counter() - started)
+    trees = inducer.parse(words, decoding=decoding)
+    metrics |= score_trees(gold, trees)
+    metrics["sentences_per_second"] = len(gold) / (time.perf_counter() - started)
     links = inducer.links(words)
 
-    def f1(readout: Readout) -> float:
-        return unlabeled_f1(gold, read_trees(links, words, readout)).sentence_f1
+    def f1(decoding: Decoding) -> float:
+        return unlabeled_f1(gold, read_trees(links, words, decoding)).sentence_f1
 
     layers = range(len(links[0]))
-    blocks = Readout(method="blocks", layer=max(0, layers[-1] - 1), right_bias=readout.right_bias)
-    printed = Readout(method="layers", min_layer=min(2, layers[-1]))  # the paper's m and threshold
-    by_layer = trees_of_layers(links, words, readout)
-    figures["by_readout"] = {
-        "blocks": f1(replace(blocks, right_bias=0.0)),
-        "blocks, right bias 1": f1(replace(blocks, right_bias=1.0)),
-        "blocks, layers averaged": unlabeled_f1(gold, average_forests(by_layer)).sentence_f1,
-        "layers": f1(printed),
-        "layers, released": f1(replace(printed, algorithm="released")),
+    cky = Decoding(method="cky", layer=max(0, layers[-1] - 1), right_bias=decoding.right_bias)
+    printed = Decoding(method="algorithm1", min_layer=min(2, layers[-1]))  # the paper's m and threshold
+    by_layer = trees_of_layers(links, words, decoding)
+    metrics["by_decoding"] = {
+        "cky": f1(replace(cky, right_bias=0.0)),
+        "cky, right bias 1": f1(replace(cky, right_bias=1.0)),
+        "cky, layers averaged": unlabeled_f1(gold, average_forests(by_layer)).sentence_f1,
+        "algorithm1": f1(printed),
+        "algorithm1, released": f1(replace(printed, algorithm="released")),
     }
-    figures["algorithm1_flat_share"] = summarise_structure(read_trees(links, words, printed)).flat_share
-    figures["by_layer"] = [f1(Readout(method="layer", layer=layer)) for layer in layers]
-    figures["by_min_layer"] = [f1(replace(printed, min_layer=layer)) for layer in layers]
-    figures["mean_link_by_layer"] = [
+    metrics["algorithm1_flat_share"] = summarise_structure(read_trees(links, words, printed)).flat_share
+    metrics["by_layer"] = [f1(Decoding(method="greedy", layer=layer)) for layer in layers]
+    metrics["by_min_layer"] = [f1(replace(printed, min_layer=layer)) for layer in layers]
+    metrics["mean_link_by_layer"] = [
         fmean(float(link[layer].mean()) for link in links if link.size) for layer in layers
     ]
-    return figures, trees, by_layer
+    return metrics, trees, by_layer
 
 
 def average_forests(forests: Sequence[Sequence[Tree]]) -> list[Tree]:
@@ -122,8 +122,8 @@ def _f1_by_length(score: Callable[..., UnlabeledScore]) -> dict[str, float | Non
         f"sentence_f1_{SHORT}": {"max_length": SHORT},
         f"sentence_f1_from_{FROM}": {"min_length": FROM},
     }
-    figures: dict[str, float | None] = dict.fromkeys(limits)
+    metrics: dict[str, float | None] = dict.fromkeys(limits)
     for name, limit in limits.items():
         with suppress(ValueError):  # the trees were scored before: only that nothing is left
-            figures[name] = score(**limit).sentence_f1
-    return figures
+            metrics[name] = score(**limit).sentence_f1
+    return metrics

@@ -52,10 +52,10 @@ def train_inducer(
             the model that are not taken, or a layer to read trees from that it does not have.
         OSError: text that cannot be read or a folder that cannot be written.
     """
-    _check_readout(recipe)
+    _check_decoding(recipe)
     run = Run(out, recipe, seed, resume, progress)
     lines = read_text(recipe.data)
-    held_out = random.Random(0).sample(range(len(lines)), min(recipe.data.held_out, len(lines) // 10))
+    held_out = random.Random(0).sample(range(len(lines)), min(recipe.data.validation_size, len(lines) // 10))
     if not held_out:
         raise ValueError(f"{recipe.data.text}: {len(lines)} sentences, expected at least 10 to train on")
     tokenizer = text.train_tokenizer(
@@ -75,7 +75,7 @@ def train_inducer(
         logger.warning(
             "warning: most lines of %s are one word: expected spaces between words", recipe.data.text
         )
-    packed = recipe.data.packed
+    packed = recipe.data.packing
     features = list(text.encode(tokenizer, lines, None if packed else recipe.data.max_length))
     kept_back = set(held_out)
     train = [feature for number, feature in enumerate(features) if number not in kept_back]
@@ -111,13 +111,13 @@ def _configure(recipe: InduceRecipe, **of_tokenizer: Any) -> TreeBertConfig:
     return configure(TreeBertConfig, recipe.model, ("vocab_size", "pad_token_id"), **of_tokenizer)
 
 
-def _check_readout(recipe: InduceRecipe) -> None:
+def _check_decoding(recipe: InduceRecipe) -> None:
     """Refuse a layer to read trees from that the model will not have; a plain Transformer has no trees."""
-    config, layer = _configure(recipe), recipe.readout.layer
+    config, layer = _configure(recipe), recipe.decoding.layer
     layers = config.num_hidden_layers
     if config.has_prior and not -layers <= layer < layers:
         raise ValueError(
-            f"readout.layer is {layer}, expected {-layers} to {layers - 1}: "
+            f"decoding.layer is {layer}, expected {-layers} to {layers - 1}: "
             f"model.num_hidden_layers is {layers}"
         )
 
@@ -135,7 +135,7 @@ def read_text(data: Data) -> list[str]:
         lines = [" ".join(sample.words) for sample in sampled]
     else:
         lines = []
-        for example in _parts(data.text, data.splits, data.root, "data.splits", needed="train"):
+        for example in _parts(data.text, data.splits, data.data_dir, "data.splits", needed="train"):
             if isinstance(example, Labelled):
                 example = example.text
             if isinstance(example, str):
@@ -174,7 +174,7 @@ def read_gold(data: Data, key: str = "data.gold_splits") -> list[Tree]:
             check_part(split, data.gold)
         trees = [sample.tree for sample in sample_part("test", data.gold_sentences, GRAMMAR_SIZES)]
     else:
-        trees = list(_parts(data.gold, data.gold_splits, data.root, key))
+        trees = list(_parts(data.gold, data.gold_splits, data.data_dir, key))
         if not isinstance(next(iter(trees), None), Tree):
             raise ValueError(f"{data.gold}: no constituency trees in {', '.join(data.gold_splits)}")
     spoken = (_spoken(tree) for tree in trees)

@@ -63,10 +63,6 @@ def train_parser(
         ValueError: The folder holds a run of another recipe, or a treebank has no trees.
         OSError: A treebank cannot be read, or the folder cannot be written.
     """
-    if recipe.ensemble:
-        raise ValueError(
-            f"{recipe.title}: an ensemble of {', '.join(recipe.ensemble)} trains nothing itself: train those"
-        )
     _check_model(recipe)
     run = Run(out, recipe, seed, resume, progress)
     max_length = recipe.data.max_length
@@ -162,7 +158,7 @@ def treebank_reader(data: Treebanks) -> Callable[[str, str], list[Tree]]:
 
     @cache
     def load(name: str) -> Mapping[str, Sequence[Any]]:
-        return corpora.load(name, root=data.root or None)
+        return corpora.load(name, root=data.data_dir or None)
 
     def read(name: str, split: str) -> list[Tree]:
         limit = data.sentences if split == "train" else data.scored_sentences

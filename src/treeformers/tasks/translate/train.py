@@ -154,7 +154,7 @@ def read_pairs(data: ParallelText, split: str) -> list[ParallelPair]:
             ParallelPair(sample.tree, " ".join(_mirrored_words(sample.tree)))
             for sample in sample_part(split, limit)
         ]
-    splits = corpora.load(data.corpus, root=data.root or None)
+    splits = corpora.load(data.corpus, root=data.data_dir or None)
     for name, pairs in splits.items():
         if not pairs:
             raise ValueError(f"{data.corpus}: no sentences with translations in the {name} split")

@@ -1,0 +1,64 @@
+"""The rows of an experiment folder: its recipes, and what the paper says about each.
+
+`rows.toml` in the folder has one table per row, named like the recipe: `tables`, the tables of the paper in
+which the row stands, and `published`, the paper's figures by the names of our metrics.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from treeformers.recipes.build import build
+from treeformers.recipes.files import Places
+
+__all__ = ["ROWS", "RowInfo", "read_row_info", "recipe_paths"]
+
+ROWS = "rows.toml"
+"""The file in an experiment folder that describes its rows."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RowInfo:
+    """What a paper says about a row.
+
+    Attributes:
+        tables: tables of the paper in which the row stands.
+        published: the paper's figures, by the names of our metrics.
+    """
+
+    tables: tuple[str, ...] = ()
+    published: dict[str, float] = field(default_factory=dict)
+
+    def shown(self) -> dict[str, Any]:
+        """The part that tables show beside a result, as JSON. It changes no result."""
+        return {"tables": list(self.tables), "published": dict(self.published)}
+
+
+def recipe_paths(experiment: Path, row: str = "*") -> list[Path]:
+    """The recipes of an experiment folder, in the order of their names.
+
+    Args:
+        experiment: the folder.
+        row: name of one recipe, or "*".
+    """
+    return [path for path in sorted(experiment.glob(f"{row}.toml")) if path.name != ROWS]
+
+
+def read_row_info(recipe: Path) -> RowInfo:
+    """What `rows.toml` beside a recipe says about it; nothing if it does not name the row.
+
+    Raises:
+        ValueError: the file is not TOML, or a key or value is wrong.
+    """
+    path = recipe.with_name(ROWS)
+    if not path.is_file():
+        return RowInfo()
+    try:
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path}: not a TOML file: {error}") from None
+    info: RowInfo = build(RowInfo, table.get(recipe.stem, {}), Places(str(path), {}), f"{recipe.stem}.")
+    return info

@@ -1,0 +1,135 @@
+"""Recipe files: TOML with a base, as one table, and the file and line of every key."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+__all__ = ["Places", "merge", "parse_override", "read_file"]
+
+
+@dataclass(frozen=True)
+class Places:
+    """File and line of the keys of a recipe, for errors.
+
+    Attributes:
+        name: the name of the whole recipe, for keys that stand nowhere.
+        places: file and line of each dotted key.
+    """
+
+    name: str
+    places: Mapping[str, str]
+
+    def __call__(self, key: str) -> str:
+        """The place of a dotted key, or of the nearest table around it."""
+        while key and key not in self.places:
+            key = key.rpartition(".")[0]
+        return self.places.get(key, self.name)
+
+    def at(self, scale: str) -> Places:
+        """The places after the overlay of a scale is applied."""
+        prefix = f"{scale}."
+        overlay = {
+            key.removeprefix(prefix): place for key, place in self.places.items() if key.startswith(prefix)
+        }
+        return Places(self.name, {**self.places, **overlay})
+
+    def changed(self, override: str) -> Places:
+        """The places after an override is applied."""
+        name, place = override.partition("=")[0], f"{self.name} with {override}"
+        around = dict.fromkeys(_with_tables(name), place)
+        return Places(self.name, {**around, **self.places, name: place})
+
+
+def read_file(path: Path, derived: tuple[Path, ...] = ()) -> tuple[dict[str, Any], Places]:
+    """The table of a recipe file, merged over that of its base.
+
+    Args:
+        path: the file.
+        derived: the files that led here, each the base of the one before.
+
+    Raises:
+        FileNotFoundError: the file does not exist.
+        ValueError: the file is not TOML or has no keys, a recipe is based on itself, or the task of the base
+            differs.
+    """
+    if not path.is_file():
+        base_of = f", the base of {derived[-1]}" if derived else ""
+        raise FileNotFoundError(f"{path}: no such recipe{base_of}")
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+        table = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path}: not a TOML file: {error}") from None
+    if not table:
+        raise ValueError(f"{path}: no keys in it, expected those of a recipe, such as task")
+    places = Places(str(path), _find_places(path, text))
+    if "base" not in table:
+        return table, places
+    name = table.pop("base")
+    if not isinstance(name, str):
+        raise ValueError(f"{places('base')}: base is {name!r}, expected str")
+    base = path.parent / name
+    if base in (*derived, path):
+        raise ValueError(f"{places('base')}: base: {base} is based on this file")
+    inherited, base_places = read_file(base, (*derived, path))
+    task = inherited.get("task", "induce")
+    if table.get("task", task) != task:
+        raise ValueError(f"{places('task')}: task is {table['task']!r}, that of the base {base} is {task!r}")
+    inherited.pop("title", None)
+    return merge(inherited, table), Places(str(path), {**base_places.places, **places.places})
+
+
+def merge(base: Mapping[str, Any], overlay: Mapping[str, Any]) -> dict[str, Any]:
+    """Two tables as one. The overlay wins; tables inside are merged in turn."""
+    merged = dict(base)
+    for key, value in overlay.items():
+        old = merged.get(key)
+        merged[key] = merge(old, value) if isinstance(old, dict) and isinstance(value, dict) else value
+    return merged
+
+
+def parse_override(override: str) -> dict[str, Any]:
+    """An override "section.key=value" as a table.
+
+    Raises:
+        ValueError: the override has another form.
+    """
+    name, equals, value = override.partition("=")
+    if not equals or not re.fullmatch(r"\w+(\.\w+)*", name) or len(override.splitlines()) > 1:
+        raise ValueError(
+            f"override {override!r}: expected section.key=value in one line, as in train.epochs=3"
+        )
+    try:
+        parsed = tomllib.loads(f"value = {value}")["value"]
+    except tomllib.TOMLDecodeError:
+        parsed = value  # a bare word is a string
+    for key in reversed(name.split(".")):
+        parsed = {key: parsed}
+    return dict(parsed)
+
+
+def _find_places(path: Path, text: str) -> dict[str, str]:
+    """File and line of every section and key of a TOML file, where each is first named."""
+    places: dict[str, str] = {}
+    section = ""
+    for number, line in enumerate(text.splitlines(), start=1):
+        if header := re.match(r"\s*\[([\w.]+)\]", line):
+            name = section = header[1]
+        elif key := re.match(r"\s*([\w.]+)\s*=", line):
+            name = f"{section}.{key[1]}".removeprefix(".")
+        else:
+            continue
+        for around in _with_tables(name):
+            places.setdefault(around, f"{path}:{number}")
+    return places
+
+
+def _with_tables(name: str) -> list[str]:
+    """A dotted name and those of the tables around it: `a.b.c`, `a.b` and `a`."""
+    parts = name.split(".")
+    return [".".join(parts[:length]) for length in range(len(parts), 0, -1)]
