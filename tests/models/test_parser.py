@@ -15,7 +15,7 @@ from transformers import AutoConfig, AutoModel, BertConfig, BertModel
 import treeformers.models
 from tiny_encoders import tiny_bert
 from treeformers.data.sentences import PieceReader
-from treeformers.kernels.cross_entropy import IGNORED
+from treeformers.models.losses import IGNORED
 from treeformers.models.parser import Memory, ParserConfig, TreeParser
 from treeformers.trees.actions import bottom_up, from_bottom_up, top_down
 from treeformers.trees.tree import Tree

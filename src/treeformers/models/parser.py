@@ -19,15 +19,9 @@ from transformers import initialization as init
 from transformers.utils.generic import ModelOutput
 
 from treeformers.attention.deterministic import DeterministicAttention, gather_context
-from treeformers.kernels.cross_entropy import IGNORED
-from treeformers.models.recurrence import (
-    BidirectionalGRU,
-    FedCell,
-    StepwiseLinear,
-    gru_recurrence,
-    gru_step,
-    open_gates,
-)
+from treeformers.kernels.recurrence import PrecomputedCell, gru_recurrence, gru_step
+from treeformers.models.gru import BidirectionalGRU
+from treeformers.models.losses import IGNORED
 from treeformers.models.words import LockedDropout, WordEncoder
 
 __all__ = ["Memory", "ParserConfig", "ParserOutput", "TreeParser"]
@@ -359,13 +353,9 @@ class _Cell(nn.Module):
         """The next state from gates of the input (..., 3H) and the state (..., H)."""
         return gru_step(gates, state, self.weight_hh, self.bias)
 
-    def with_gates(self, gates: Tensor) -> FedCell:
-        """The cell with the gates (B, S, 3H) of all inputs, for `gru_recurrence`."""
-        return FedCell(gates[None], self.weight_hh[None], self.bias[None])
-
-    def stepwise(self, batch: int, steps: int) -> StepwiseLinear:
-        """The linear map from the state to its gates, for a loop over steps."""
-        return StepwiseLinear(self.weight_hh, self.bias, [batch] * steps)
+    def precomputed(self, gates: Tensor) -> PrecomputedCell:
+        """This cell with input gates (B, S, 3H), for `gru_recurrence`."""
+        return PrecomputedCell(gates[None], self.weight_hh[None], self.bias[None])
 
 
 class _ProbabilisticAttention(nn.Module):
@@ -472,9 +462,9 @@ class _Decoder(nn.Module):
 
         gates, contexts = self.from_action(embedded), per_step(self.from_context(context))
         if self.second is None:
-            cells = [self.cell.with_gates(gates + contexts)]
+            cells = [self.cell.precomputed(gates + contexts)]
         else:
-            cells = [self.cell.with_gates(gates), self.second.with_gates(contexts)]
+            cells = [self.cell.precomputed(gates), self.second.precomputed(contexts)]
         (states,) = gru_recurrence(state.transpose(0, 1), cells)
         return self._output(states, embedded, per_step(self.context_out(context)))
 
@@ -482,16 +472,13 @@ class _Decoder(nn.Module):
         """Teacher forcing with probabilistic attention: logits (B, S, A) and probabilities (B, S, T)."""
         assert self.second is not None and isinstance(self.attention, _ProbabilisticAttention)
         state = state[:, 0]
-        batch, steps = embedded.shape[:2]
-        first, second = self.cell.stepwise(batch, steps), self.second.stepwise(batch, steps)
-        query = StepwiseLinear(self.attention.query.weight, self.attention.query.bias, [batch] * steps)
         values = self.from_context(memory.states)  # the projection of a mean is the mean of the projections
         states, alphas = [], []
         for gate in self.from_action(embedded).unbind(1):
-            query_state = open_gates(gate, first(state), state)
-            alpha = self.attention.probabilities(query(query_state)[:, None], memory)
+            query_state = self.cell(gate, state)
+            alpha = self.attention.probabilities(self.attention.query(query_state)[:, None], memory)
             context_gate = (alpha.to(values.dtype) @ values)[:, 0]
-            state = open_gates(context_gate, second(query_state), query_state)
+            state = self.second(context_gate, query_state)
             states.append(state)
             alphas.append(alpha)
         probabilities = torch.cat(alphas, 1)

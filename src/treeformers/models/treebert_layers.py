@@ -16,7 +16,6 @@ from treeformers.attention.constituent import (
     constituent_attention,
     constituent_weights,
 )
-from treeformers.kernels.dropout import Dropout
 from treeformers.models.treebert_config import TreeBertConfig
 
 __all__ = ["BatchLayout", "LayerOutput", "TreeBertAttention", "TreeBertLayer", "Words", "apply_until_stable"]
@@ -123,13 +122,21 @@ class TreeBertAttention(nn.Module):
         split = self.query_key_value(hidden).view(batch, tokens, 3, self.heads, width // self.heads)
         q, k, v = split.permute(2, 0, 3, 1, 4)  # (B, H, T, D/H) each
         dropout_p = self.dropout_p if self.training else 0.0
-        self_prior, inside, hard = self.self_prior, self.before_softmax, self.straight_through
+        self_prior = self.self_prior
+        before_softmax, straight_through = self.before_softmax, self.straight_through
         weights = None
         if eager:
             # Log-links of 0 put all tokens into one constituent: the prior is 1, as in a plain Transformer.
             links = q.new_zeros(batch, tokens - 1) if log_links is None else log_links
             weights = constituent_weights(
-                q, k, links, visible, self_prior=self_prior, log=True, inside=inside, hard=hard
+                q,
+                k,
+                links,
+                visible,
+                self_prior=self_prior,
+                log=True,
+                before_softmax=before_softmax,
+                straight_through=straight_through,
             )
             context = F.dropout(weights, dropout_p).to(v.dtype) @ v
         elif log_links is None:
@@ -147,8 +154,8 @@ class TreeBertAttention(nn.Module):
                 dropout_p,
                 self_prior=self_prior,
                 log=True,
-                inside=inside,
-                hard=hard,
+                before_softmax=before_softmax,
+                straight_through=straight_through,
             )
         return self.output(context.transpose(1, 2).reshape(batch, tokens, width)), weights
 
@@ -173,7 +180,7 @@ class TreeBertLayer(GradientCheckpointingLayer):
             nn.Linear(config.intermediate_size, width),
         )
         self.feed_forward_norm = nn.LayerNorm(width, eps=eps)
-        self.dropout = Dropout(config.hidden_dropout_prob)
+        self.dropout = nn.Dropout(config.hidden_dropout_prob)
 
     def forward(
         self, hidden: Tensor, link_state: Tensor | None, layout: BatchLayout, eager: bool

@@ -104,8 +104,8 @@ class _LayerLinks(ConstituentAttention):
         )
         self.settings = {
             "self_prior": float(options["self_prior"]),
-            "inside": options["prior_position"] == "before_softmax",
-            "hard": bool(options["straight_through"]),
+            "before_softmax": options["prior_position"] == "before_softmax",
+            "straight_through": bool(options["straight_through"]),
         }
         self.number, self.shared = number, shared
 

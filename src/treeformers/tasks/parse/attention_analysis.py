@@ -15,7 +15,7 @@ from torch.nn.utils.rnn import pad_sequence
 
 from treeformers.data.penn_tokenizer import split_words
 from treeformers.data.sentences import END
-from treeformers.kernels.cross_entropy import IGNORED
+from treeformers.models.losses import IGNORED
 from treeformers.models.parser import ParserConfig, ParserOutput
 from treeformers.tasks.parse.beam import MAX_OPENED, search
 from treeformers.tasks.parse.predictor import Parser
