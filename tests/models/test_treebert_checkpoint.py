@@ -148,7 +148,9 @@ def test_other_checkpoints_are_refused(tmp_path: Path) -> None:
     save(BertModel(bert_config()), folder)
     with pytest.raises(ValueError, match=r"weights of BERT are missing, cls\.predictions\.transform"):
         TreeBertForMaskedLM.from_bert(folder)
-    with pytest.raises(ValueError, match=r"unknown field 'self_prio' of TreeBertConfig, the nearest is 'self_prior'"):
+    with pytest.raises(
+        ValueError, match=r"unknown field 'self_prio' of TreeBertConfig, the nearest is 'self_prior'"
+    ):
         TreeBertModel.from_bert(folder, self_prio=0.0)
     with pytest.raises(ValueError, match=r"size mismatch for embeddings\.weight"):
         TreeBertModel.from_bert(folder, vocab_size=60)

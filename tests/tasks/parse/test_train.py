@@ -415,7 +415,9 @@ class TestPretrained:
         self, tiny_bert: Path, tmp_path: Path
     ) -> None:
         settings = {"encoder": "pretrained", "pretrained": str(tiny_bert), "tagging_loss_weight": 0.1}
-        asked = recipe(train={"max_steps": 6, "num_evaluations": 1, "encoder_learning_rate": 1e-3}, **settings)
+        asked = recipe(
+            train={"max_steps": 6, "num_evaluations": 1, "encoder_learning_rate": 1e-3}, **settings
+        )
         trees = read_treebank("grammar", "train", GRAMMAR)
         model, reader = build_parser(asked, trees, 1)
         assert isinstance(reader, PieceReader) and reader.limit <= 24

@@ -18,8 +18,8 @@ from transformers import AutoConfig, AutoModel, set_seed
 from treeformers.data import corpora
 from treeformers.data.sentences import END, PieceReader, SentenceReader
 from treeformers.data.splits import choose_part, sample_part
-from treeformers.models.losses import IGNORED
 from treeformers.metrics import parseval
+from treeformers.models.losses import IGNORED
 from treeformers.models.parser import ParserConfig, TreeParser
 from treeformers.models.words import find_pretrained
 from treeformers.recipes import ParseRecipe, Treebanks

@@ -16,8 +16,8 @@ from transformers import set_seed
 from treeformers.data import corpora
 from treeformers.data.examples import kind_of
 from treeformers.data.splits import choose_part, sample_part, spread
-from treeformers.models.losses import IGNORED
 from treeformers.models.accumulation import AccumulationConfig
+from treeformers.models.losses import IGNORED
 from treeformers.models.translation import AccumulationForTranslation
 from treeformers.recipes import ParallelText, TranslateRecipe
 from treeformers.tasks.translate.predictor import UNKNOWN, SourceReader, train_bpe
