@@ -22,7 +22,8 @@ from spacy.language import Language
 from spacy.tokens import Doc, Span, Token
 from spacy.util import minibatch, raise_error
 
-from treeformers.tasks.load import Engine, check_positive, load_engine
+from treeformers.data.checks import check_positive
+from treeformers.tasks.load import Engine, load_engine
 from treeformers.training.model_folder import model_files
 from treeformers.trees.tree import Tree
 

@@ -30,9 +30,9 @@ COMMANDS = (
     "serve",
     "env",
     "data list",
-    "data get",
-    "data make agreement",
-    "data make grammar",
+    "data download",
+    "data generate agreement",
+    "data generate grammar",
 )
 
 

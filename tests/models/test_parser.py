@@ -14,7 +14,7 @@ from transformers import AutoConfig, AutoModel, BertConfig, BertModel
 
 import treeformers.models
 from tiny_encoders import tiny_bert
-from treeformers.data.sentences import PieceReader
+from treeformers.data.sentences import SubwordReader
 from treeformers.models.losses import IGNORED
 from treeformers.models.parser import Memory, ParserConfig, TreeParser
 from treeformers.trees.actions import bottom_up, from_bottom_up, top_down
@@ -412,7 +412,7 @@ def test_save_and_load_with_a_pretrained_encoder(folder: Path, tmp_path: Path) -
     assert model.pretrained is model.encoder.body and build().pretrained is None
     assert not any(name.startswith("encoder.words") for name in model.state_dict())
     batch = {name: part for name, part in batch_of(model).items() if name != "word_ids"}
-    batch |= PieceReader.load(folder).batch([tree.words for tree in TREES])
+    batch |= SubwordReader.load(folder).batch([tree.words for tree in TREES])
     assert len(batch["piece_ids"]) > 3  # the first sentence takes two rows
     model.save_pretrained(tmp_path)
     loaded, report = TreeParser.from_pretrained(tmp_path, output_loading_info=True)

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from transformers import BertConfig, BertModel
 
 from tiny_encoders import tiny_bert
-from treeformers.data.sentences import PieceReader
+from treeformers.data.sentences import SubwordReader
 from treeformers.models.treebert import TreeBertConfig, TreeBertModel
 from treeformers.models.words import (
     LockedDropout,
@@ -266,15 +266,15 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def pretrained(folder: Path) -> tuple[WordEncoder, PieceReader, BertModel]:
+def pretrained(folder: Path) -> tuple[WordEncoder, SubwordReader, BertModel]:
     bert = BertModel.from_pretrained(folder).double().eval()
     encoder = build(encoder="pretrained", pretrained=BertConfig.from_pretrained(folder).to_dict()).eval()
     encoder.body.load_state_dict(bert.state_dict())
-    return encoder, PieceReader.load(folder), bert
+    return encoder, SubwordReader.load(folder), bert
 
 
 def test_a_pretrained_encoder_reads_last_subwords(
-    pretrained: tuple[WordEncoder, PieceReader, BertModel],
+    pretrained: tuple[WordEncoder, SubwordReader, BertModel],
 ) -> None:
     encoder, reader, bert = pretrained
     assert encoder.width == 8
@@ -299,7 +299,7 @@ def test_a_pretrained_encoder_reads_last_subwords(
 
 @pytest.mark.parametrize("length", [10, 60])
 def test_long_sentences_beside_short_ones(
-    pretrained: tuple[WordEncoder, PieceReader, BertModel], length: int
+    pretrained: tuple[WordEncoder, SubwordReader, BertModel], length: int
 ) -> None:
     encoder, reader, bert = pretrained
     short, long = ["owls", "see"], list("abcdefghij" * 6)[:length]
@@ -316,14 +316,14 @@ def test_long_sentences_beside_short_ones(
 
 
 def test_a_word_of_more_subwords_than_the_encoder_reads(
-    pretrained: tuple[WordEncoder, PieceReader, BertModel],
+    pretrained: tuple[WordEncoder, SubwordReader, BertModel],
 ) -> None:
     encoder, reader, _ = pretrained
     states = encoder(**reader.batch([["a", "owl" * 30, "b"]]))
     assert states.shape == (1, 4, 8) and states.isfinite().all()
 
 
-def test_dropout_of_a_pretrained_encoder(pretrained: tuple[WordEncoder, PieceReader, BertModel]) -> None:
+def test_dropout_of_a_pretrained_encoder(pretrained: tuple[WordEncoder, SubwordReader, BertModel]) -> None:
     encoder, reader, _ = pretrained
     encoder.train().dropout.probability = 0.5
     states = encoder(**reader.batch([["owls", "see", "it"]]))

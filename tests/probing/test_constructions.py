@@ -7,11 +7,11 @@ import pytest
 
 from treeformers.data.grammar import default_grammar
 from treeformers.induction import trivial_tree
-from treeformers.probing import constructions, find_constituents, treebank_questions
+from treeformers.probing import construction_questions, find_constituents, treebank_questions
 from treeformers.probing.constructions import RELATIVE
 from treeformers.trees.tree import Tree
 
-QUESTIONS = constructions(1200, seed=3)
+QUESTIONS = construction_questions(1200, seed=3)
 
 
 def test_sentences_are_derivations_of_the_grammar() -> None:
@@ -84,17 +84,17 @@ def test_gold_right_and_left_at_the_ends_of_the_scale() -> None:
 
 
 def test_the_choice_depends_on_the_seed_alone() -> None:
-    assert constructions(1200, seed=3) == QUESTIONS
-    assert constructions(1200, seed=4) != QUESTIONS
-    assert len(constructions(12)) == 12
+    assert construction_questions(1200, seed=3) == QUESTIONS
+    assert construction_questions(1200, seed=4) != QUESTIONS
+    assert len(construction_questions(12)) == 12
 
 
 @pytest.mark.parametrize(
-    "sentences, message", [(11, "11 sentences for 12 kinds"), (60_000, "expected fewer")]
+    "sentences, message", [(11, "11 sentences, expected at least 12"), (60_000, "ask for fewer")]
 )
 def test_too_few_or_too_many(sentences: int, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        constructions(sentences)
+        construction_questions(sentences)
 
 
 def targets(text: str) -> list[tuple[str, str]]:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tiny_models import tiny_inducer
-from treeformers.data.examples import Labelled
+from treeformers.data.examples import LabeledText
 from treeformers.data.grammar import default_grammar
 from treeformers.data.minimal_pairs import MinimalPair
 from treeformers.induction import greedy_tree, trivial_tree
@@ -82,7 +82,7 @@ def test_what_cannot_be_asked() -> None:
         (lambda: probe({"plain": inducer(prior_position="none")}, 12), "^plain: a plain Transformer .* has no links"),
         (
             lambda: probe("right", 12, pairs={"p": [MinimalPair("a b", "b a", "x", "y")]}),
-            "no model of masked words, which p asks for",
+            "p needs a masked language model",
         ),
     ):
         with pytest.raises(ValueError, match=message):
@@ -123,9 +123,9 @@ def test_words_are_read_from_the_links_between_tokens() -> None:
 
 
 def _sentences(count: int) -> list[Sequence[str]]:
-    from treeformers.probing import constructions
+    from treeformers.probing import construction_questions
 
-    return [question.tree.words for question in constructions(count)]
+    return [question.tree.words for question in construction_questions(count)]
 
 
 def test_a_model_that_knows_few_of_the_words_says_so() -> None:
@@ -142,7 +142,7 @@ def test_models_that_link_words_are_not_asked_for_pieces() -> None:
     report = probe({"mine": inducer(link_level="word")}, 12).systems["mine"]
     assert "subwords" not in {one.probe for one in report.findings}
     assert report.notes == (
-        "subwords: the model links whole words, whose tokens belong together by construction",
+        "subwords: the model links whole words, so the tokens of a word are always a constituent",
     )
 
 
@@ -171,7 +171,7 @@ def test_links_by_layer() -> None:
 def test_a_plain_transformer_is_asked_for_pairs_alone() -> None:
     plain = inducer(prior_position="none")
     pairs = [MinimalPair("he runs", "he run", "agreement", "verbs")]
-    agreement = [Labelled("he", "VBZ", "0"), Labelled("they", "VBP", "0")]
+    agreement = [LabeledText("he", "VBZ", "0"), LabeledText("they", "VBP", "0")]
     model = inducer(["he is", "they are", "the dog sees the cat"] * 3, kind="word")
     report = probe({"plain": plain, "right": "right"}, 0, pairs={"mine": pairs}).systems
     assert [one.case for one in report["plain"].accuracies] == ["all", "verbs", "verbs: agreement"]

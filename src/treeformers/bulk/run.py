@@ -14,7 +14,7 @@ from typing import Any
 from treeformers import __version__
 from treeformers.bulk.shards import UNPARSED, Format, Shard, Task, cut
 from treeformers.bulk.workers import Load, by_processes, by_ray, here
-from treeformers.tasks.load import check_positive
+from treeformers.data.checks import check_positive
 from treeformers.training.processes import LOCK, sole_writer
 from treeformers.trees.files import atomic_write, read_object
 

@@ -42,6 +42,21 @@ _COLUMNS = {
 }
 
 
+RENAMED_COMMANDS = {"get": "download", "make": "generate"}
+RENAMED_OPTIONS = {"--again": "--force", "--as-published": "--original", "--each": "--max-per-group"}
+
+
+class RenamedCommands(TyperGroup):
+    """A command group whose old names still work and print the new name on standard error."""
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Return the command with this old or new name."""
+        new = RENAMED_COMMANDS.get(cmd_name)
+        if new:
+            logger.info("`%s %s` is now `%s %s`", ctx.command_path, cmd_name, ctx.command_path, new)
+        return super().get_command(ctx, new or cmd_name)
+
+
 class Commands(TyperGroup):
     """Commands that answer bad usage and bad input with one line on standard error and exit code 2."""
 
@@ -190,6 +205,9 @@ def _fail(error: Exception) -> int:
     if isinstance(error, typer.TyperException):
         problem = error.format_message().replace("Value error, ", "")  # pydantic's own, let through by typer
         if (context := getattr(error, "ctx", None)) is not None:
+            new = RENAMED_OPTIONS.get(getattr(error, "option_name", ""))
+            if any(new in parameter.opts + parameter.secondary_opts for parameter in context.command.params):
+                problem = f"{error.option_name} is now {new}"  # type: ignore[attr-defined]
             problem = f"{problem.removesuffix('.')}; see {context.command_path} --help"
     elif isinstance(error, OSError) and error.strerror:
         problem = f"{error.filename or 'standard output'}: {error.strerror}"

@@ -16,7 +16,7 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 from transformers import AutoModel, PreTrainedModel
 
-from treeformers.data.sentences import PieceReader
+from treeformers.data.sentences import SubwordReader
 from treeformers.models.words import find_pretrained
 from treeformers.tasks.batching import by_tokens
 from treeformers.training.model_folder import loading
@@ -44,7 +44,7 @@ class FrozenEncoder:
         width: E.
     """
 
-    def __init__(self, model: PreTrainedModel, reader: PieceReader, name: str, layers: int = 1) -> None:
+    def __init__(self, model: PreTrainedModel, reader: SubwordReader, name: str, layers: int = 1) -> None:
         most: int = model.config.num_hidden_layers + 1
         if not 1 <= layers <= most:
             raise ValueError(f"{name}: layers is {layers}, expected 1 to {most}, the states of the encoder")
@@ -77,7 +77,7 @@ class FrozenEncoder:
                 dtype=torch.float32,
                 output_loading_info=True,
             )
-            reader = PieceReader.load(folder)
+            reader = SubwordReader.load(folder)
         model, report = found
         if model.config.is_encoder_decoder:
             raise ValueError(f"{folder}: an encoder with a decoder, expected an encoder such as BERT")
@@ -95,7 +95,7 @@ class FrozenEncoder:
 
         Sentences of like length are computed together. One longer than the encoder reads goes through
         windows, and a word of which the tokenizer leaves nothing is read as its unknown token: see
-        `treeformers.data.sentences.PieceReader`.
+        `treeformers.data.sentences.SubwordReader`.
 
         Args:
             sentences: lists of words, at least one a sentence.

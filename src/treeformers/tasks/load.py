@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
+from treeformers.data.checks import Sentence
 from treeformers.recipes import InduceRecipe, ParseRecipe
 from treeformers.training.model_folder import model_homes, read_recipe
 from treeformers.trees.tree import Tree
@@ -18,19 +19,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Engine",
-    "Sentence",
-    "check_positive",
-    "listed",
     "load_engine",
     "load_model",
     "read_tree_recipe",
-    "words_in",
-    "words_of",
 ]
-
-T = TypeVar("T")
-
-Sentence = str | Sequence[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,72 +38,6 @@ class Engine:
     parse: Callable[[Sequence[Sentence], int], list[Tree]]
     read: Callable[[str], Sentence]
     induces: bool
-
-
-def words_of(
-    sentences: Iterable[Sentence], split: Callable[[str], Sequence[str]] = str.split
-) -> list[list[str]]:
-    """The words of sentences, strings split at white space or by `split`.
-
-    Raises:
-        ValueError: one string or no list at all, a sentence that is neither a string nor a list of strings,
-            one without words, or a word of blanks.
-    """
-    rows = enumerate(listed(sentences, "sentences"), start=1)
-    return [words_in(sentence, f"sentence {number}", split) for number, sentence in rows]
-
-
-def words_in(
-    sentence: Sentence,
-    what: str,
-    split: Callable[[str], Sequence[str]] = str.split,
-    expected: str = "a string or a list of words",
-) -> list[str]:
-    """The words of one sentence.
-
-    Args:
-        sentence: a string or a list of words.
-        what: its name in an error.
-        split: takes strings apart.
-        expected: what else there could be, for an error.
-
-    Raises:
-        ValueError: as `words_of`.
-    """
-    if isinstance(sentence, bytes) or not isinstance(sentence, Iterable):
-        raise ValueError(f"{what} is {sentence!r}, expected {expected}")
-    words = list(split(sentence) if isinstance(sentence, str) else sentence)
-    if not words:
-        raise ValueError(f"{what} has no words")
-    for word in words:
-        if not isinstance(word, str):
-            raise ValueError(f"{what} has the word {word!r}: expected a string")
-        if not word or word.isspace():
-            raise ValueError(f"{what} has the word {word!r}: expected more than blanks")
-    return words
-
-
-def listed(rows: Iterable[T], kind: str) -> list[T]:
-    """A list of what is to be worked on.
-
-    Raises:
-        ValueError: one string, or nothing that could be gone through; names what was expected.
-    """
-    if isinstance(rows, str) or not isinstance(rows, Iterable):
-        given = "one string" if isinstance(rows, str) else repr(rows)
-        raise ValueError(f"expected a list of {kind}, got {given}")
-    return list(rows)
-
-
-def check_positive(**numbers: int) -> None:
-    """Refuse numbers below 1, such as `batch_size=0`.
-
-    Raises:
-        ValueError: one of them is; names it.
-    """
-    for name, number in numbers.items():
-        if number < 1:
-            raise ValueError(f"{name} is {number}, expected at least 1")
 
 
 def read_tree_recipe(folder: str | Path) -> ParseRecipe | InduceRecipe:

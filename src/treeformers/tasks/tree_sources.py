@@ -11,11 +11,13 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
-from treeformers.data.penn_tokenizer import split_words
+from treeformers.data.checks import ensure_list, words_in
+from treeformers.data.penn_tokenizer import word_tokenize
 from treeformers.data.segmentation import split_document, split_sentences
+from treeformers.data.tree_file import TreeFile
 from treeformers.induction import trivial_tree
 from treeformers.tasks.inputs import AnyTree
-from treeformers.tasks.load import listed, load_model, words_in
+from treeformers.tasks.load import load_model
 from treeformers.tasks.pipelines import LIBRARIES, load_pipeline
 from treeformers.training.model_folder import checksum, model_files
 from treeformers.trees.batch import join_trees
@@ -100,7 +102,7 @@ def complete_trees(
     """
     raw = [
         (number, text)
-        for number, text in enumerate(listed(texts, "texts"), start=1)
+        for number, text in enumerate(ensure_list(texts, "texts"), start=1)
         if not isinstance(text, Tree | DependencyTree)
     ]
     if raw and (source or trained) == "given":
@@ -170,12 +172,10 @@ def _all_words(texts: Sequence[Text]) -> list[list[str]]:
 
 
 def _words(text: Text, number: int) -> list[str]:
-    return words_in(text, f"text {number}", split_words, "a tree, a string or a list of words")
+    return words_in(text, f"text {number}", word_tokenize, "a tree, a string or a list of words")
 
 
 def _read(path: Path, texts: Sequence[Text]) -> list[Tree]:
-    from treeformers.probing.systems import TreeFile
-
     file = TreeFile.read(path)
     if len(file.trees) != len(texts):
         raise ValueError(f"{path}: {len(file.trees)} trees, expected one for each of the {len(texts)} texts")
@@ -193,7 +193,7 @@ def _letters(text: str) -> str:
 
 def _cut(text: str) -> str:
     """Its letters once it is cut as the treebank cuts it, which writes dashes, dots and periods anew."""
-    return _letters(" ".join(split_words(text))).replace(".", "")
+    return _letters(" ".join(word_tokenize(text))).replace(".", "")
 
 
 def _cached(source: str, identity: str, texts: Sequence[Text], parse: Callable[[], list[Tree]]) -> list[Tree]:

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal, cast
 
+from treeformers.data.checks import check_positive
 from treeformers.induction import trivial_tree
 from treeformers.tasks.classify.predictor import Classifier
 from treeformers.tasks.induce.predictor import Inducer, read_trees
-from treeformers.tasks.load import check_positive
 from treeformers.tasks.parse.predictor import Parser
 from treeformers.training.model_folder import read_recipe
 from treeformers.trees.tree import Tree

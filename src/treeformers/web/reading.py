@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from treeformers.data.penn_tokenizer import split_words
+from treeformers.data.penn_tokenizer import word_tokenize
 from treeformers.trees.formats import holds_trees, is_bare
 from treeformers.trees.tree import Tree, parse_brackets
 from treeformers.web.limits import Limits
@@ -24,7 +24,9 @@ class Given(NamedTuple):
     gold: Tree | None
 
 
-def read_text(text: str, limits: Limits, split: Callable[[str], Sequence[str]] = split_words) -> list[Given]:
+def read_text(
+    text: str, limits: Limits, split: Callable[[str], Sequence[str]] = word_tokenize
+) -> list[Given]:
     """Read sentences, one a line, or trees in brackets where the text begins with one.
 
     A sentence in parentheses is no tree, see `treeformers.trees.formats.holds_trees`. Of trees the traces are

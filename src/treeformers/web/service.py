@@ -9,7 +9,7 @@ from itertools import combinations
 from statistics import fmean
 from typing import Any, NoReturn, TypeVar
 
-from treeformers.data.penn_tokenizer import split_words
+from treeformers.data.penn_tokenizer import word_tokenize
 from treeformers.drawing import tree_latex
 from treeformers.metrics import unlabeled_f1
 from treeformers.trees.tree import Tree
@@ -141,7 +141,7 @@ class Service:
         the Penn Treebank does. All trees are over the same words, or nothing could be compared.
         """
         kinds = {self.engines[name].kind for name in names}
-        return str.split if "inducer" in kinds and "parser" not in kinds else split_words
+        return str.split if "inducer" in kinds and "parser" not in kinds else word_tokenize
 
     def _unknown(self, name: str, known: Iterable[str]) -> NoReturn:
         known = list(known)

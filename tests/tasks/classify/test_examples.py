@@ -130,7 +130,7 @@ class TestCorpora:
         assert texts_of(read_examples(data, "validation")) == ["of dev"]
         with pytest.raises(ValueError) as error:
             read_examples(data, "test")
-        assert str(error.value) == f"{tmp_path} has no part 'test': expected train, validation"
+        assert str(error.value) == f"{tmp_path} has no split 'test': expected train, validation"
 
     def test_the_root_of_labelled_trees_is_the_class(self, tmp_path: Path) -> None:
         corpus = sentiment(tmp_path, "(3 (2 good) (2 fun))", "(2 meh)", "(0 (1 so) (0 bad))")

@@ -10,7 +10,7 @@ from transformers import AutoTokenizer
 
 from conftest import ROOT
 from treeformers.data import corpora
-from treeformers.data.examples import Labelled
+from treeformers.data.examples import LabeledText
 from treeformers.models.treebert import TreeBertForMaskedLM
 from treeformers.recipes import Data, InduceRecipe, Recipe
 from treeformers.tasks.induce.train import build_model, read_gold, read_text, train_inducer
@@ -87,7 +87,7 @@ class TestText:
             "train two",
             "validation one",
         ]
-        says = "^data.splits: .* has no part 'dev': expected train, validation, test"
+        says = "^data.splits: .* has no split 'dev': expected train, validation, test"
         with pytest.raises(ValueError, match=says):
             read_text(Data(text=str(tmp_path), splits=("dev",)))
         with pytest.raises(ValueError, match=says):
@@ -100,13 +100,13 @@ class TestText:
             (tmp_path / part / f"{part}.mrg").write_text("(S (X a) (X b))\n")
         assert read_text(Data(text=str(tmp_path))) == ["train one", "dev one"]
         assert len(read_gold(Data(gold=str(tmp_path / "dev")))) == 1
-        with pytest.raises(ValueError, match=r"^data\.splits: .* has no part 'train': expected validation$"):
+        with pytest.raises(ValueError, match=r"^data\.splits: .* has no split 'train': expected validation$"):
             read_text(Data(text=str(tmp_path / "dev")))
 
     def test_of_sentences_with_classes_the_text_is_read(self, monkeypatch: pytest.MonkeyPatch) -> None:
         labelled = [
-            Labelled("a fine day", "good"),
-            Labelled(Tree.from_brackets("(S (DT no) (NN rain))"), "bad"),
+            LabeledText("a fine day", "good"),
+            LabeledText(Tree.from_brackets("(S (DT no) (NN rain))"), "bad"),
         ]
         monkeypatch.setattr(corpora, "load", lambda *_, **__: {"train": labelled})
         assert read_text(Data(text="reviews")) == ["a fine day", "no rain"]

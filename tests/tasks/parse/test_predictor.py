@@ -246,7 +246,7 @@ class TestTags:
         unknown = reading.parse_best(self.WORDS, 2, tags=(("??", "??", "??"), ("??",)))
         scores = [[analysis.score for analysis in row] for row in (*as_given, *as_others, *unknown)]
         assert len(set(map(tuple, scores))) == 6
-        with pytest.raises(ValueError, match="reads part-of-speech tags, and none were given"):
+        with pytest.raises(ValueError, match="reads part-of-speech tags, but none were given"):
             reading.parse(self.WORDS)
 
 

@@ -11,7 +11,7 @@ import torch
 from transformers import BertConfig, BertModel, Trainer
 from transformers.trainer_utils import get_last_checkpoint
 
-from treeformers.data.sentences import PieceReader, SentenceReader
+from treeformers.data.sentences import SentenceReader, SubwordReader
 from treeformers.data.text import train_tokenizer
 from treeformers.metrics import parseval
 from treeformers.models.parser import ParserConfig, TreeParser
@@ -201,7 +201,7 @@ class TestTreebanks:
         assert read_treebank(name, "validation", data) == [chain(1), chain(11)]
         assert read_treebank(name, "test", Treebanks(train=(name,), scored_sentences=1)) == [chain(2)]
         (tmp_path / "dev.mrg").unlink()
-        with pytest.raises(ValueError, match="has no part 'validation': expected train, test"):
+        with pytest.raises(ValueError, match="has no split 'validation': expected train, test"):
             read_treebank(name, "validation", data)
 
     def test_a_reader_loads_a_treebank_once(self, tmp_path: Path) -> None:
@@ -420,7 +420,7 @@ class TestPretrained:
         )
         trees = read_treebank("grammar", "train", GRAMMAR)
         model, reader = build_parser(asked, trees, 1)
-        assert isinstance(reader, PieceReader) and reader.limit <= 24
+        assert isinstance(reader, SubwordReader) and reader.limit <= 24
         given = BertModel.from_pretrained(
             tiny_bert, add_pooling_layer=False, dtype=torch.float32
         ).state_dict()

@@ -215,7 +215,7 @@ class TestPairs:
             "Fähre 0",
             "Fähre 1",
         ]
-        with pytest.raises(ValueError, match="has no part 'test': expected train, validation"):
+        with pytest.raises(ValueError, match="has no split 'test': expected train, validation"):
             read_pairs(data, "test")
 
     def test_trees_may_be_given(self, tmp_path: Path) -> None:

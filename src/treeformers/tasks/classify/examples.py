@@ -12,9 +12,9 @@ import torch
 from transformers import PreTrainedConfig, PreTrainedModel, set_seed
 
 from treeformers.data import corpora
-from treeformers.data.embeddings import read_vectors
-from treeformers.data.examples import Labelled, Pair, Text, kind_of
-from treeformers.data.splits import GRAMMAR_SIZES, choose_part, sample_part, spread
+from treeformers.data.embeddings import read_embeddings
+from treeformers.data.examples import LabeledText, Text, TextPair, kind_of
+from treeformers.data.splits import GRAMMAR_SPLIT_SIZES, choose_split, evenly_spaced, sample_split
 from treeformers.models.accumulation import AccumulationConfig, AccumulationForSequenceClassification
 from treeformers.models.heads import (
     PairClassifier,
@@ -82,11 +82,11 @@ def read_examples(data: Examples, split: str, pairs: bool = False) -> list[Examp
     else:
         given = data.structure == "dependencies" and data.trees == "given"
         kind: Any = "dependencies" if given else None
-        parts = corpora.load(data.corpus, root=data.data_dir or None, trees=kind)
+        parts = corpora.load(data.corpus, data_dir=data.data_dir or None, trees=kind)
         if Path(data.trees).is_file():
             parts = _with_trees_of_file(parts, data, pairs)
             data = dataclasses.replace(data, trees="given")
-        found = spread(choose_part(parts, split, data.corpus), limit)
+        found = evenly_spaced(choose_split(parts, split, data.corpus), limit)
     examples = [_read(one, pairs, data.corpus) for one in found]
     if data.classes:
         named = [one._replace(label=data.classes.get(one.label, "")) for one in examples]
@@ -162,7 +162,7 @@ def build_encoder(
         reader = dataclasses.replace(reader, words=vocabulary(trees, data.lowercase, data.min_frequency))
         if data.vectors:
             assert reader.words is not None
-            table = read_vectors(data.vectors, set(reader.words.words))
+            table = read_embeddings(data.vectors, set(reader.words.words))
             width = table.dimension
     if data.vectors:
         given["input_size"] = width
@@ -262,9 +262,9 @@ def _read(one: Any, pairs: bool, corpus: str) -> Example:
     match one:
         case Example():
             return one
-        case Pair() if pairs:
+        case TextPair() if pairs:
             return Example((one.first, one.second), one.label, one.score)  # type: ignore[arg-type]
-        case Labelled() if not pairs:
+        case LabeledText() if not pairs:
             return Example((one.text,), one.label, group=one.group)  # type: ignore[arg-type]
         case Tree() if not pairs:
             return Example((one,), one.label)
@@ -293,18 +293,20 @@ def _with_trees(examples: Sequence[Example], data: Examples) -> list[Example]:
     return [example._replace(trees=tuple(next(trees) for _ in example.trees)) for example in examples]
 
 
-def _sample(split: str, limit: int) -> list[Labelled]:
-    return [Labelled(one.tree, _grammar_class(one.tree)) for one in sample_part(split, limit)]
+def _sample(split: str, limit: int) -> list[LabeledText]:
+    return [LabeledText(one.tree, _grammar_class(one.tree)) for one in sample_split(split, limit)]
 
 
-def _sample_pairs(split: str, limit: int) -> list[Pair]:
-    sentences = _sample(split, 2 * (limit or GRAMMAR_SIZES[split]))
+def _sample_pairs(split: str, limit: int) -> list[TextPair]:
+    sentences = _sample(split, 2 * (limit or GRAMMAR_SPLIT_SIZES[split]))
     pairs = []
     for first, second in zip(sentences[::2], sentences[1::2], strict=True):
         assert isinstance(first.text, Tree) and isinstance(second.text, Tree)
         ours, theirs = ({span.label for span in text.spans()} for text in (first.text, second.text))
         label = "same" if first.label == second.label else "different"
-        pairs.append(Pair(first.text, second.text, label, 1 + 4 * len(ours & theirs) / len(ours | theirs)))
+        pairs.append(
+            TextPair(first.text, second.text, label, 1 + 4 * len(ours & theirs) / len(ours | theirs))
+        )
     return pairs
 
 

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedModel
 
+from treeformers.data.checks import ensure_list
 from treeformers.data.examples import Text
 from treeformers.data.sentences import VOCABULARY
 from treeformers.models.accumulation import AccumulationConfig, AccumulationForSequenceClassification
@@ -23,7 +24,6 @@ from treeformers.models.traversal import TraversalModel
 from treeformers.recipes import ClassifyRecipe, Recipe, SimilarityRecipe
 from treeformers.tasks.batching import by_tokens
 from treeformers.tasks.inputs import AnyTree, Encoded, TreeReader
-from treeformers.tasks.load import listed
 from treeformers.tasks.tree_sources import complete_trees
 from treeformers.training.model_folder import load_weights, read_settings
 from treeformers.trees.tree import Tree
@@ -94,7 +94,7 @@ class _Encoder:
             FileNotFoundError: no such parser or file of trees.
         """
         dependencies = self.reader.structure == "dependencies"
-        return complete_trees(listed(texts, "texts"), trees, self.trees, self.documents, dependencies)
+        return complete_trees(ensure_list(texts, "texts"), trees, self.trees, self.documents, dependencies)
 
     def _encode(self, texts: Iterable[Text | Sequence[str]], trees: str | None) -> list[Encoded]:
         found, longest = self.trees_of(texts, trees), longest_input(self.model)
@@ -200,7 +200,7 @@ class Similarity(_Encoder):
                 as `trees_of` says.
         """
         texts: list[Text | Sequence[str]] = []
-        for number, pair in enumerate(listed(pairs, "pairs"), start=1):
+        for number, pair in enumerate(ensure_list(pairs, "pairs"), start=1):
             match pair:
                 case str():
                     given = "one string"

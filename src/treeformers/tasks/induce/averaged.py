@@ -10,10 +10,10 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from treeformers.data.checks import Sentence, check_positive, words_of
 from treeformers.induction import average_trees
 from treeformers.recipes import Decoding
 from treeformers.tasks.induce.predictor import Inducer, read_trees
-from treeformers.tasks.load import Sentence, check_positive, words_of
 from treeformers.training.model_folder import model_homes
 from treeformers.trees.tree import Tree
 

@@ -11,9 +11,9 @@ from typing import Any
 from transformers import PreTrainedTokenizerBase, set_seed
 
 from treeformers.data import corpora, text
-from treeformers.data.examples import Labelled
+from treeformers.data.examples import LabeledText
 from treeformers.data.packing import PackedCollator, pack
-from treeformers.data.splits import check_part, sample_part
+from treeformers.data.splits import check_split, sample_split
 from treeformers.models.treebert import TreeBertConfig, TreeBertForMaskedLM
 from treeformers.recipes import Data, InduceRecipe
 from treeformers.training.configuration import building, configure
@@ -131,12 +131,12 @@ def read_text(data: Data) -> list[str]:
         ValueError: an unknown part of the corpus, or no sentences.
     """
     if data.text == "grammar":
-        sampled = sample_part("train", data.sentences, GRAMMAR_SIZES)
+        sampled = sample_split("train", data.sentences, GRAMMAR_SIZES)
         lines = [" ".join(sample.words) for sample in sampled]
     else:
         lines = []
         for example in _parts(data.text, data.splits, data.data_dir, "data.splits", needed="train"):
-            if isinstance(example, Labelled):
+            if isinstance(example, LabeledText):
                 example = example.text
             if isinstance(example, str):
                 words: Sequence[str] = example.split()
@@ -171,8 +171,8 @@ def read_gold(data: Data, key: str = "data.gold_splits") -> list[Tree]:
         raise ValueError("the recipe names no trees to score against: expected data.gold")
     if data.gold == "grammar":
         for split in data.gold_splits:
-            check_part(split, data.gold)
-        trees = [sample.tree for sample in sample_part("test", data.gold_sentences, GRAMMAR_SIZES)]
+            check_split(split, data.gold)
+        trees = [sample.tree for sample in sample_split("test", data.gold_sentences, GRAMMAR_SIZES)]
     else:
         trees = list(_parts(data.gold, data.gold_splits, data.data_dir, key))
         if not isinstance(next(iter(trees), None), Tree):
@@ -190,14 +190,14 @@ def _spoken(tree: Tree) -> Tree | None:
 
 
 def _parts(name: str, splits: Sequence[str], root: str, key: str, needed: str = "") -> Iterator[Any]:
-    parts = corpora.load(name, root=root or None)
+    parts = corpora.load(name, data_dir=root or None)
     if splits == Data.splits:
         splits = [split for split in splits if split in parts or split == needed]
     elif set(parts) == {"train"}:  # a single file
         for split in splits:
-            check_part(split, f"{key}: {name}")
+            check_split(split, f"{key}: {name}")
         splits = ("train",)
     for split in splits:
         if split not in parts:
-            raise ValueError(f"{key}: {name} has no part {split!r}: expected {', '.join(parts)}")
+            raise ValueError(f"{key}: {name} has no split {split!r}: expected {', '.join(parts)}")
         yield from parts[split]

@@ -13,7 +13,7 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch.nn.utils.rnn import pad_sequence
 
-from treeformers.data.penn_tokenizer import split_words
+from treeformers.data.penn_tokenizer import word_tokenize
 from treeformers.data.sentences import END
 from treeformers.models.losses import IGNORED
 from treeformers.models.parser import ParserConfig, ParserOutput
@@ -65,7 +65,7 @@ def follow(parser: Parser, sentence: Tree | str | Sequence[str]) -> Steps:
         words, tags = sentence.words, [sentence.tags]
         actions = _gold_actions(config, sentence)
     else:
-        words = tuple(split_words(sentence) if isinstance(sentence, str) else sentence)
+        words = tuple(word_tokenize(sentence) if isinstance(sentence, str) else sentence)
         if not words:
             raise ValueError("the sentence has no words")
         actions = best_actions(parser, [words], None, parser.beam)[0]

@@ -10,12 +10,12 @@ from typing import NamedTuple, Protocol, Self
 import torch
 from torch import Tensor, nn
 
-from treeformers.data.penn_tokenizer import split_words
-from treeformers.data.sentences import END, VOCABULARY, PieceReader, SentenceReader
+from treeformers.data.checks import Sentence, check_positive, words_of
+from treeformers.data.penn_tokenizer import word_tokenize
+from treeformers.data.sentences import END, VOCABULARY, SentenceReader, SubwordReader
 from treeformers.models.parser import Memory, ParserConfig, TreeParser
 from treeformers.recipes import ParseRecipe
 from treeformers.tasks.batching import batches
-from treeformers.tasks.load import Sentence, check_positive, words_of
 from treeformers.tasks.parse.beam import Hypotheses, search
 from treeformers.training.model_folder import EXPECTED, load_weights, loading, model_homes, read_settings
 from treeformers.trees.actions import from_bottom_up, from_top_down, is_well_formed
@@ -263,7 +263,7 @@ def load_reader(folder: Path) -> Reader:
     """
     if (folder / VOCABULARY).is_file():
         return SentenceReader.load(folder)
-    return PieceReader.load(folder)
+    return SubwordReader.load(folder)
 
 
 def _encode(
@@ -294,7 +294,7 @@ def _load(folder: Path) -> tuple[TreeParser, Reader, ParseRecipe]:
 
 
 def _split_words(sentences: Iterable[Sentence]) -> list[list[str]]:
-    return words_of(sentences, split_words)
+    return words_of(sentences, word_tokenize)
 
 
 def _check_tags(

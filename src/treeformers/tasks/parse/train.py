@@ -16,8 +16,8 @@ from torch.nn.utils.rnn import pad_sequence
 from transformers import AutoConfig, AutoModel, set_seed
 
 from treeformers.data import corpora
-from treeformers.data.sentences import END, PieceReader, SentenceReader
-from treeformers.data.splits import choose_part, sample_part
+from treeformers.data.sentences import END, SentenceReader, SubwordReader
+from treeformers.data.splits import choose_split, sample_split
 from treeformers.metrics import parseval
 from treeformers.models.losses import IGNORED
 from treeformers.models.parser import ParserConfig, TreeParser
@@ -88,7 +88,7 @@ def train_parser(
 
 def build_parser(
     recipe: ParseRecipe, trees: Sequence[Tree], seed: int
-) -> tuple[TreeParser, SentenceReader | PieceReader]:
+) -> tuple[TreeParser, SentenceReader | SubwordReader]:
     """Initialise a model of the recipe's sizes with the vocabularies of a treebank.
 
     Raises:
@@ -100,10 +100,10 @@ def build_parser(
     _check_model(recipe)
     given = dict(recipe.model)
     encoder = given.pop("pretrained", "")
-    reader: SentenceReader | PieceReader
+    reader: SentenceReader | SubwordReader
     if given.get("encoder") == "pretrained":
         folder = find_pretrained(encoder)
-        reader = PieceReader.load(folder)
+        reader = SubwordReader.load(folder)
         settings = AutoConfig.from_pretrained(folder).to_dict()
         # The path is local to this machine, and the parser trains in float32.
         dropped = ("_name_or_path", "dtype")
@@ -158,13 +158,13 @@ def treebank_reader(data: Treebanks) -> Callable[[str, str], list[Tree]]:
 
     @cache
     def load(name: str) -> Mapping[str, Sequence[Any]]:
-        return corpora.load(name, root=data.data_dir or None)
+        return corpora.load(name, data_dir=data.data_dir or None)
 
     def read(name: str, split: str) -> list[Tree]:
         limit = data.sentences if split == "train" else data.scored_sentences
         if name == "grammar":
-            return [sample.tree for sample in sample_part(split, limit, GRAMMAR_SIZES)]
-        trees = choose_part(load(name), split, name)
+            return [sample.tree for sample in sample_split(split, limit, GRAMMAR_SIZES)]
+        trees = choose_split(load(name), split, name)
         if not trees or not isinstance(trees[0], Tree):
             raise ValueError(f"{name}: no constituency trees in the {split} split")
         return trees[: limit or None]
@@ -226,7 +226,7 @@ def position_lists(actions: Sequence[str], n_words: int, config: ParserConfig) -
 class _Collator:
     """Collates examples. It makes rare words unknown at random, seeded by torch's generator."""
 
-    def __init__(self, reader: SentenceReader | PieceReader, config: ParserConfig) -> None:
+    def __init__(self, reader: SentenceReader | SubwordReader, config: ParserConfig) -> None:
         self.reader = reader
         self.has_positions = config.attention == "deterministic"
 
@@ -245,7 +245,7 @@ class _Collator:
 
 
 def _validation_scorer(
-    reader: SentenceReader | PieceReader, validation: Mapping[str, Sequence[Tree]]
+    reader: SentenceReader | SubwordReader, validation: Mapping[str, Sequence[Tree]]
 ) -> Callable[[TreeParser], dict[str, float]]:
     """A function that computes greedy parseval F1 on every treebank, and their mean as "f1"."""
 

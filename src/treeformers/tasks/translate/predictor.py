@@ -15,12 +15,12 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 from transformers import PreTrainedTokenizerFast, StoppingCriteria
 
+from treeformers.data.checks import check_positive, ensure_list
 from treeformers.models.accumulation import AccumulationConfig
 from treeformers.models.translation import AccumulationForTranslation
 from treeformers.recipes import Beam, TranslateRecipe
 from treeformers.tasks.batching import by_tokens
 from treeformers.tasks.inputs import check_kind, count_unseen
-from treeformers.tasks.load import check_positive, listed
 from treeformers.tasks.tree_sources import complete_trees
 from treeformers.training.model_folder import load_weights, read_settings
 from treeformers.trees.batch import collate_plans, plan_tree, split_subwords
@@ -243,7 +243,7 @@ class Translator:
         """
         beam = self.beam.size if beam is None else beam
         check_positive(beam=beam)
-        given = listed(texts, "texts")
+        given = ensure_list(texts, "texts")
         encoded = self.reader.encode(check_kind(complete_trees(given, trees, self.trees), Tree))
         longest = self.model.config.max_position_embeddings
         lengths = [len(source["input_ids"]) for source in encoded]

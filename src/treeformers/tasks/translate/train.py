@@ -15,7 +15,7 @@ from transformers import set_seed
 
 from treeformers.data import corpora
 from treeformers.data.examples import kind_of
-from treeformers.data.splits import choose_part, sample_part, spread
+from treeformers.data.splits import choose_split, evenly_spaced, sample_split
 from treeformers.models.accumulation import AccumulationConfig
 from treeformers.models.losses import IGNORED
 from treeformers.models.translation import AccumulationForTranslation
@@ -152,9 +152,9 @@ def read_pairs(data: ParallelText, split: str) -> list[ParallelPair]:
     if data.corpus == "grammar":
         return [
             ParallelPair(sample.tree, " ".join(_mirrored_words(sample.tree)))
-            for sample in sample_part(split, limit)
+            for sample in sample_split(split, limit)
         ]
-    splits = corpora.load(data.corpus, root=data.data_dir or None)
+    splits = corpora.load(data.corpus, data_dir=data.data_dir or None)
     for name, pairs in splits.items():
         if not pairs:
             raise ValueError(f"{data.corpus}: no sentences with translations in the {name} split")
@@ -169,7 +169,7 @@ def read_pairs(data: ParallelText, split: str) -> list[ParallelPair]:
             name: [pair | {data.source: next(trees)} for pair in pairs] for name, pairs in splits.items()
         }
         data = dataclasses.replace(data, trees="given")
-    pairs = spread(choose_part(splits, split, data.corpus), limit)
+    pairs = evenly_spaced(choose_split(splits, split, data.corpus), limit)
     if not pairs:
         raise ValueError(f"{data.corpus}: no sentences with translations in the {split} split")
     sources, targets = ([pair[language] for pair in pairs] for language in (data.source, data.target))
