@@ -20,7 +20,9 @@ SOURCE = ROOT / "src" / "treeformers"
 PAGE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 RUN_PYTHON = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
 
-ROOMS = re.findall(r"^    (\w+) {2,}\S", PAGE.partition("## The rooms")[2].partition("\n## ")[0], re.MULTILINE)
+ROOMS = re.findall(
+    r"^    (\w+) {2,}\S", PAGE.partition("## The rooms")[2].partition("\n## ")[0], re.MULTILINE
+)
 """From the bottom to the top, as the page lists them."""
 HEAVY = {
     "accelerate",
@@ -195,6 +197,8 @@ def test_files_stay_small() -> None:
     lines, megabytes = re.search(r"at most (\d+) lines", PAGE), re.search(r"over (\d+) MiB", PAGE)
     assert lines and megabytes
     code = [*SOURCE.rglob("*.py"), *(ROOT / "lab").rglob("*.py")]
-    long = {path.name: count for path in code if (count := len(path.read_text().splitlines())) > int(lines[1])}
+    long = {
+        path.name: count for path in code if (count := len(path.read_text().splitlines())) > int(lines[1])
+    }
     assert long == {}
     assert [path for path in tracked() if path.stat().st_size > int(megabytes[1]) << 20] == []

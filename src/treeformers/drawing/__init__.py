@@ -1,8 +1,8 @@
-"""Trees, heat maps and learning curves as SVG, PNG, terminal text, LaTeX and one HTML page.
+"""Trees, heat maps and learning curves as SVG, PNG, terminal text, LaTeX and HTML.
 
-Everything drawn here is made of trees, strings and arrays; the same input gives the same output. The
-pictures need no external resource, follow the reader's light or dark scheme, carry a title and a
-description for screen readers, and show themselves in a notebook.
+All drawings take trees, strings and arrays; equal input gives equal output. The pictures load nothing from
+outside, follow the reader's light or dark scheme, have a title and a description for screen readers, and
+appear as pictures in notebooks.
 """
 
 from treeformers.drawing.chart import heat_map_png, heat_map_svg, learning_curve_svg

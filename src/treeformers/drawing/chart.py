@@ -1,4 +1,4 @@
-"""Heat maps of word-by-word matrices, and learning curves."""
+"""Heat maps of matrices over words, and learning curves."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ if TYPE_CHECKING:
 def heat_map_svg(
     matrix: ArrayLike, words: Sequence[str], title: str = "", maximum: float | None = None
 ) -> Svg:
-    """Draw a (T, T) matrix, such as a constituent prior or attention: row i is what word i sees.
+    """Draw a (T, T) matrix, such as a constituent prior or attention: row i shows the weights of word i.
 
     Args:
         matrix: (T, T), finite and not negative.
         words: the T words.
-        title: a caption, drawn and given to screen readers.
-        maximum: the value drawn darkest, the largest of the matrix if absent; larger values are
-            drawn as dark. Give 1.0 to compare the priors of several layers.
+        title: a caption, drawn above the map and read by screen readers.
+        maximum: value of the darkest shade, by default the largest of the matrix; larger values get the same
+            shade. Use 1.0 to compare the priors of several layers.
 
     Raises:
-        ValueError: another shape, or a value that is negative or not finite.
+        ValueError: the matrix has another shape, or a value is negative or not finite.
     """
     values, largest = _matrix(matrix, words, maximum)
     cell = 22 if len(words) <= 40 else 14
@@ -80,7 +80,9 @@ def heat_map_png(
     title: str = "",
     maximum: float | None = None,
 ) -> None:
-    """Write the picture of `heat_map_svg` as a PNG file (needs matplotlib, the extra `draw`).
+    """Write the picture of `heat_map_svg` to a PNG file.
+
+    This needs matplotlib, which the extra `draw` installs.
 
     Raises:
         ValueError: as in `heat_map_svg`.
@@ -94,7 +96,7 @@ def heat_map_png(
     axes = figure.add_subplot()
     colors = LinearSegmentedColormap.from_list("prior", ["#f4f6f8", "#0f766e"])
     image = axes.imshow(values, cmap=colors, vmin=0, vmax=largest)
-    # A dollar sign would start matplotlib's mathematics.
+    # An unescaped dollar sign would start matplotlib's mathematics.
     names = [shorten(unescape_word(word), 18).replace("$", r"\$") for word in words]
     axes.set_xticks(range(len(words)), names, rotation=90)
     axes.set_yticks(range(len(words)), names)
@@ -114,13 +116,13 @@ def learning_curve_svg(
     """Draw named curves over one pair of axes.
 
     Args:
-        curves: name -> (x, y) points in the order of x; a point that is not finite is left out.
-        x_label: what x counts.
-        y_label: what y measures.
+        curves: for each name, the points (x, y), sorted by x; points that are not finite are left out.
+        x_label: label of the x axis.
+        y_label: label of the y axis.
         title: the accessible title.
 
     Raises:
-        ValueError: there is no finite point at all.
+        ValueError: no curve has a finite point.
     """
     lines = {
         name: [(x, y) for x, y in points if math.isfinite(x) and math.isfinite(y)]
@@ -188,7 +190,7 @@ def _range(values: Iterable[float]) -> tuple[float, float]:
 
 
 def _ticks(low: float, high: float) -> list[float]:
-    """Four to eight round numbers that enclose the range."""
+    """Choose four to eight round numbers that enclose the range."""
     largest = max(abs(low), abs(high))
     span = high - low if high - low > 1e-9 * largest else largest or 1.0
     power = 10.0 ** math.floor(math.log10(span / 4))

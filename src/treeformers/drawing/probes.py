@@ -1,4 +1,4 @@
-"""A report of probes as tables of text and as one page, out of what `ProbeReport.to_dict` gives."""
+"""Probe reports as tables and as an HTML page, from the output of `ProbeReport.to_dict`."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from treeformers.trees.tree import Tree
 
 __all__ = ["ProbeTable", "probe_page", "probe_tables"]
 
-CLEAR = 1e-3
-"""Of a p-value, from which on a figure is marked as above or below chance."""
+SIGNIFICANT = 1e-3
+"""A result with a smaller p-value is marked as above or below random trees."""
 QUESTIONS = {
     "determiners": "Does a determiner join its noun first (Ginn 2024, Table 2)?",
     "adjectives": "Does an adjective join its noun, or the determiner before it (Table 3)?",
@@ -23,39 +23,39 @@ QUESTIONS = {
     "constituents": "Which constituents of the treebank come back?",
     "subwords": "Are the tokens of a word a constituent?",
 }
-IN_TURN = "Counts that differ are those of the systems in turn."
-BESIDE = (
-    "Per cent of the words asked for that are a constituent; in brackets that of random trees of the same "
-    f"arity. ▲ and ▼: above and below it, p < 0.001. {IN_TURN}"
+COUNTS = "If counts differ between systems, the cell lists them in the order of the systems."
+COMPARISON = (
+    "Percentage of the tested word groups that are constituents; in brackets, the percentage for random "
+    f"trees of the same arity. ▲ and ▼: above and below random trees, p < 0.001. {COUNTS}"
 )
 DETAIL = (
-    "Crossed: a constituent of the tree holds only some of the words asked for and others beside. Interval: "
-    "95 %, Clopper and Pearson. Random, right, left and balanced: what such trees of the same arity give; p: "
-    "exact two-sided binomial test against random trees."
+    "Crossed: a constituent of the tree contains some but not all of the tested words, and other words. "
+    "Interval: 95 %, Clopper and Pearson. Random, right, left and balanced: percentages for such trees of "
+    "the same arity. p: exact two-sided binomial test against random trees."
 )
 DETAILS = (
     *("asked", "times", "found", "crossed", "%", "interval"),
     *("random", "right", "left", "balanced", "p"),
 )
 LINKS = (
-    "Links between neighbouring words. Initial: where they begin before training. Near it: per cent of the "
-    "links within 0.01."
+    "Links between neighbouring words. Initial: value before training. Near it: percentage of links within "
+    "0.01 of that value."
 )
 ACCURACY = (
-    "Per cent right, with its 95 % interval; guessing gives 50. Skipped: pairs that do not compare. "
-    f"{IN_TURN}"
+    "Accuracy in percent, with its 95 % interval; guessing gives 50. Skipped: pairs that cannot be compared. "
+    f"{COUNTS}"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class ProbeTable:
-    """One table.
+    """A table.
 
     Attributes:
-        title: what it is about.
-        columns: the headings.
-        rows: cells; the first ones are names.
-        caption: how to read it.
+        title: the title.
+        columns: the column headings.
+        rows: the cells of each row; the first cells are names.
+        caption: how to read the table.
     """
 
     title: str
@@ -65,15 +65,15 @@ class ProbeTable:
 
 
 def probe_tables(content: Mapping[str, Any], detail: bool = True) -> list[ProbeTable]:
-    """The tables of a report.
+    """Make the tables of a report.
 
     Args:
-        content: as `treeformers.probing.ProbeReport.to_dict` gives it, or its JSON read back.
-        detail: beside the tables of all systems, those of each with all counts, and each paradigm of minimal
-            pairs. Where there is one system alone, its own tables stand in any case, and those of all do not.
+        content: the output of `treeformers.probing.ProbeReport.to_dict`, or the same read from JSON.
+        detail: add a table of all counts for each system, and a row for each paradigm of minimal pairs. A
+            report on a single system always has its detailed tables, and no comparison tables.
 
     Returns:
-        Those of the structure, by probe, then of the links, then of minimal pairs and agreement.
+        The tables of each probe, of the structure, of the links, and of minimal pairs and agreement.
     """
     systems: Mapping[str, Mapping[str, Any]] = content["systems"]
     probes = dict.fromkeys(row["probe"] for system in systems.values() for row in system["findings"])
@@ -81,9 +81,9 @@ def probe_tables(content: Mapping[str, Any], detail: bool = True) -> list[ProbeT
     for probe in probes:
         title = f"{probe.capitalize()}. {QUESTIONS.get(probe, '')}".strip()
         if len(systems) > 1:
-            tables.append(_beside(title, probe, systems))
+            tables.append(_compare_systems(title, probe, systems))
         if detail or len(systems) == 1:
-            tables += [_detail(title, name, probe, of) for name, of in systems.items() if _has(of, probe)]
+            tables += [_detail(title, name, probe, one) for name, one in systems.items() if _has(one, probe)]
     tables += [_structure(systems)] if any(of["flat_share"] is not None for of in systems.values()) else []
     tables += [_links(name, system["links"]) for name, system in systems.items() if system["links"]]
     tables += list(_accuracies(systems, detail))
@@ -91,11 +91,11 @@ def probe_tables(content: Mapping[str, Any], detail: bool = True) -> list[ProbeT
 
 
 def probe_page(content: Mapping[str, Any], title: str = "Do the trees mean anything?") -> str:
-    """Write the report as one self-contained HTML page with its tables and example trees.
+    """Write the report as a self-contained HTML page with tables and example trees.
 
     Args:
-        content: as of `probe_tables`.
-        title: the heading.
+        content: as in `probe_tables`.
+        title: the page's heading.
     """
     systems, settings = content["systems"], content["settings"]
     asked = [count(settings["sentences"], "generated sentence")] if settings["sentences"] else []
@@ -115,8 +115,8 @@ def probe_page(content: Mapping[str, Any], title: str = "Do the trees mean anyth
     return report(title, [(name, "\n".join(parts)) for name, parts in sections.items()], lead)
 
 
-def _beside(title: str, probe: str, systems: Mapping[str, Mapping[str, Any]]) -> ProbeTable:
-    """All systems side by side."""
+def _compare_systems(title: str, probe: str, systems: Mapping[str, Mapping[str, Any]]) -> ProbeTable:
+    """Make the table of one probe with a column for each system."""
     rows: dict[tuple[str, str], dict[str, Mapping[str, Any]]] = {}
     for name, system in systems.items():
         for row in system["findings"]:
@@ -129,11 +129,11 @@ def _beside(title: str, probe: str, systems: Mapping[str, Mapping[str, Any]]) ->
             (
                 *key,
                 _counts("trials", [of.get(name) for name in systems]),
-                *(_share(of[name]) if name in of else "–" for name in systems),
+                *(_percentage(of[name]) if name in of else "–" for name in systems),
             )
             for key, of in rows.items()
         ),
-        BESIDE,
+        COMPARISON,
     )
 
 
@@ -158,22 +158,22 @@ def _detail(title: str, name: str, probe: str, system: Mapping[str, Any]) -> Pro
 
 
 def _structure(systems: Mapping[str, Mapping[str, Any]]) -> ProbeTable:
-    """How much there is to be found: a flat tree has no wrong constituents either."""
+    """Make the table of the amount of structure: a flat tree has no wrong constituents."""
     return ProbeTable(
-        "Structure. How much of it do the trees have?",
+        "Structure. How much structure do the trees have?",
         ("", "spans a sentence", "flat %"),
         tuple(
             (name, f"{of['spans_per_sentence']:.1f}", f"{of['flat_share']:.1f}")
             for name, of in systems.items()
             if of["flat_share"] is not None
         ),
-        "Flat: trees over more than two words without any constituent inside.",
+        "Flat: trees over more than two words without any constituent except the root.",
     )
 
 
 def _links(name: str, links: Sequence[Mapping[str, Any]]) -> ProbeTable:
     return ProbeTable(
-        "Links. Have they gone from where they begin?",
+        "Links. Did training move them?",
         (f"{name}, layer", "mean", "sd", "5 %", "25 %", "50 %", "75 %", "95 %", "initial", "near it"),
         tuple(
             (
@@ -191,7 +191,7 @@ def _links(name: str, links: Sequence[Mapping[str, Any]]) -> ProbeTable:
 
 
 def _accuracies(systems: Mapping[str, Mapping[str, Any]], detail: bool) -> Iterator[ProbeTable]:
-    """With detail, each paradigm ("PHENOMENON: PARADIGM") too."""
+    """Make the tables of minimal pairs and agreement; `detail` adds paradigms ("PHENOMENON: PARADIGM")."""
     asked = {name: of["accuracies"] for name, of in systems.items() if of["accuracies"]}
     for test in dict.fromkeys(row["test"] for rows in asked.values() for row in rows):
         of = {name: {row["case"]: row for row in rows if row["test"] == test} for name, rows in asked.items()}
@@ -216,7 +216,7 @@ def _accuracies(systems: Mapping[str, Mapping[str, Any]], detail: bool) -> Itera
 
 
 def _counts(key: str, rows: Sequence[Mapping[str, Any] | None]) -> str:
-    """One number, or where the systems that were asked differ, that of each."""
+    """Write one number, or the number of each system if they differ."""
     if len(counts := {row[key] for row in rows if row}) == 1:
         return f"{counts.pop():,}"
     return " / ".join(f"{row[key]:,}" if row else "–" for row in rows)
@@ -232,15 +232,15 @@ def _has(system: Mapping[str, Any], probe: str) -> bool:
     return any(row["probe"] == probe for row in system["findings"])
 
 
-def _share(row: Mapping[str, Any]) -> str:
-    mark = ("" if row["p_value"] >= CLEAR else "▲" if row["share"] > row["chance"] else "▼") or " "
+def _percentage(row: Mapping[str, Any]) -> str:
+    mark = ("" if row["p_value"] >= SIGNIFICANT else "▲" if row["share"] > row["chance"] else "▼") or " "
     return f"{row['share']:.1f} ({row['chance']:.1f}) {mark}"
 
 
 def _p_value(value: float) -> str:
     if value < 1e-300:
         return "< 1e-300"
-    return f"{value:.3f}" if value >= CLEAR else f"{value:.0e}"
+    return f"{value:.3f}" if value >= SIGNIFICANT else f"{value:.0e}"
 
 
 def _example(example: Mapping[str, Any]) -> str:
@@ -249,11 +249,11 @@ def _example(example: Mapping[str, Any]) -> str:
     pictures += [
         (name, tree_svg(_tree(fields), gold)) for name, fields in example["trees"].items() if name != "gold"
     ]
-    figures = "".join(
+    pictures_html = "".join(
         f'<figure><figcaption>{xml(name)}</figcaption><div class="scroll">{picture}</div></figure>'
         for name, picture in pictures
     )
-    return f'<h3>{xml(example["target"])}</h3><div class="card pair">{figures}</div>'
+    return f'<h3>{xml(example["target"])}</h3><div class="card pair">{pictures_html}</div>'
 
 
 def _tree(fields: Mapping[str, Any]) -> Tree:

@@ -1,4 +1,4 @@
-"""One self-contained HTML page out of pictures and tables: no external file, readable on a phone."""
+"""Self-contained HTML pages of pictures and tables; readable on a phone."""
 
 from __future__ import annotations
 
@@ -67,16 +67,16 @@ for (const group of document.querySelectorAll(".layers")) {
 
 
 def report(title: str, sections: Iterable[tuple[str, str]], lead: str = "") -> str:
-    """Write a whole page.
+    """Write an HTML page.
 
     Args:
-        title: the heading, plain text.
-        sections: (heading as plain text, content as HTML): the functions of this module and the
-            pictures of the others give such content.
-        lead: a sentence or two under the heading, plain text.
+        title: the page's heading, as plain text.
+        sections: for each section, the heading as plain text and the content as HTML. The other functions of
+            this module write such content, and so do the pictures of this package.
+        lead: a sentence or two below the heading, as plain text.
 
     Returns:
-        The text of one HTML file. Without scripts all layers show below each other.
+        The text of an HTML file. In a browser without scripts, all layers of a slider are visible.
     """
     body = "".join(
         f"<section><h2>{xml(heading)}</h2>\n{content}\n</section>\n" for heading, content in sections
@@ -93,14 +93,14 @@ def report(title: str, sections: Iterable[tuple[str, str]], lead: str = "") -> s
 def trees_beside_gold(
     pairs: Iterable[tuple[Tree, Tree]], names: tuple[str, str] = ("induced", "gold")
 ) -> str:
-    """Draw predicted trees beside gold trees, each marked by whether the other has its spans.
+    """Draw predicted trees next to gold trees; each tree marks the spans that the other one has.
 
     Args:
-        pairs: (predicted, gold) over the same words.
-        names: what stands above the left and the right trees.
+        pairs: pairs (predicted, gold) over the same words.
+        names: headings of the left and the right trees.
 
     Raises:
-        ValueError: a pair has different numbers of words.
+        ValueError: the trees of a pair have different numbers of words.
     """
     left, right = map(xml, names)
     cards = [
@@ -115,15 +115,15 @@ def trees_beside_gold(
 
 
 def heat_maps_by_layer(layers: Sequence[ArrayLike], words: Sequence[str], maximum: float | None = 1.0) -> str:
-    """Draw one heat map a layer with a slider that chooses the layer, the last one first.
+    """Draw one heat map for each layer, with a slider that starts at the last layer.
 
     Args:
-        layers: L matrices (T, T), the lowest layer first.
+        layers: L matrices (T, T), lowest layer first.
         words: the T words.
-        maximum: the value drawn darkest, the same for all layers; None scales each by its largest.
+        maximum: value of the darkest shade in all layers; None scales each layer to its own largest value.
 
     Raises:
-        ValueError: as in `heat_map_svg`, or there is no layer.
+        ValueError: there are no layers, or an error of `heat_map_svg`.
     """
     if not len(layers):
         raise ValueError("heat maps by layer need at least one layer")
@@ -134,24 +134,24 @@ def heat_maps_by_layer(layers: Sequence[ArrayLike], words: Sequence[str], maximu
 
 
 def shaded_trees(tree: Tree, steps: Sequence[tuple[str, Sequence[float]]]) -> str:
-    """Draw one tree a step, with a slider that chooses among several, the first one first.
+    """Draw a tree once for each step, with a slider that starts at the first step.
 
     Args:
         tree: the tree.
-        steps: what each is called, such as a word that is written, and the share of every node in pre-order,
-            leaves too. All names stand above each picture, its own strong.
+        steps: for each step, its name, such as an output word, and the attention weight of each node in
+            pre-order, leaves included. All names stand above each picture; the name of its step is bold.
 
     Raises:
-        ValueError: as in `tree_svg`, or there are no steps.
+        ValueError: there are no steps, or an error of `tree_svg`.
     """
     if not steps:
         raise ValueError("shaded trees need at least one step")
     names = [xml(name) for name, _ in steps]
     pictures = []
-    for at, (name, shares) in enumerate(steps):
-        line = " ".join(f"<strong>{one}</strong>" if other == at else one for other, one in enumerate(names))
-        title = f"{name} ({at + 1} of {len(steps)})" if len(steps) > 1 else name
-        pictures.append(f'<p class="steps">{line}</p>{tree_svg(tree, None, title, shares)}')
+    for step, (name, weights) in enumerate(steps):
+        line = " ".join(f"<strong>{one}</strong>" if i == step else one for i, one in enumerate(names))
+        title = f"{name} ({step + 1} of {len(steps)})" if len(steps) > 1 else name
+        pictures.append(f'<p class="steps">{line}</p>{tree_svg(tree, None, title, weights)}')
     if len(pictures) == 1:
         return f'<div class="card fit">{pictures[0]}</div>'
     return _slider("Step", pictures, 1)
@@ -169,15 +169,16 @@ def _slider(name: str, pictures: Sequence[str], chosen: int) -> str:
 def heat_maps_unscripted(
     maps: Mapping[str, tuple[Sequence[ArrayLike], float | None]], words: Sequence[str]
 ) -> str:
-    """Draw heat maps beside each other, a fold a layer, the last one open, in HTML without script or style.
+    """Draw heat maps side by side in HTML without scripts: one foldable section for each layer, the last
+    open.
 
     Args:
-        maps: name -> (L matrices (T, T), the value drawn darkest), the lowest layer first; None scales each
-            matrix by its largest.
+        maps: for each name, L matrices (T, T), lowest layer first, and the value of the darkest shade. None
+            scales each matrix to its own largest value.
         words: the T words.
 
     Raises:
-        ValueError: as in `heat_map_svg`, or the numbers of layers differ.
+        ValueError: the numbers of layers differ, or an error of `heat_map_svg`.
     """
     layers = list(zip(*(matrices for matrices, _ in maps.values()), strict=True))
     folds = []
@@ -200,24 +201,24 @@ def score_table(
     caption: str = "",
     strong: Iterable[int] = (),
 ) -> str:
-    """Write a table; numbers get one decimal, None a dash.
+    """Write an HTML table. Numbers get one decimal place; None becomes a dash.
 
     Args:
-        columns: the headings.
-        rows: cells, the first of each row its name.
-        caption: what the figures are, for instance a metric's signature.
-        strong: the rows, counted from 0, to set off.
+        columns: the column headings.
+        rows: the cells of each row; the first cell is the row's name.
+        caption: a note about the numbers, such as a metric's signature.
+        strong: indices of the rows to highlight.
 
     Raises:
-        ValueError: a row has another number of cells than there are columns.
+        ValueError: a row does not have one cell for each column.
     """
-    marked = set(strong)
+    highlighted = set(strong)
     lines = []
     for i, row in enumerate(rows):
         if len(row) != len(columns):
             raise ValueError(f"row {i} has {len(row)} cells for {len(columns)} columns")
         cells = "".join(f"<td>{xml(_cell(cell))}</td>" for cell in row)
-        lines.append(f'<tr class="strong">{cells}</tr>' if i in marked else f"<tr>{cells}</tr>")
+        lines.append(f'<tr class="strong">{cells}</tr>' if i in highlighted else f"<tr>{cells}</tr>")
     head = "".join(f'<th scope="col">{xml(column)}</th>' for column in columns)
     above = f"<caption>{xml(caption)}</caption>" if caption else ""
     return (

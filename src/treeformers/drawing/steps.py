@@ -1,4 +1,4 @@
-"""The steps of a parser as a matrix of what it looked at."""
+"""A parser's attention, step by step, as a matrix."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from treeformers.trees.text import count
 
 __all__ = ["steps_svg"]
 
-WIDE, HIGH, FONT = 22, 16, 12
-"""A cell, and its letters, in pixels."""
+CELL_WIDTH, CELL_HEIGHT, FONT = 22, 16, 12
+"""Width, height and font size of a cell, in pixels."""
 
 
 def steps_svg(
@@ -22,17 +22,18 @@ def steps_svg(
     errors: Iterable[int] = (),
     title: str = "Attention",
 ) -> Svg:
-    """Draw what a parser looks at, step by step (Ma et al. 2017, Figures 1 and 3).
+    """Draw a parser's attention, step by step (Ma et al. 2017, Figures 1 and 3).
 
-    A row is a step, with its action at its left, a column a word.
+    Each row is a step, with its action on the left; each column is a word.
 
     Args:
-        words: the T words, with the end mark that parsers read.
-        actions: the S actions taken.
-        attention: (S, T), each from 0 to 1.
-        preferred: at each step the action that the parser found best; needed where there are errors.
-        errors: the steps at which it was another than the one taken; these are marked with it.
-        title: above the matrix, where the number of errors stands too.
+        words: the T words, with the parser's end mark.
+        actions: the S actions.
+        attention: (S, T) weights from 0 to 1.
+        preferred: the parser's preferred action at each step; required if there are errors.
+        errors: the steps at which the preferred action differs from the action taken. The picture marks these
+            steps and names the preferred action.
+        title: heading of the picture; the number of errors is added.
     """
     wrong = set(errors)
     if wrong:
@@ -41,26 +42,27 @@ def steps_svg(
     labels = [f"{number}  {action}" for number, action in enumerate(actions)]
     left = max(text_width(label, FONT) for label in labels) + 16
     top = 34 + max(text_width(word, FONT) for word in shown) + 14
-    right, bottom = left + WIDE * len(shown), top + HIGH * len(labels)
+    right, bottom = left + CELL_WIDTH * len(shown), top + CELL_HEIGHT * len(labels)
     parts = [f'<text class="title" x="8" y="20">{xml(title)}</text>']
     for column, word in enumerate(shown):
-        x = left + (column + 0.5) * WIDE + FONT * 0.35
+        x = left + (column + 0.5) * CELL_WIDTH + FONT * 0.35
         parts.append(f'<text transform="translate({x:g} {top - 8}) rotate(-90)">{xml(word)}</text>')
     parts.append(f'<rect class="frame" x="{left}" y="{top}" width="{right - left}" height="{bottom - top}"/>')
-    for row, shares in enumerate(attention):
-        for column, share in enumerate(shares):
-            if (shade := f"{share:.2f}") != "0.00":
-                place = f'x="{left + WIDE * column}" y="{top + HIGH * row}" width="{WIDE}" height="{HIGH}"'
+    for row, weights in enumerate(attention):
+        for column, weight in enumerate(weights):
+            if (shade := f"{weight:.2f}") != "0.00":
+                corner = f'x="{left + CELL_WIDTH * column}" y="{top + CELL_HEIGHT * row}"'
+                place = f'{corner} width="{CELL_WIDTH}" height="{CELL_HEIGHT}"'
                 parts.append(f'<rect class="cell" {place} fill-opacity="{shade}"/>')
     beyond = 0
     for row, label in enumerate(labels):
-        y = top + (row + 0.5) * HIGH
+        y = top + (row + 0.5) * CELL_HEIGHT
         kind = "end wrong" if row in wrong else "end"
         parts.append(f'<text class="{kind}" x="{left - 8}" y="{y + 4:g}">{xml(label)}</text>')
         if row in wrong:
             instead = f"instead: {preferred[row]}"
             beyond = max(beyond, text_width(instead, FONT) + 8)
-            place = f'x="{left}" y="{y - HIGH / 2:g}" width="{right - left}" height="{HIGH}"'
+            place = f'x="{left}" y="{y - CELL_HEIGHT / 2:g}" width="{right - left}" height="{CELL_HEIGHT}"'
             parts.append(f'<rect class="wrong" {place}/>')
             parts.append(f'<text class="wrong" x="{right + 8}" y="{y + 4:g}">{xml(instead)}</text>')
     style = (

@@ -254,7 +254,7 @@ class Decoding:
     """How trees are read from links; these are the arguments of the functions of `treeformers.induction`.
 
     Attributes:
-        method: "cky" is `best_tree`, "algorithm1" is `build_tree`, "greedy" is `split_greedily`.
+        method: "cky" is `cky_tree`, "algorithm1" is `build_tree`, "greedy" is `greedy_tree`.
         layer: the layer that "cky" and "greedy" read; negative numbers count from the top.
         right_bias: for "cky", the bias towards right-branching trees.
         min_layer: for "algorithm1", the lowest layer.
