@@ -92,8 +92,8 @@ def save_parser(folder: Path, seed: int = 1) -> Path:
     return folder
 
 
-def save_inducer(folder: Path, prior: str = "outside") -> Path:
+def save_inducer(folder: Path, **model: Any) -> Path:
     lines = [" ".join(tree.words) for tree in WITH_BRACKETS] * 2
-    made = tiny_inducer(lines, vocab_size=90, initializer_range=0.5, prior=prior)
+    made = tiny_inducer(lines, vocab_size=90, initializer_range=0.5, **model)
     save_model(made.model, made.tokenizer, folder, {"recipe.json": InduceRecipe().to_dict()})
     return folder

@@ -47,13 +47,15 @@ ENCODERS = {
     "tree, post-norm, learned positions": treebert(norm="post", position_embedding_type="learned"),
     "tree, no self-attention, probabilities": treebert(self_prior=0.0, link_arithmetic="probability"),
     "tree, links between words": treebert(link_level="word"),
-    "tree, prior inside the softmax": treebert(prior="inside", link_scale=16, self_prior=0.0),
-    "tree, two priors a layer": treebert(num_priors=2),
-    "tree, two priors of words": treebert(num_priors=2, link_level="word"),
-    "tree, hard links": treebert(hard_links=True),
-    "tree, recursion": treebert(max_recursions=4),
-    "plain": treebert(prior="none"),
-    "plain, eager": treebert(prior="none", attn_implementation="eager"),
+    "tree, prior inside the softmax": treebert(
+        prior_position="before_softmax", link_scale=16, self_prior=0.0
+    ),
+    "tree, two priors a layer": treebert(num_link_heads=2),
+    "tree, two priors of words": treebert(num_link_heads=2, link_level="word"),
+    "tree, hard links": treebert(straight_through=True),
+    "tree, recursion": treebert(max_layer_repeats=4),
+    "plain": treebert(prior_position="none"),
+    "plain, eager": treebert(prior_position="none", attn_implementation="eager"),
 }
 
 

@@ -79,7 +79,10 @@ def test_what_cannot_be_asked() -> None:
         (lambda: probe("right", 0), "nothing to ask"),
         (lambda: probe({"mine": [TREEBANK[0]]}, 12), "^mine: tree 1: a tree over 'the dog sees"),
         (lambda: probe({"mine": []}, 12), "^mine: 0 trees for 12 sentences"),
-        (lambda: probe({"plain": inducer(prior="none")}, 12), "^plain: a plain Transformer .* has no links"),
+        (
+            lambda: probe({"plain": inducer(prior_position="none")}, 12),
+            "^plain: a plain Transformer .* has no links",
+        ),
         (
             lambda: probe("right", 12, pairs={"p": [MinimalPair("a b", "b a", "x", "y")]}),
             "p needs a masked language model",
@@ -169,7 +172,7 @@ def test_links_by_layer() -> None:
 
 
 def test_a_plain_transformer_is_asked_for_pairs_alone() -> None:
-    plain = inducer(prior="none")
+    plain = inducer(prior_position="none")
     pairs = [MinimalPair("he runs", "he run", "agreement", "verbs")]
     agreement = [LabeledText("he", "VBZ", "0"), LabeledText("they", "VBP", "0")]
     model = inducer(["he is", "they are", "the dog sees the cat"] * 3, kind="word")

@@ -42,7 +42,7 @@ LIMITS = Limits(
 def models() -> dict[str, Any]:
     return {
         "inducer": tiny_inducer(link_level="word", initializer_range=0.5),
-        "parser": tiny_parser(heads="right"),
+        "parser": tiny_parser(head_rule="right"),
         "reader": tiny_parser(attention="probabilistic", decoder="conditional", linearization="top-down"),
         "classifier": tiny_classifier(),
     }

@@ -48,7 +48,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     )
     models = [
         ServedInducer("inducer", tiny_inducer(link_level="word", initializer_range=0.5)),
-        ServedParser("parser", tiny_parser(heads="right")),
+        ServedParser("parser", tiny_parser(head_rule="right")),
         ServedParser("reader", tiny_parser(attention="probabilistic", decoder="conditional")),
         ServedClassifier("classifier", tiny_classifier()),
         Baseline("right"),

@@ -90,8 +90,8 @@ def _inducer(model: Path, recipe: InduceRecipe, data: str | None, split: list[st
 def _parser(model: Path, recipe: ParseRecipe, data: str | None, split: list[str] | None) -> dict[str, Any]:
     from rich.table import Table
 
-    from treeformers.metrics import parseval
     from treeformers.tasks.parse.predictor import Parser
+    from treeformers.tasks.parse.score import score_parser
     from treeformers.tasks.parse.train import read_treebank
 
     parser = Parser.from_pretrained(model)
@@ -103,9 +103,7 @@ def _parser(model: Path, recipe: ParseRecipe, data: str | None, split: list[str]
     scores, signature = {}, ""
     for name in names:
         for part in split or ["test"]:
-            gold = read_treebank(name, part, source)
-            trees = parser.parse([tree.words for tree in gold], tags=[tree.tags for tree in gold])
-            score = parseval(gold, trees, missing="zero")
+            score = score_parser(parser, read_treebank(name, part, source))
             figures = {key: getattr(score, key) for key in ("f1", "recall", "precision", "exact_match")}
             cells = (f"{figure:.2f}" for figure in figures.values())
             table.add_row(f"{name} {part}", *cells, str(score.sentences))
@@ -159,8 +157,8 @@ def _classifier(
 def _translator(
     model: Path, recipe: TranslateRecipe, data: str | None, split: list[str] | None, trees: str | None
 ) -> dict[str, Any]:
-    from treeformers.metrics import bleu
     from treeformers.tasks.translate.predictor import Translator
+    from treeformers.tasks.translate.score import score_translator
     from treeformers.tasks.translate.train import read_pairs
 
     translator = Translator.from_pretrained(model)
@@ -170,8 +168,7 @@ def _translator(
     scores, signature = {}, ""
     for part in split or ["test"]:
         pairs = read_pairs(source, part)
-        targets = [pair.target.lower() if source.lowercase else pair.target for pair in pairs]
-        score = bleu(targets, translator.translate(pair.tree for pair in pairs))
+        score = score_translator(translator, pairs, source.lowercase)
         scores[f"{source.corpus} {part}"] = {"bleu": score.bleu, "examples": len(pairs)}
         signature = score.signature
     _print(scores)

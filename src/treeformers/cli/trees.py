@@ -294,7 +294,7 @@ def _attention_of_translator(model: Path, trees: str | None) -> Callable[[str], 
     translator = Translator.from_pretrained(model)
 
     def draw_line(line: str) -> str:
-        look = translator.look(read_text(line), trees=trees)
-        return shaded_trees(look.tree, list(zip(look.units, look.shares, strict=True)))
+        attention = translator.attention(read_text(line), trees=trees)
+        return shaded_trees(attention.tree, list(zip(attention.subwords, attention.weights, strict=True)))
 
     return draw_line

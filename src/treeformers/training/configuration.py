@@ -12,6 +12,8 @@ from typing import Any, TypeVar
 from huggingface_hub.errors import StrictDataclassError
 from transformers import PreTrainedConfig
 
+from treeformers.recipes.renamed import RENAMED
+
 __all__ = ["building", "check_keys", "configure"]
 
 C = TypeVar("C", bound=PreTrainedConfig)
@@ -21,15 +23,18 @@ def check_keys(given: Iterable[str], names: Iterable[str]) -> None:
     """Check the keys of `[model]` in a recipe.
 
     Args:
-        given: the keys.
-        names: of those that there are.
+        given: The keys in the recipe.
+        names: The allowed keys.
 
     Raises:
-        ValueError: one that is not there, with the nearest that is.
+        ValueError: A key is not allowed. The message gives its new name if it has one, else the nearest key.
     """
     names = list(names)
     for key in given:
         if key not in names:
+            now = RENAMED.get(f"model.{key}", "")
+            if now.removeprefix("model.") in names:
+                raise ValueError(f"model.{key} is now {now}")
             near = difflib.get_close_matches(key, names, n=1, cutoff=0.0)[0]
             raise ValueError(f"unknown key 'model.{key}', the nearest is 'model.{near}'")
 

@@ -57,7 +57,9 @@ def parser_steps(parser: Parser, words: Sequence[str]) -> Steps:
     before = stack_states(steps.actions)
     bounds: list[tuple[int, ...]] | None = None
     if config.attention == "deterministic":
-        bounds = attended_positions_of(steps.actions, len(words), None if config.heads == "none" else "right")
+        bounds = attended_positions_of(
+            steps.actions, len(words), None if config.head_rule == "none" else "right"
+        )
     shown = []
     for number, (name, row) in enumerate(zip(steps.actions, steps.probabilities, strict=True)):
         taken = parser.actions.index(name)

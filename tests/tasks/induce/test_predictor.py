@@ -111,7 +111,7 @@ def test_ways_to_read_trees() -> None:
         parser.parse([words], layer=3)
 
 
-def test_very_long_sentences_are_split_greedily(caplog: pytest.LogCaptureFixture) -> None:
+def test_very_long_sentences_are_greedy_tree(caplog: pytest.LogCaptureFixture) -> None:
     words = [f"w{number}" for number in range(1200)]
     link = np.random.default_rng(0).random((1, 1199))
     assert read_trees([link], [words], Decoding(method="cky")) == [greedy_tree(link[0], words)]
@@ -226,7 +226,7 @@ def test_links_between_tokens(each: Inducer) -> None:
 
 
 def test_a_plain_transformer_has_perplexity_but_no_trees() -> None:
-    plain = inducer(prior="none")
+    plain = inducer(prior_position="none")
     found = list(plain.masked_log_probabilities(SENTENCES))
     np.testing.assert_allclose(sorted(found), sorted(literal_log_probabilities(plain, SENTENCES)), atol=1e-5)
     for call in (plain.parse, plain.links):

@@ -115,7 +115,7 @@ def _check_decoding(recipe: InduceRecipe) -> None:
     """Refuse a layer to read trees from that the model will not have; a plain Transformer has no trees."""
     config, layer = _configure(recipe), recipe.decoding.layer
     layers = config.num_hidden_layers
-    if config.prior != "none" and not -layers <= layer < layers:
+    if config.has_prior and not -layers <= layer < layers:
         raise ValueError(
             f"decoding.layer is {layer}, expected {-layers} to {layers - 1}: "
             f"model.num_hidden_layers is {layers}"
