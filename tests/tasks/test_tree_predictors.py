@@ -70,7 +70,7 @@ def test_model_without_trees_fails_when_it_is_loaded(inducer: Path, tmp_path: Pa
     with pytest.raises(ValueError, match="layer 3 is not a layer: expected -3 to 2"):
         load_tree_predictor(inducer, layer=3)
     with pytest.raises(ValueError, match="no links to read trees from"):
-        load_tree_predictor(save_inducer(tmp_path, prior="none"))
+        load_tree_predictor(save_inducer(tmp_path, prior_position="none"))
     with pytest.raises(FileNotFoundError, match="no such file; expected a folder of `treeformers train`"):
         load_tree_predictor(tmp_path / "none")
 
