@@ -259,7 +259,7 @@ def test_no_vocabulary(tmp_path: Path) -> None:
         SentenceReader.load(tmp_path)
 
 
-def test_pieces() -> None:
+def test_subwords() -> None:
     reader = SubwordReader(letter_tokenizer())
     batch = reader.batch([["owls", "see"], ["-LRB-", "a", "\u200b", "ÉT"]])
     assert set(batch) == {"lengths", "piece_ids", "piece_index"}
@@ -314,7 +314,7 @@ def test_windows_hold_every_word_once(sentences: list[list[str]], limit: int) ->
         assert row[0] == 2 and set(row[length:]) <= {0}
 
 
-def test_no_room_for_a_piece() -> None:
+def test_no_room_for_a_subword() -> None:
     assert SubwordReader(letter_tokenizer(), 3).batch([["owl", "a"]])["piece_ids"].shape == (2, 3)
     with pytest.raises(ValueError, match="limit is 2, expected at least 3"):
         SubwordReader(letter_tokenizer(), 2)
@@ -338,7 +338,7 @@ def test_rows_are_as_wide_as_asked_for_and_the_encoder_reads() -> None:
         assert ends[0].tolist() == ends[1].tolist()
 
 
-def test_windows_leave_words_between_others() -> None:
+def test_words_are_read_far_from_the_ends_of_a_window() -> None:
     batch = SubwordReader(letter_tokenizer(), limit=42).batch([["a"] * 500])
     width = batch["piece_ids"].shape[1]
     for word, place in enumerate(batch["piece_index"][0, :-1].tolist()):
@@ -348,7 +348,7 @@ def test_windows_leave_words_between_others() -> None:
     assert len(batch["piece_ids"]) < 2 * 500 / 40 + 1
 
 
-def test_bytes_tell_the_start_of_a_word_by_its_blank() -> None:
+def test_byte_level_tokenizers_get_a_blank_before_each_word() -> None:
     alphabet = ["<s>", "</s>", "<pad>", *sorted(pre_tokenizers.ByteLevel.alphabet())]
     cutter = Tokenizer(models.BPE({piece: number for number, piece in enumerate(alphabet)}, []))
     cutter.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
