@@ -31,7 +31,7 @@ __all__ = ["END", "VOCABULARY", "SentenceReader", "SubwordReader", "word_class"]
 VOCABULARY = "vocabulary.json"
 PAD, END = "[PAD]", "</s>"
 UNKNOWN_WEIGHT = 0.8375
-"""z: in training, a word seen f times becomes its class with probability z / (z + f) (Cross and Huang 2016)."""
+"""z: in training, a word seen f times becomes its class with probability z / (z + f) (Cross & Huang 2016)."""
 MAX_CHARS = 24
 """Maximum number of characters read from a word. A longer word keeps its first and last characters."""
 

@@ -17,8 +17,8 @@ from treeformers.data.segmentation import split_document, split_sentences
 from treeformers.data.tree_file import TreeFile
 from treeformers.induction import trivial_tree
 from treeformers.tasks.inputs import AnyTree
-from treeformers.tasks.load import load_model
 from treeformers.tasks.pipelines import LIBRARIES, load_pipeline
+from treeformers.tasks.tree_predictors import load_parser_or_inducer
 from treeformers.training.model_folder import checksum, model_files
 from treeformers.trees.batch import join_trees
 from treeformers.trees.dependency import DependencyTree
@@ -154,7 +154,7 @@ def _trees_of(texts: Sequence[Text], name: str, keep: bool) -> list[Tree]:
     if path.is_dir():
         if not keep:
             return _parse(_loaded(path), texts)
-        return _cached(name, checksum(path), texts, lambda: _parse(load_model(path), texts))
+        return _cached(name, checksum(path), texts, lambda: _parse(load_parser_or_inducer(path), texts))
     raise FileNotFoundError(
         f"{name}: neither {', '.join(SHAPES)}, nor a file of brackets, nor the folder of a parser or inducer"
     )
@@ -230,4 +230,4 @@ def _loaded(folder: Path) -> Parser | Inducer | AveragedInducer:
 
 @lru_cache(maxsize=2)
 def _load(folder: Path, states: tuple[tuple[Path, int, int], ...]) -> Parser | Inducer | AveragedInducer:
-    return load_model(folder)
+    return load_parser_or_inducer(folder)
