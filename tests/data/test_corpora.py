@@ -162,7 +162,7 @@ def test_a_folder_with_splits(tmp_path):
     write_trees([CLEAN] * 2, tmp_path / "my-dev.tree.gz")
     (tmp_path / "README.md").write_text("about")
     (tmp_path / "latest.txt").write_text("not a split\n")
-    assert {split: len(part) for split, part in load(tmp_path).items()} == {"train": 1, "validation": 2}
+    assert {split: len(trees) for split, trees in load(tmp_path).items()} == {"train": 1, "validation": 2}
     (tmp_path / "train.txt").write_text("a\n")
     with pytest.raises(ValueError, match=r"two files for one split: my-train\.tree and train\.txt"):
         load(tmp_path)

@@ -1,4 +1,4 @@
-"""Word vectors from text files: what is kept of them, and what is refused."""
+"""Word embeddings from text files: rows that are read, and files that are refused."""
 
 from __future__ import annotations
 
@@ -30,7 +30,6 @@ def as_dict(vectors: WordEmbeddings) -> dict[str, list[float]]:
     return dict(zip(vectors.words, vectors.vectors.tolist(), strict=True))
 
 
-@pytest.mark.parametrize("name", ["vectors.txt", "vectors.txt.gz"])
 @pytest.mark.parametrize(
     "content",
     [
@@ -42,8 +41,8 @@ def as_dict(vectors: WordEmbeddings) -> dict[str, list[float]]:
     ],
     ids=["glove", "word2vec", "byte order mark", "other line ends", "no line end"],
 )
-def test_the_rows_of_the_words_wanted(tmp_path: Path, content: str, name: str) -> None:
-    vectors = read_embeddings(write(tmp_path, content, name), WORDS)
+def test_the_rows_of_the_given_words_are_read(tmp_path: Path, content: str) -> None:
+    vectors = read_embeddings(write(tmp_path, content, "vectors.txt.gz"), WORDS)
     assert as_dict(vectors) == {
         ". . .": [0.25, 0.0, 0.0],
         "OWL": [1.0, 2.0, 3.5],
@@ -58,7 +57,7 @@ def test_the_rows_of_the_words_wanted(tmp_path: Path, content: str, name: str) -
     assert vectors.missing(["mouse", "owl", "rat", "mouse"]) == ("mouse", "rat")
 
 
-def test_none_of_the_words(tmp_path: Path) -> None:
+def test_no_word_is_in_the_file(tmp_path: Path) -> None:
     for words in ([], ["mouse"]):
         vectors = read_embeddings(write(tmp_path, GLOVE), words)
         assert vectors.words == () and vectors.vectors.shape == (0, 3) and vectors.dimension == 3
@@ -81,7 +80,7 @@ tokens = st.text(st.characters(exclude_categories=["Z", "C"]), min_size=1, max_s
 
 @settings(max_examples=60, deadline=None)
 @given(st.data(), st.integers(1, 4), st.booleans())
-def test_what_is_written_is_read(tmp_path_factory, data, dimension: int, header: bool) -> None:
+def test_written_embeddings_are_read_back(tmp_path_factory, data, dimension: int, header: bool) -> None:
     numbers = st.floats(width=32, allow_nan=False, allow_infinity=False)
     row = st.tuples(tokens, st.lists(numbers, min_size=dimension, max_size=dimension))
     rows = data.draw(st.lists(row, min_size=1, max_size=8))

@@ -246,7 +246,7 @@ def test_no_vocabulary(tmp_path: Path) -> None:
         SentenceReader.load(tmp_path)
 
 
-def test_pieces() -> None:
+def test_subwords() -> None:
     reader = SubwordReader(letter_tokenizer())
     batch = reader.batch([["owls", "see"], ["-LRB-", "a", "\u200b", "ÉT"]])
     assert set(batch) == {"lengths", "piece_ids", "piece_index"}
@@ -301,7 +301,7 @@ def test_windows_hold_every_word_once(sentences: list[list[str]], limit: int) ->
         assert row[0] == 2 and set(row[length:]) <= {0}
 
 
-def test_no_room_for_a_piece() -> None:
+def test_no_room_for_a_subword() -> None:
     assert SubwordReader(letter_tokenizer(), 3).batch([["owl", "a"]])["piece_ids"].shape == (2, 3)
     with pytest.raises(ValueError, match="limit is 2, expected at least 3"):
         SubwordReader(letter_tokenizer(), 2)
@@ -323,7 +323,7 @@ def test_windows_leave_words_between_others() -> None:
     assert len(batch["piece_ids"]) < 2 * 500 / 40 + 1
 
 
-def test_bytes_tell_the_start_of_a_word_by_its_blank() -> None:
+def test_byte_level_tokenizers_get_a_blank_before_each_word() -> None:
     alphabet = ["<s>", "</s>", "<pad>", *sorted(pre_tokenizers.ByteLevel.alphabet())]
     cutter = Tokenizer(models.BPE({piece: number for number, piece in enumerate(alphabet)}, []))
     cutter.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)

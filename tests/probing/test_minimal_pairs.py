@@ -12,7 +12,7 @@ from treeformers.probing.minimal_pairs import VERBS, sample_groups, score_agreem
 
 
 class Model:
-    """Finds short sentences probable; knows the words that it is given."""
+    """A model that prefers short sentences. Its vocabulary is the words given."""
 
     def __init__(self, *known: str) -> None:
         self.known = set(known)
@@ -36,7 +36,7 @@ class Model:
     def next_words(
         self, prefixes: Sequence[Sequence[str]], words: Sequence[str], batch_size: int = 64
     ) -> np.ndarray:
-        """The last noun decides: "dogs" asks for plural verbs."""
+        """The number of the last noun decides."""
         plural = [prefix[-1].endswith("s") for prefix in prefixes]
         return np.log([[0.4 if word.endswith("s") != many else 0.1 for word in words] for many in plural])
 
@@ -70,7 +70,7 @@ def test_accuracy_by_phenomenon_and_paradigm() -> None:
     assert sorted(map(" ".join, model.asked)) == ["a", "a b", "a b b", "a b b c", "a b c", "a c", "b"]
 
 
-def test_sentences_are_cut_as_the_treebank_cuts_them() -> None:
+def test_sentences_are_tokenized_as_in_the_penn_treebank() -> None:
     model = Model("Ann", "does", "n't", "run", ".")
     (all_pairs, *_) = score_minimal_pairs(
         model, [MinimalPair("Ann doesn't run.", "Ann don't run.", "x", "y")], "mine"

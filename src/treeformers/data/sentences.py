@@ -1,8 +1,7 @@
 """Input encoding for the parser: vocabularies, unknown-word classes and padded batches.
 
 Shapes: B batch, T words of the longest sentence plus the end mark, U distinct words of a batch, C characters
-    of
-the longest of them, P subwords.
+of the longest of them, P subwords.
 """
 
 from __future__ import annotations
@@ -31,9 +30,7 @@ __all__ = ["END", "VOCABULARY", "SentenceReader", "SubwordReader", "word_class"]
 VOCABULARY = "vocabulary.json"
 PAD, END = "[PAD]", "</s>"
 UNKNOWN_WEIGHT = 0.8375
-"""z: in training, a word of frequency f is replaced by its class with probability z / (z + f) (Cross and
-    Huang 2016).
-"""
+"""z: in training, a word seen f times becomes its class with probability z / (z + f) (Cross & Huang 2016)."""
 MAX_CHARS = 24
 """Maximum number of characters read from a word. A longer word keeps its first and last characters."""
 
@@ -293,10 +290,8 @@ class SubwordReader:
 
         Returns:
             The rows, including special tokens. Then, for each sentence, one triple per word and one for the
-            end
-            mark: the row, the first subword in it, and the position after the last subword. See `batch` for
-                long
-            sentences and odd words.
+            end mark: the row, the first subword in it, and the position after the last subword. `batch`
+            describes long sentences and odd words.
         """
         rows: list[list[int]] = []
         places: list[list[tuple[int, int, int]]] = []
