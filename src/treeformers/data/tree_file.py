@@ -6,7 +6,8 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from treeformers.trees.formats import JSON, read_lines, read_trees, suffix_of
+from treeformers.trees.files import read_lines, suffix_of
+from treeformers.trees.formats import JSON, read_trees
 from treeformers.trees.tree import Tree, parse_brackets
 
 __all__ = ["TreeFile"]
