@@ -13,7 +13,7 @@ from treeformers.data.text import train_tokenizer
 from treeformers.models.parser import TreeParser
 from treeformers.models.treebert import TreeBertConfig, TreeBertForMaskedLM
 from treeformers.recipes import Beam, ClassifyRecipe, Decoding, Examples, InduceRecipe, ParseRecipe
-from treeformers.tasks.classify.examples import build_encoder
+from treeformers.tasks.classify.build import build_model
 from treeformers.tasks.classify.predictor import Classifier
 from treeformers.tasks.induce.predictor import Inducer
 from treeformers.tasks.parse.predictor import Parser
@@ -70,7 +70,7 @@ def tiny_classifier(**model: Any) -> Classifier:
     recipe = ClassifyRecipe(
         model={"encoder": "accumulation", **sizes, **model}, data=Examples(corpus="grammar")
     )
-    return Classifier(*build_encoder(recipe, TREES, ["calm", "stormy"], 1))
+    return Classifier(*build_model(recipe, TREES, ["calm", "stormy"], 1))
 
 
 def decided_parser(

@@ -52,9 +52,9 @@ class TestTrain:
         def interrupted(*_: object, **__: object) -> None:
             raise KeyboardInterrupt
 
-        monkeypatch.setattr("treeformers.reproduction.train_once", interrupted)
+        monkeypatch.setattr("treeformers.tasks.train.train_once", interrupted)
         done = run("train", RECIPE, *SMALL, "--out", tmp_path)
-        says = "treeformers: interrupted; the same command with --resume goes on\n"
+        says = "treeformers: interrupted; run the same command with --resume to continue\n"
         assert (done.exit_code, done.stderr) == (130, says)
 
     @pytest.mark.parametrize(

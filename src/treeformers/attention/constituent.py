@@ -36,7 +36,7 @@ def neighbor_links(
     """Probability that two neighbours choose each other (Wang et al. 2019, Eqs. 5-7).
 
     A token with one neighbour chooses it with probability 1. The paper leaves this case open; the
-    released code does the same. Eq. 6 depends only on s_{i,i+1} - s_{i,i-1}, so this function computes only that.
+    released code does the same. Eq. 6 depends only on s_{i,i+1} - s_{i,i-1}, so only that is computed.
 
     Args:
         query: Link queries (B, T, D).

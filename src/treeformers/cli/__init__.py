@@ -1,4 +1,4 @@
-"""The command line: thin calls into the library, which is imported once a command runs."""
+"""The command line. Each command imports the library only when it runs."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from treeformers.cli.trees import draw, score
 
 __all__ = ["app"]
 
-# Threads wait for each other by turning round and round, and where other programs want the cores too, a step
-# can then take many times as long. So few turns cost nothing on an idle machine. Read by the OpenMP of torch.
+# The OpenMP threads of torch spin while they wait for each other. If other programs need the cores, a step
+# can then take many times as long. A lower spin count avoids that and costs nothing on an idle machine.
 if "OMP_WAIT_POLICY" not in os.environ:
     os.environ.setdefault("GOMP_SPINCOUNT", "10000")
 
 app = typer.Typer(
     cls=Commands,
     name="treeformers",
-    help="Trees that tell attention where to look: induced from raw text, parsed, scored and drawn.",
+    help="Where attention meets syntax trees: induce trees, parse, classify, translate, score and draw.",
     epilog="Example: treeformers demo",
     add_completion=False,
     pretty_exceptions_enable=False,

@@ -6,7 +6,6 @@ TREEFORMERS_DATA.
 
 from __future__ import annotations
 
-import gc
 import gzip
 import hashlib
 import logging
@@ -86,11 +85,8 @@ def load(
         if trees:
             raise ValueError(f"{key} has no {trees}: it has minimal pairs")
         return {"test": load_minimal_pairs(key, data_dir)}
-    with _gc_paused():
-        corpus = CORPORA.get(key)
-        return (
-            _load_path(Path(name), clean) if corpus is None else _load_corpus(corpus, data_dir, clean, trees)
-        )
+    corpus = CORPORA.get(key)
+    return _load_path(Path(name), clean) if corpus is None else _load_corpus(corpus, data_dir, clean, trees)
 
 
 def clean_tree(tree: Tree) -> Tree | None:
@@ -349,18 +345,6 @@ def _binary(path: Path) -> Iterator[IO[bytes]]:
             yield cast(IO[bytes], file)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise ValueError(f"{path}: damaged gzip file: {error}") from None
-
-
-@contextmanager
-def _gc_paused() -> Iterator[None]:
-    """Pause garbage collection, which doubles the time to read many trees. Trees have no reference cycles."""
-    paused = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if paused:
-            gc.enable()
 
 
 def _check(path: Path, expected: str, name: StrPath | None = None) -> None:

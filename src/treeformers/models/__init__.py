@@ -14,7 +14,7 @@ from treeformers.models.accumulation import (
     AccumulationForSequenceClassification,
     AccumulationModel,
 )
-from treeformers.models.heads import (
+from treeformers.models.classifiers import (
     PairClassifier,
     PairClassifierConfig,
     SentenceClassifier,

@@ -11,7 +11,7 @@ from treeformers.data.minimal_pairs import MINIMAL_PAIRS, MinimalPair, load_mini
 from treeformers.data.tree_file import TreeFile
 from treeformers.probing.minimal_pairs import sample_groups
 from treeformers.probing.systems import System
-from treeformers.tasks.load import load_model
+from treeformers.tasks.tree_predictors import load_parser_or_inducer
 from treeformers.trees.tree import Tree
 
 __all__ = ["AGREEMENT", "SHAPES", "find_pairs", "find_system", "find_treebank"]
@@ -40,7 +40,7 @@ def find_system(name: str) -> System:
         raise FileNotFoundError(
             f"{name}: neither {', '.join(SHAPES)}, nor a file of trees, nor the folder of a parser or inducer"
         )
-    return load_model(path)
+    return load_parser_or_inducer(path)
 
 
 def find_treebank(corpus: str, split: str, data_dir: str | None = None) -> list[Tree]:

@@ -8,9 +8,12 @@ __all__ = ["RENAMED"]
 
 RENAMED: Mapping[str, str] = {
     "data.base": "data.pretrained",
+    "data.coarse": "data.label_groups",
+    "data.documents": "data.multi_sentence",
     "data.fresh": "data.random_init",
     "data.held_out": "data.validation_size",
     "data.packed": "data.packing",
+    "data.phrases": "data.node_labels",
     "data.root": "data.data_dir",
     "data.each": "data.max_per_group",
     "model.hard_links": "model.straight_through",
@@ -19,6 +22,8 @@ RENAMED: Mapping[str, str] = {
     "model.num_priors": "model.num_link_heads",
     "model.prior": "model.prior_position",
     "model.tag_weight": "model.tagging_loss_weight",
+    "data.vectors": "data.embeddings",
+    "data.vector_layers": "data.embedding_layers",
     "readout": "decoding",
     "train.average": "train.ema_decay",
     "train.average_last": "train.average_checkpoints",

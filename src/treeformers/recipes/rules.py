@@ -98,7 +98,6 @@ MODEL: Mapping[str, Range] = {
             "classifier_dropout",
             "dropout",
             "embedding_dropout",
-            "head_dropout",
             "hidden_dropout_prob",
             "label_smoothing",
         ),
@@ -107,11 +106,11 @@ MODEL: Mapping[str, Range] = {
     **dict.fromkeys(
         (
             "arity",
+            "classifier_hidden_size",
             "decoder_layers",
             "embedding_size",
             "encoder_heads",
             "encoder_layers",
-            "head_hidden_size",
             "hidden_size",
             "horizontal_size",
             "input_size",
