@@ -110,12 +110,12 @@ def test_words_are_read_from_the_links_between_tokens() -> None:
     assert report.settings == questions.settings
     sentences = [" ".join(words) for words in _sentences(24)]
     trees = model.parse(sentences)
-    pieces = model.token_links(sentences)
+    pieces = model.subword_links(sentences)
     for links, piece in zip(model.links(sentences), pieces, strict=True):
-        np.testing.assert_allclose(piece.links[:, np.diff(piece.words) > 0], links, atol=1e-6)
+        np.testing.assert_allclose(piece.links[:, np.diff(piece.word_ids) > 0], links, atol=1e-6)
     expected = find_words(
-        [piece.words for piece in pieces],
-        [greedy_tree(piece.links[1], piece.tokens) for piece in pieces],
+        [piece.word_ids for piece in pieces],
+        [greedy_tree(piece.links[1], piece.subwords) for piece in pieces],
     )
     assert expected in report.systems["mine"].findings
     shares = probe({"mine": trees}, 24).systems["mine"].findings

@@ -254,7 +254,7 @@ def _heat_maps(model: Path) -> Callable[[str], str]:
         words = line.split()
         if len(words) > LONGEST_HEAT_MAP:
             raise ValueError(f"{len(words)} words are too many for a heat map: at most {LONGEST_HEAT_MAP}")
-        look, (tree,) = inducer.look(words), inducer.parse([words])
+        look, (tree,) = inducer.visualize(words), inducer.parse([words])
         return (
             f'<div class="card scroll">{tree_svg(tree)}</div>'
             f"<h3>Prior</h3>{heat_maps_by_layer(list(look.priors), words)}"

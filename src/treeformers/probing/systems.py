@@ -42,7 +42,7 @@ class Linked(Protocol):
 
     def links(self, sentences: list[list[str]], /) -> list[NDArray[np.float64]]: ...
 
-    def token_links(self, sentences: list[list[str]], /) -> list[Any]: ...
+    def subword_links(self, sentences: list[list[str]], /) -> list[Any]: ...
 
 
 @runtime_checkable
@@ -157,20 +157,20 @@ def _unknown(system: Linked, sentences: list[list[str]]) -> list[str]:
 
 def _ask_links(system: Linked, sentences: list[list[str]]) -> Answer:
     """One forward pass for trees, links and pieces of words."""
-    from treeformers.tasks.induce.predictor import read_trees as read_links
+    from treeformers.tasks.induce.decoding import decode_trees
 
     if system.model.config.link_level == "word":
         links = system.links(sentences)
         note = "subwords: the model links whole words, whose tokens belong together by construction"
-        return Answer(read_links(links, sentences, system.decoding), links, notes=[note])
-    pieces = system.token_links(sentences)
-    links = [piece.links[:, np.diff(piece.words) > 0] for piece in pieces]
-    cut = [piece for piece in pieces if len(set(piece.words)) < len(piece.words)]
+        return Answer(decode_trees(links, sentences, system.decoding), links, notes=[note])
+    pieces = system.subword_links(sentences)
+    links = [piece.links[:, np.diff(piece.word_ids) > 0] for piece in pieces]
+    cut = [piece for piece in pieces if len(set(piece.word_ids)) < len(piece.word_ids)]
     return Answer(
-        read_links(links, sentences, system.decoding),
+        decode_trees(links, sentences, system.decoding),
         links,
-        [piece.words for piece in cut],
-        read_links([piece.links for piece in cut], [piece.tokens for piece in cut], system.decoding),
+        [piece.word_ids for piece in cut],
+        decode_trees([piece.links for piece in cut], [piece.subwords for piece in cut], system.decoding),
         [] if cut else ["subwords: every word is one token"],
     )
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from treeformers.recipes import InduceRecipe, ParseRecipe
-from treeformers.training.model_folder import seed_folders, read_recipe
+from treeformers.training.model_folder import read_recipe, seed_folders
 from treeformers.trees.tree import Tree
 
 if TYPE_CHECKING:

@@ -12,7 +12,8 @@ from typing import Any, ClassVar, Literal, cast
 
 from treeformers.induction import trivial_tree
 from treeformers.tasks.classify.predictor import Classifier
-from treeformers.tasks.induce.predictor import Inducer, read_trees
+from treeformers.tasks.induce.decoding import decode_trees
+from treeformers.tasks.induce.predictor import Inducer
 from treeformers.tasks.load import check_positive
 from treeformers.tasks.parse.predictor import Parser
 from treeformers.training.model_folder import read_recipe
@@ -149,7 +150,7 @@ class InducerEngine(_Loaded, TreeMaker):
         """Trees by the model's own decoding, and the links of the layer that it reads first."""
         inducer = cast(Inducer, self.load())
         links = inducer.links(sentences, batch_size=len(sentences))
-        trees = read_trees(links, sentences, inducer.decoding)
+        trees = decode_trees(links, sentences, inducer.decoding)
         layer = -1 if inducer.decoding.method == "algorithm1" else inducer.decoding.layer
         return [Made(tree, link[layer].tolist()) for tree, link in zip(trees, links, strict=True)]
 

@@ -17,7 +17,13 @@ from treeformers.recipes import ParseRecipe
 from treeformers.tasks.batching import batches
 from treeformers.tasks.load import Sentence, check_positive, words_of
 from treeformers.tasks.parse.beam import Hypotheses, search
-from treeformers.training.model_folder import EXPECTED, load_weights, wrap_load_errors, seed_folders, read_settings
+from treeformers.training.model_folder import (
+    EXPECTED,
+    load_weights,
+    read_settings,
+    seed_folders,
+    wrap_load_errors,
+)
 from treeformers.trees.actions import from_bottom_up, from_top_down, is_well_formed
 from treeformers.trees.tree import Tree
 
