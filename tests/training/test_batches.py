@@ -29,7 +29,9 @@ class TestTokenBatchSampler:
 
     @settings(deadline=None, max_examples=30)
     @given(LENGTHS, st.integers(1, 30), st.integers(1, 5))
-    def test_the_number_of_batches_is_rounded_down_to_whole_steps(self, lengths: list[int], tokens: int, multiple_of: int) -> None:
+    def test_the_number_of_batches_is_rounded_down_to_whole_steps(
+        self, lengths: list[int], tokens: int, multiple_of: int
+    ) -> None:
         every_batch = list(TokenBatchSampler(lengths, tokens, seed=1))
         sampler = TokenBatchSampler(lengths, tokens, seed=1, multiple_of=multiple_of)
         found = list(sampler)

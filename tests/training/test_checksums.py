@@ -59,9 +59,7 @@ def test_only_records_of_training_may_be_missing(folder: Path) -> None:
 def test_a_malformed_line_is_named(folder: Path, line: str) -> None:
     with (folder / CHECKSUMS).open("a") as file:
         file.write(line + "\n")
-    with pytest.raises(
-        ValueError, match=r"SHA256SUMS:5: .* expected SHA-256, two spaces and file name"
-    ):
+    with pytest.raises(ValueError, match=r"SHA256SUMS:5: .* expected SHA-256, two spaces and file name"):
         verify_checksums(folder)
     assert files_with_checksums(folder) == set()
 
