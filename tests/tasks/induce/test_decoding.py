@@ -54,9 +54,9 @@ def test_long_sentences_are_split_greedily(
 
 
 def test_layers_from_the_third_vote_or_all_of_a_smaller_model() -> None:
-    found = decode_layers(LINKS, SENTENCES, right_bias=0.5)
+    found = decode_layers(LINKS, SENTENCES, right_bias=5.0)
     assert found == [
-        decode_trees(LINKS, SENTENCES, Decoding(layer=layer, right_bias=0.5)) for layer in (2, 3)
+        decode_trees(LINKS, SENTENCES, Decoding(layer=layer, right_bias=5.0)) for layer in (2, 3)
     ]
     assert found != decode_layers(LINKS, SENTENCES)
     assert len(decode_layers([links[:2] for links in LINKS], SENTENCES)) == 2
