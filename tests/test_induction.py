@@ -71,8 +71,8 @@ def algorithm_1(a: np.ndarray, m: int, threshold: float, released: bool) -> Span
 @st.composite
 def link_stacks(draw: st.DrawFn) -> np.ndarray:
     n_words, layers = draw(st.integers(1, 12)), draw(st.integers(1, 6))
-    generator = np.random.default_rng(draw(st.integers(0, 2**32)))
-    links: np.ndarray = generator.random((layers, n_words - 1)) ** draw(st.sampled_from([0.2, 1.0]))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    links: np.ndarray = rng.random((layers, n_words - 1)) ** draw(st.sampled_from([0.2, 1.0]))
     links = 1 - np.cumprod(1 - links * draw(st.sampled_from([0.3, 0.6, 1.0])), axis=0)  # Eq. 8
     return links.round(draw(st.sampled_from([1, 8])))  # one digit: many ties
 
@@ -243,10 +243,10 @@ def test_random_trees_split_uniformly() -> None:
     assert set(trees) == set(binary_trees(0, 4))
 
 
-def n_ary(generator: random.Random, n_words: int) -> Tree:
+def n_ary(rng: random.Random, n_words: int) -> Tree:
     """A random binary tree with some of its inner constituents left out."""
-    full = brackets(trivial_tree(words(n_words), "random", seed=generator.getrandbits(32)))
-    return Tree.from_spans(words(n_words), [span for span in sorted(full) if generator.random() < 0.7])
+    full = brackets(trivial_tree(words(n_words), "random", seed=rng.getrandbits(32)))
+    return Tree.from_spans(words(n_words), [span for span in sorted(full) if rng.random() < 0.7])
 
 
 @given(st.integers(1, 6), st.integers(1, 5), st.integers(0, 2**32), st.booleans())
@@ -254,9 +254,9 @@ def n_ary(generator: random.Random, n_words: int) -> Tree:
 def test_average_trees_has_the_best_expected_f1_of_all_binary_trees(
     n_words: int, n_trees: int, seed: int, weighted: bool
 ) -> None:
-    generator = random.Random(seed)
-    trees = [n_ary(generator, n_words) for _ in range(n_trees)]
-    weights = [generator.random() + 0.1 for _ in trees] if weighted else [1.0] * n_trees
+    rng = random.Random(seed)
+    trees = [n_ary(rng, n_words) for _ in range(n_trees)]
+    weights = [rng.random() + 0.1 for _ in trees] if weighted else [1.0] * n_trees
 
     def expected_f1(guess: Tree) -> float:
         f1s = [unlabeled_f1([tree], [guess]).sentence_f1 for tree in trees]
@@ -267,7 +267,7 @@ def test_average_trees_has_the_best_expected_f1_of_all_binary_trees(
     assert brackets(averaged) in binary_trees(0, n_words)
     assert expected_f1(averaged) == pytest.approx(max(map(expected_f1, everything)))
     shuffled = list(zip(trees, weights, strict=True))
-    generator.shuffle(shuffled)
+    rng.shuffle(shuffled)
     again = average_trees([tree for tree, _ in shuffled], [weight for _, weight in shuffled])
     assert expected_f1(again) == pytest.approx(expected_f1(averaged))
 

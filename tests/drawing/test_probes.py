@@ -65,7 +65,7 @@ def test_systems_stand_side_by_side(content: dict[str, Any]) -> None:
     assert all(len(row) == len(table.columns) for table in tables for row in table.rows)
 
 
-def test_counts_that_differ_are_those_of_each_system(content: dict[str, Any]) -> None:
+def test_counts_that_differ_are_listed_by_system(content: dict[str, Any]) -> None:
     again = json.loads(json.dumps(content))
     right, mine, gold = again["systems"].values()
     for row in right["findings"]:
@@ -94,7 +94,7 @@ def test_details_of_each_system(content: dict[str, Any]) -> None:
     assert [table.columns[0] for table in probe_tables(alone, detail=False)][:2] == ["right", "right"]
 
 
-def test_what_is_below_every_number(content: dict[str, Any]) -> None:
+def test_a_p_value_of_zero_is_shown_as_a_bound(content: dict[str, Any]) -> None:
     again = json.loads(json.dumps(content))
     again["systems"]["gold"]["findings"][0]["p_value"] = 0.0
     (table,) = (t for t in probe_tables(again) if t.title.startswith("Det") and t.columns[0] == "gold")

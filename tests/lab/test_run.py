@@ -23,7 +23,6 @@ from treeformers.recipes import InduceRecipe, ParseRecipe, Recipe
 from treeformers.training import model_card as card
 from treeformers.training.fit import Fit
 from treeformers.training.provenance import environment
-from treeformers.trees.files import write_json
 
 torch.set_num_threads(1)
 
@@ -286,16 +285,6 @@ class TestReproduce:
         with pytest.raises(RowsFailed, match="3 of 3 rows failed: a, b, c"):
             reproduce(folder, overrides=["train.max_grad_norm=0.5"])
         assert "c.toml failed: RuntimeError: out of memory" in caplog.text
-
-
-def test_json_is_rounded_and_written_in_one_step(tmp_path: Path) -> None:
-    path = tmp_path / "r.json"
-    write_json(path, {"a": 1.23456789, "b": [(0.0000412349, 1)], "c": "é"})
-    assert json.loads(path.read_text()) == {"a": 1.2346, "b": [[4.123e-05, 1]], "c": "é"}
-    before = path.read_text()
-    with pytest.raises(TypeError):
-        write_json(path, {"a": 1.0, "b": object()})
-    assert path.read_text() == before and [p.name for p in tmp_path.iterdir()] == ["r.json"]
 
 
 class TestTrainOnce:

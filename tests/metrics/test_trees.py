@@ -71,21 +71,21 @@ def worked_trees() -> tuple[list[Tree], list[Tree]]:
     return [Tree.from_brackets(gold) for gold, _ in pairs], [Tree.from_brackets(guess) for _, guess in pairs]
 
 
-def random_tree(generator: random.Random, words: list[str], labels: str = "ABC") -> Tree:
+def random_tree(rng: random.Random, words: list[str], labels: str = "ABC") -> Tree:
     """Any bracketing of the words, with unary chains."""
 
     def build(start: int, end: int) -> Tree:
         if end - start == 1:
             tree = Tree("," if words[start] == "," else "NN", word=words[start])
         else:
-            cuts = generator.sample(range(start + 1, end), generator.randint(1, min(3, end - start - 1)))
+            cuts = rng.sample(range(start + 1, end), rng.randint(1, min(3, end - start - 1)))
             edges = [start, *sorted(cuts), end]
             tree = Tree(
-                generator.choice(labels),
+                rng.choice(labels),
                 tuple(build(a, b) for a, b in pairwise(edges)),
             )
-        while generator.random() < 0.2:
-            tree = Tree(generator.choice(labels), (tree,))
+        while rng.random() < 0.2:
+            tree = Tree(rng.choice(labels), (tree,))
         return tree
 
     return build(0, len(words))
@@ -93,12 +93,12 @@ def random_tree(generator: random.Random, words: list[str], labels: str = "ABC")
 
 @st.composite
 def pairs(draw: st.DrawFn, most: int = 6) -> tuple[list[Tree], list[Tree]]:
-    generator = random.Random(draw(st.integers(0, 2**32)))
+    rng = random.Random(draw(st.integers(0, 2**32)))
     sentences = [
         [f"w{i}" for i in range(n)] for n in draw(st.lists(st.integers(1, 9), min_size=1, max_size=most))
     ]
-    gold = [random_tree(generator, words) for words in sentences]
-    return gold, [random_tree(generator, words) for words in sentences]
+    gold = [random_tree(rng, words) for words in sentences]
+    return gold, [random_tree(rng, words) for words in sentences]
 
 
 @pytest.mark.parametrize("name", WORKED)
@@ -142,7 +142,7 @@ def test_gold_unary_chains_count_by_node_in_the_tn_corpus_f1() -> None:
 
 def test_structure_and_label_recall() -> None:
     score = unlabeled_f1(*worked_trees())
-    # Currency: VP and QP, of which NP and QP share a span; the root of each sentence is left out.
+    # In the currency example, NP and QP have the same span; the root of each sentence is left out.
     assert score.recall_by_label == pytest.approx(
         {"NP": 100 * 3 / 6, "VP": 100 * 1 / 2, "PP": 100 * 1 / 2, "QP": 100.0}
     )
@@ -188,12 +188,10 @@ def test_punctuation_below_the_root_of_a_predicted_tree_is_no_copy_of_the_root()
 @given(st.sampled_from(["on-lstm", "kim", "tn"]), st.integers(0, 2**32))
 @settings(deadline=None, max_examples=60)
 def test_punctuation_and_unary_chains_of_predicted_trees_change_nothing(protocol: Any, seed: int) -> None:
-    generator = random.Random(seed)
-    sentences = [
-        ["duck", "duck", *generator.choices(["duck", ","], k=generator.randint(0, 8))] for _ in range(4)
-    ]
-    gold = [random_tree(generator, words) for words in sentences]
-    predicted = [random_tree(generator, words) for words in sentences]
+    rng = random.Random(seed)
+    sentences = [["duck", "duck", *rng.choices(["duck", ","], k=rng.randint(0, 8))] for _ in range(4)]
+    gold = [random_tree(rng, words) for words in sentences]
+    predicted = [random_tree(rng, words) for words in sentences]
     stripped = [tree.filter_leaves(lambda leaf: leaf.word != ",") or tree for tree in predicted]
     collapsed = [
         tree.fold(

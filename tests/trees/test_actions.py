@@ -57,7 +57,7 @@ def kind(action: str) -> str:
 
 
 def literal_states(actions: list[str]) -> list[tuple[tuple[tuple[int, str, int, int], ...], int]]:
-    """Table 3 as it stands: before each action and after the last, the items (i, X, j, head) and t."""
+    """Table 3, literally: the items (i, X, j, head) and t before each action and after the last."""
     stack: tuple[tuple[int, str, int, int], ...] = ()
     t, states = 0, [((), 0)]
     for action in actions:
@@ -75,27 +75,27 @@ def literal_states(actions: list[str]) -> list[tuple[tuple[tuple[int, str, int, 
 
 
 def literal_positions(state: tuple[tuple, int], n_words: int, heads: str | None) -> tuple[int, ...]:
-    """D_i = (0, r, s, t, h_rs, h_st, T) of the top two items, with 0 for what an absent item would give."""
+    """D_i = (0, r, s, t, h_rs, h_st, T) of the top two items, with 0 for a missing item."""
     stack, t = state
     r, h_rs = (stack[-2][0], stack[-2][3]) if len(stack) > 1 else (0, 0)
     s, h_st = (stack[-1][0], stack[-1][3]) if stack else (0, 0)
     return (0, r, s, t, h_rs, h_st, n_words) if heads else (0, r, s, t, n_words)
 
 
-def random_walk(n_words: int, generator: random.Random) -> list[str]:
+def random_walk(n_words: int, rng: random.Random) -> list[str]:
     actions: list[str] = []
     while legal := legal_bottom_up(actions, n_words):
-        action = generator.choice(sorted(legal))
-        actions.append(f"label-{generator.choice('ABC')}" if action == "label" else action)
+        action = rng.choice(sorted(legal))
+        actions.append(f"label-{rng.choice('ABC')}" if action == "label" else action)
     return actions
 
 
-def random_top_down_walk(n_words: int, max_open: int, generator: random.Random) -> list[str]:
+def random_top_down_walk(n_words: int, max_open: int, rng: random.Random) -> list[str]:
     tokens: list[str] = []
     while legal := legal_top_down(tokens, n_words, max_open):
-        token = generator.choice(sorted(legal))
+        token = rng.choice(sorted(legal))
         if token == "(":
-            token += generator.choice("ABC")
+            token += rng.choice("ABC")
         elif token == ")":
             token += open_labels(tokens)[-1]
         tokens.append(token)
@@ -112,9 +112,8 @@ def test_table_1_both_rows():
     assert from_top_down(TOP_DOWN.split(), TABLE_1.words, TABLE_1.tags) == TABLE_1
 
 
-@pytest.mark.parametrize(
-    ("steps", "first", "second", "stack"),
-    [
+def test_table_2():
+    rows = [
         ((0, 1), "sh", "label-NP", "0NP1"),
         ((2, 3), "sh", "nolabel", "0NP1 1XX2"),
         ((4, 5), "sh", "nolabel", "0NP1 1XX2 2XX3"),
@@ -124,18 +123,16 @@ def test_table_1_both_rows():
         ((12, 13), "comb", "nolabel", "0XX4"),
         ((14, 15), "sh", "nolabel", "0XX4 4XX5"),
         ((16, 17), "comb", "label-S", "0S5"),
-    ],
-    ids=lambda value: "-".join(map(str, value)) if isinstance(value, tuple) else None,
-)
-def test_table_2(steps, first, second, stack):
+    ]
     actions = bottom_up(TABLE_1)
-    assert [actions[step] for step in steps] == [first, second]
-    items, _ = literal_states(actions)[steps[1] + 1]
-    assert " ".join(f"{i}{label}{j}" for i, label, j, _ in items) == stack
+    for steps, first, second, stack in rows:
+        assert [actions[step] for step in steps] == [first, second]
+        items, _ = literal_states(actions)[steps[1] + 1]
+        assert " ".join(f"{i}{label}{j}" for i, label, j, _ in items) == stack
 
 
 def test_positions_of_the_example():
-    """D of "steps 4-5" in Section 3.3: as printed after the structure action, never before it."""
+    """Section 3.3 prints D for "steps 4-5": it is the D after the structure action, not before it."""
     actions = BOTTOM_UP.split()
     positions = [attended_positions(actions[:step], 5) for step in range(19)]
     assert positions[0] == (0, 0, 0, 0, 5)
@@ -171,7 +168,7 @@ def test_unknown_heads():
             function(["sh"], 2, heads="left")
 
 
-@pytest.mark.parametrize("n_words", [1, 2, 3, 4, 5])
+@pytest.mark.parametrize("n_words", [1, 2, 3, 4])
 def test_all_small_trees(n_words):
     for tree in all_trees(n_words):
         actions, tokens = bottom_up(tree), top_down(tree)
@@ -196,7 +193,6 @@ def test_round_trips_whatever_the_labels(tree):
     [
         ("(UH oh)", "sh nolabel"),
         ("(X (UH oh))", "sh label-X"),
-        ("(S (VP (VB go)))", "sh label-S+VP"),
         ("(S (VP (VB go) (RB on)))", "sh nolabel sh nolabel comb label-S+VP"),
         ("(A+B (50% (UH oh)))", "sh label-A%2BB+50%25"),
         ("( (S (VB go)))", "sh label-+S"),
@@ -212,7 +208,7 @@ def test_bottom_up_by_hand(brackets, actions):
 def test_items_combine_as_soon_as_they_lie_in_one_parent():
     """`comb` exactly when the smallest node strictly over the top item also covers the one below it."""
     for n_words in range(2, 6):
-        for tree in islice(all_trees(n_words), 0, None, 1 if n_words < 5 else 10):
+        for tree in islice(all_trees(n_words), 0, None, 1 if n_words < 5 else 40):
             actions = bottom_up(tree)
             spans = {(start, end) for start, end, _ in tree.spans()}
             for step, (stack, _) in enumerate(literal_states(actions)[:-1]):
@@ -249,15 +245,11 @@ def test_the_oracle_is_legal():
     ("so_far", "n_words", "legal"),
     [
         ("", 1, {"sh"}),
-        ("sh", 1, {"label"}),
         ("sh label-X", 1, set()),
-        ("sh nolabel", 1, set()),
         ("sh", 2, {"label", "nolabel"}),
         ("sh nolabel", 2, {"sh"}),
         ("sh nolabel sh label-X", 3, {"sh", "comb"}),
-        ("sh nolabel sh label-X", 2, {"comb"}),
         ("sh nolabel sh nolabel comb", 3, {"label", "nolabel"}),
-        ("sh nolabel sh nolabel comb nolabel", 3, {"sh"}),
         ("sh nolabel sh nolabel comb", 2, {"label"}),
         ("sh nolabel sh nolabel comb label-X", 2, set()),
     ],
@@ -283,17 +275,17 @@ def test_every_walk_of_two_words():
     ]
 
 
-@pytest.mark.parametrize("n_words", [1, 2, 3, 5, 10, 29, 60])
+@pytest.mark.parametrize("n_words", [1, 2, 5, 29])
 def test_random_legal_walks_lead_to_a_tree(n_words):
     words = tuple(f"w{position}" for position in range(n_words))
-    generator = random.Random(n_words)
+    rng = random.Random(n_words)
     for _ in range(5):
-        actions = random_walk(n_words, generator)
+        actions = random_walk(n_words, rng)
         assert len(actions) == 4 * n_words - 2
         tree = from_bottom_up(actions, words)
         assert tree.words == words and not tree.is_leaf
-        max_open = generator.randint(1, 8)
-        tokens = random_top_down_walk(n_words, max_open, generator)
+        max_open = rng.randint(1, 8)
+        tokens = random_top_down_walk(n_words, max_open, rng)
         assert is_well_formed(tokens, n_words)
         tree = from_top_down(tokens, words)
         assert tree.words == words and top_down(tree) == tokens
@@ -303,24 +295,13 @@ def test_random_legal_walks_lead_to_a_tree(n_words):
 @pytest.mark.parametrize(
     ("actions", "n_words", "message"),
     [
-        ("", 2, "step 0: the actions end here, expected sh (6 actions for 2 words)"),
         ("sh", 2, "step 1: the actions end here, expected label-X or nolabel (6 actions for 2 words)"),
-        ("sh nolabel sh nolabel", 2, "step 4: the actions end here, expected comb (6 actions for 2 words)"),
         ("sh label-X sh nolabel", 1, "step 2: illegal action 'sh', expected nothing more"),
         ("sh nolabel sh nolabel sh", 2, "step 4: illegal action 'sh', expected comb"),
-        ("sh nolabel comb", 2, "step 2: illegal action 'comb', expected sh"),
-        ("sh nolabel sh nolabel XX", 3, "step 4: illegal action 'XX', expected comb or sh"),
         ("sh sh", 2, "step 1: illegal action 'sh', expected label-X or nolabel"),
         ("sh label", 1, "step 1: illegal action 'label', expected label-X"),
-        ("sh label", 2, "step 1: illegal action 'label', expected label-X or nolabel"),
         ("label-X", 1, "step 0: illegal action 'label-X', expected sh"),
-        ("nolabel", 1, "step 0: illegal action 'nolabel', expected sh"),
         ("sh nolabel sh nolabel comb nolabel", 2, "step 5: illegal action 'nolabel', expected label-X"),
-        (
-            "sh nolabel sh nolabel comb label-X </s>",
-            2,
-            "step 6: illegal action '</s>', expected nothing more",
-        ),
     ],
 )
 def test_illegal_bottom_up_actions(actions, n_words, message):
@@ -342,19 +323,17 @@ def test_words_and_tags_that_do_not_fit(build):
         build(["sh", "nolabel"], ["oh"], ["UH", "UH"])
 
 
-def test_what_is_no_string_is_illegal():
+def test_an_action_that_is_not_a_string_is_illegal():
     with pytest.raises(ValueError, match=r"^step 1: illegal action 3, expected label-X$"):
         from_bottom_up(["sh", 3], ["oh"])
     with pytest.raises(ValueError, match=r"^step 0: illegal token None, expected \($"):
         legal_top_down([None], 1)
 
 
-@pytest.mark.parametrize(
-    "function", [legal_bottom_up, legal_top_down, attended_positions, attended_positions_of]
-)
-def test_no_words(function):
-    with pytest.raises(ValueError, match="at least one word, got 0"):
-        function([], 0)
+def test_no_words():
+    for function in (legal_bottom_up, legal_top_down, attended_positions, attended_positions_of):
+        with pytest.raises(ValueError, match="at least one word, got 0"):
+            function([], 0)
 
 
 # Top-down
@@ -367,34 +346,25 @@ def test_no_words(function):
         ("XX", 1, "0"),
         # surplus XX
         ("(S XX XX XX )S", 2, "(S 0 1)"),
-        ("(S (NP XX )NP (VP XX )VP )S", 1, "(S (NP 0))"),
         ("XX XX", 1, "0"),
         # missing words
         ("(S (NP XX )NP (VP XX", 4, "(S (NP 0) (VP 1) 2 3)"),
-        ("(S XX )S (NP XX", 3, "(S (S 0) (NP 1 2))"),
         ("(S (NP XX )NP )S", 3, "(S (NP 0) 1 2)"),
-        ("(S (NP", 2, "(S 0 1)"),
-        ("XX", 2, "(S 0 1)"),
         ("XX (NP XX )NP", 3, "(S 0 (NP 1) 2)"),
-        ("", 1, "0"),
         ("", 2, "(S 0 1)"),
         # no closer
         ("(S (NP XX (VP XX", 2, "(S (NP 0 (VP 1)))"),
         # no opener
         ("XX )NP XX )S", 2, "(S (NP 0) 1)"),
         ("(NP XX )NP (VP XX )VP )S", 2, "(S (NP 0) (VP 1))"),
-        ("(S XX )S )S", 1, "(S (S 0))"),
         (")S (NP XX )NP", 1, "(NP 0)"),
         # wrong closer
         ("(S (NP XX )VP XX )S", 2, "(S (NP 0) 1)"),
-        ("(S (NP XX )S XX )NP", 2, "(S (NP 0) 1)"),
         # no words
-        ("(S (NP )NP XX )S", 1, "(S 0)"),
         ("(S (NP (PP )PP )NP )S", 1, "0"),
         ("(S XX (NP", 1, "(S 0)"),
         # several roots
         ("(NP XX )NP (VP XX )VP", 2, "(S (NP 0) (VP 1))"),
-        ("(NP XX )NP XX", 2, "(S (NP 0) 1)"),
         # other tokens
         ("(S XX </s> comb )S </s>", 1, "(S 0)"),
     ],
@@ -421,11 +391,11 @@ def test_any_tokens_give_a_tree_over_the_words_in_order(tokens, n_words):
 
 @quick
 @given(any_trees, st.randoms(use_true_random=False))
-def test_a_damaged_line_gives_a_tree_over_the_words(tree, generator):
+def test_a_damaged_line_gives_a_tree_over_the_words(tree, rng):
     tokens = top_down(tree)
-    for _ in range(generator.randint(1, 3)):
-        place = generator.randrange(len(tokens) + 1)
-        tokens[place : place + generator.randint(0, 2)] = generator.sample(["XX", "(S", ")S"], k=1)
+    for _ in range(rng.randint(1, 3)):
+        place = rng.randrange(len(tokens) + 1)
+        tokens[place : place + rng.randint(0, 2)] = rng.sample(["XX", "(S", ")S"], k=1)
     repaired = from_top_down(tokens, tree.words, tree.tags)
     assert (repaired.words, repaired.tags) == (tree.words, tree.tags)
     assert is_well_formed(tokens, len(tree)) is (top_down(repaired) == tokens)
@@ -437,12 +407,8 @@ def test_a_damaged_line_gives_a_tree_over_the_words(tree, generator):
         ("", 2, {"("}),
         ("(S", 2, {"(", "XX"}),
         ("(S (S (S", 2, {"XX"}),
-        ("(S XX", 2, {"(", "XX"}),
         ("(S (NP XX", 2, {"(", "XX", ")"}),
-        ("(S (NP XX )NP", 2, {"(", "XX"}),
-        ("(S (NP XX XX", 2, {")"}),
         ("(S (NP XX XX )NP", 2, {")"}),
-        ("(S XX (NP", 2, {"(", "XX"}),
         ("(S XX XX )S", 2, set()),
     ],
 )
@@ -461,12 +427,9 @@ def test_eight_openers_in_a_row():
     [
         ("XX", "step 0: illegal token 'XX', expected ("),
         ("(S )S", "step 1: illegal token ')S', expected ( or XX"),
-        ("(S XX )S", "step 2: illegal token ')S', expected ( or XX"),
         ("(S (NP XX )VP", "step 3: illegal token ')VP', expected ( or )NP or XX"),
         ("(S XX XX XX", "step 3: illegal token 'XX', expected )S"),
-        ("(S XX XX (NP", "step 3: illegal token '(NP', expected )S"),
         ("(S XX XX )S (S", "step 4: illegal token '(S', expected nothing more"),
-        ("(S XX </s>", "step 2: illegal token '</s>', expected ( or XX"),
         ("(S (S (S (S", "step 3: illegal token '(S', expected XX"),
     ],
 )
@@ -476,17 +439,17 @@ def test_illegal_top_down_tokens(tokens, message):
     assert str(caught.value) == message
 
 
-def test_a_bound_that_allows_no_tree():
+def test_a_bound_that_allows_no_tree_is_refused():
     with pytest.raises(ValueError, match="max_open is 0, expected at least 1"):
         legal_top_down([], 1, max_open=0)
 
 
-@pytest.mark.parametrize(
-    ("tokens", "open_"),
-    [("", ()), ("(S (NP XX", ("S", "NP")), ("(S (NP XX )NP", ("S",)), (")S ( XX", ("",)), ("(S )NP )S", ())],
-)
-def test_open_labels(tokens, open_):
-    assert open_labels(tokens.split()) == open_
+def test_open_labels():
+    assert open_labels([]) == ()
+    assert open_labels(["(S", "(NP", "XX"]) == ("S", "NP")
+    assert open_labels(["(S", "(NP", "XX", ")NP"]) == ("S",)
+    assert open_labels([")S", "(", "XX"]) == ("",)
+    assert open_labels(["(S", ")NP", ")S"]) == ()
 
 
 # Size
@@ -516,10 +479,9 @@ def test_a_chain_of_three_thousand_nodes():
 
 
 @needs_corpora
-@pytest.mark.parametrize("clean", [True, False], ids=["clean", "raw"])
-@pytest.mark.parametrize("name", ["wsj-sample", "craft", "genia", "gum"])
+@pytest.mark.parametrize(("name", "clean"), [("wsj-sample", True), ("wsj-sample", False), ("gum", False)])
 def test_trees_of_the_corpora(name, clean):
-    """The validation parts; every third tree."""
+    """Every third tree of the validation splits."""
     if name == "wsj-sample":
         given = load(name, clean=clean)["validation"]
     else:

@@ -45,7 +45,7 @@ def test_svg_is_xml_with_every_word_and_an_arc_for_each(tree: DependencyTree) ->
     assert svg == dependency_svg(tree)
 
 
-def test_svg_says_what_there_is() -> None:
+def test_svg_shows_words_tags_and_relations() -> None:
     svg = dependency_svg(CHASE)
     assert texts(svg, "word") == list(CHASE.words)
     assert texts(svg, "small") == list(CHASE.tags)
@@ -132,7 +132,7 @@ def test_text_keeps_to_the_width_and_to_one_line_a_word(tree: DependencyTree, wi
     assert sum("►" in line for line in lines) in (0, len(tree) - 1)
 
 
-def test_text_gives_numbers_where_arcs_are_too_wide() -> None:
+def test_text_gives_numbers_if_arcs_are_too_wide() -> None:
     tree = DependencyTree([f"w{i}" for i in range(12)], [0, *(1 for _ in range(11))])
     lines = dependency_text(tree, 20).splitlines()
     assert lines[0] == " 1 ←  0 w0"
@@ -171,7 +171,7 @@ def test_latex() -> None:
     ]
 
 
-def test_latex_escapes_and_leaves_out_what_is_not_there() -> None:
+def test_latex_escapes_and_leaves_out_missing_relations() -> None:
     tree = DependencyTree(["AT&T", "-LRB-", "5_%"], [0, 1, 1], ["_", "a_b", "_"])
     lines = dependency_latex(tree).splitlines()
     assert lines[2:5] == [r"AT\symbol{38}T \& ( \& 5\_\% \\", r"\end{deptext}", r"\deproot{1}{root}"]

@@ -1,4 +1,4 @@
-"""Head rules on trees made by hand, and the figures that the sample of the Penn Treebank gives."""
+"""Head rules on trees made by hand, and agreement of the rules on the Penn Treebank sample."""
 
 import math
 import time
@@ -25,10 +25,8 @@ labels = st.sampled_from([*COLLINS, "NN", "CC", "CONJP", "NP-SBJ", ",", "ZZ"])
 penn_trees = trees(words=any_text, tags=labels, labels=labels)
 
 
-@pytest.mark.parametrize(
-    ("label", "children", "head"),
-    [
-        # one category after another, from the left
+HEADS = {
+    "one category after another, from the left": [
         ("S", "NP VP .", 1),
         ("S", "NP ADJP NP", 1),
         ("S", "S , NP VP", 3),
@@ -39,12 +37,14 @@ penn_trees = trees(words=any_text, tags=labels, labels=labels)
         ("QP", "RB CD NN", 2),
         ("SBAR", "IN S", 0),
         ("WHNP", "WP NN", 0),
-        # one category after another, from the right
+    ],
+    "one category after another, from the right": [
         ("PP", "IN NP IN", 2),
         ("PP", "VBG IN NP", 1),
         ("ADVP", "RB JJ RB", 2),
         ("RRC", "NP VP NP", 1),
-        # noun phrases: the last noun, else the first NP, and so on
+    ],
+    "noun phrases: the last noun, else the first NP, and so on": [
         ("NP", "DT NN NNS", 2),
         ("NP", "DT NN POS", 2),
         ("NP", "NNP POS PP", 1),
@@ -53,14 +53,16 @@ penn_trees = trees(words=any_text, tags=labels, labels=labels)
         ("NP", "DT PRN ADJP", 2),
         ("NP", "DT CD CD JJ", 2),
         ("NP", "RB JJ DT", 1),
-        # nothing found: the first child from the side of the last rule
+    ],
+    "nothing found: the first child from the side of the last rule": [
         ("NP", "DT PRP", 1),
         ("VP", "PP ADVP", 0),
         ("PP", "NP ADJP", 1),
         ("FRAG", "NP PP .", 2),
         ("PRN", ", S ,", 0),
         ("NML", "NN NN", 0),
-        # X CC Y
+    ],
+    "X CC Y": [
         ("NP", "NN CC NN", 0),
         ("NP", "NN , NN , CC NN", 2),
         ("NP", "NN NN CONJP NN", 1),
@@ -70,14 +72,19 @@ penn_trees = trees(words=any_text, tags=labels, labels=labels)
         ("NP", ", CC NN", 2),
         ("NP", "NN CC DT NN", 3),
         ("VP", "VBD CC VBD", 0),
-        # function tags and traces
+    ],
+    "function tags and traces": [
         ("NP-SBJ-1", "DT NN=2 -NONE-", 1),
         ("S-TPC", "NP-SBJ VP", 1),
         ("NP", "-NONE-", 0),
     ],
-)
-def test_head_child(label, children, head):
-    assert head_child(label, children.split()) == head
+}
+
+
+@pytest.mark.parametrize("rule", HEADS)
+def test_head_child(rule):
+    for label, children, head in HEADS[rule]:
+        assert head_child(label, children.split()) == head, (label, children)
 
 
 def test_the_nearest_in_a_set_is_not_the_first_in_a_list():
@@ -108,7 +115,7 @@ def test_unknown_rules():
 
 
 def head_by_recursion(tree: Tree, start: int) -> int:
-    """The head of the head child, as slow as it is plain."""
+    """The head of the head child, by the definition."""
     if tree.is_leaf:
         return start
     head = head_child(tree.label, [child.label for child in tree.children])
@@ -152,14 +159,14 @@ def test_each_node_is_governed_through_its_head(tree):
         assert outside == [head]
 
 
-def test_no_heads_without_labels():
+def test_dependencies_need_labels():
     message = "the tree over 'owls hoot' has no labels, and the head rules need labels"
     with pytest.raises(ValueError, match=message):
         to_dependencies(Tree.from_brackets("(X (X owls) (X hoot))"))
 
 
 def test_agreement_by_hand():
-    """NP: right-most; VP: not; S: not, and of its two combinations only the first."""
+    """The rightmost child is the head of NP, but not of VP and S, except in the first of two steps of S."""
     tree = Tree.from_brackets("(S (NP (DT the) (NN dog)) (VP (VBZ sees) (NP (PRP me))) (NP (NN today)))")
     result = head_agreement([tree])
     assert result == HeadAgreement(
@@ -193,7 +200,7 @@ def test_three_thousand_words_deep():
 @needs_corpora
 @pytest.mark.parametrize(("clean", "nodes"), [(True, 76.66), (False, 77.73)], ids=["clean", "raw"])
 def test_agreement_on_the_sample(clean, nodes):
-    """About the 77.78 of Ma et al. (2017) where words count as nodes, half of it where there is a choice."""
+    """Near the 77.78 of Ma et al. (2017) if words count as nodes; half of it among nodes with a choice."""
     result = head_agreement(tree for split in load("wsj-sample", clean=clean).values() for tree in split)
     assert math.isclose(result.nodes, nodes, abs_tol=0.01)
     if clean:

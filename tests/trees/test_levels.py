@@ -1,4 +1,4 @@
-"""Plans against what they say of each tree, node by node."""
+"""Level plans, checked node by node against their trees."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from treeformers.trees.tree import DependencyTree, Tree
 
 
 def walk(plan: dict[str, torch.Tensor]) -> list[list[int]]:
-    """The children of each row from left to right, read off the plan alone."""
+    """The children of each row from left to right, from the plan alone."""
     children: list[list[tuple[int, int]]] = [[] for _ in range(int(plan["levels"][:, 0].sum()))]
     starts = [0, *plan["levels"][:, 0].cumsum(0).tolist()]
     rows, parents, positions = (plan[name].tolist() for name in ("child_rows", "parents", "positions"))
@@ -37,7 +37,7 @@ def walk(plan: dict[str, torch.Tensor]) -> list[list[int]]:
 
 
 def routed(plan: dict[str, torch.Tensor]) -> list[int]:
-    """The rows in the order in which they arrive, by cutting the levels into pieces."""
+    """The rows in the order of arrival, computed from the pieces."""
     starts = [0, *plan["levels"][:, 0].cumsum(0).tolist()]
     arrived: dict[int, list[int]] = {}
     taken = [0] * len(plan["levels"])

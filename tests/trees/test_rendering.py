@@ -59,7 +59,7 @@ def test_svg_escapes_words_labels_and_titles() -> None:
     assert ElementTree.fromstring(svg).findtext(f"{SVG}title") == "</title>&"
 
 
-def test_svg_leaves_out_labels_that_mean_nothing() -> None:
+def test_svg_leaves_out_empty_labels_and_x() -> None:
     svg = tree_svg(Tree.from_spans(["a", "b", "c"], [(0, 2)]))
     assert {text.text for text in ElementTree.fromstring(svg).iter(f"{SVG}text")} == {"a", "b", "c"}
 
@@ -77,7 +77,7 @@ def test_svg_marks_agreement_with_gold() -> None:
 
 @settings(deadline=None, max_examples=60)
 @given(st.data())
-def test_marks_are_those_of_comparing_all_pairs_of_spans(data: st.DataObject) -> None:
+def test_marks_equal_a_comparison_of_all_pairs_of_spans(data: st.DataObject) -> None:
     tree = data.draw(TREES.filter(lambda tree: len(tree) > 1))
     words = tree.words
     candidates = [Span(i, j, "X") for i in range(len(words)) for j in range(i + 1, len(words) + 1)]
@@ -197,7 +197,7 @@ def test_deep_trees() -> None:
     assert tree_latex(tree).count("tier=word") == 3000
 
 
-def test_shares_are_boxes_as_strong_as_their_part_of_the_largest() -> None:
+def test_weights_are_shaded_relative_to_the_largest() -> None:
     tree = Tree.from_brackets("(S (NP (DT the) (NN dog)) (VB barks))")
     svg = tree_svg(tree, weights=[0.2, 0.1, 0.0, 0.4, 0.3])
     found = re.findall(r'class="shade".*?fill-opacity="([\d.]+)"', svg)

@@ -77,7 +77,7 @@ class DependencyTree:
         return tuple(map(tuple, dependents))
 
     def pretty(self, width: int | None = None) -> str:
-        """Draw the tree as text, one word a line, with its arcs if they fit.
+        """Draw the tree as text, one word per line, with its arcs if they fit.
 
         Args:
             width: number of columns, at least 20; by default the terminal's width, or 100 without a terminal.

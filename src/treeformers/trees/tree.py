@@ -260,7 +260,7 @@ class Tree:
         return tree
 
     def pretty(self, width: int | None = None) -> str:
-        """Draw the tree as text: upright if it fits, otherwise on its side with one node a line.
+        """Draw the tree as text: upright if it fits, otherwise on its side with one node per line.
 
         Args:
             width: number of columns, at least 20; by default the terminal's width, or 100 without a terminal.

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from lab.tables.formatting import provenance, rounded, value_or_none, welch, with_sd
-from treeformers.drawing.markdown import markdown_table
 
 
 def result(figures: Mapping[str, Sequence[float | None]]) -> dict[str, Any]:
@@ -66,12 +65,6 @@ def test_welch_without_enough_to_test_by(first: list[float], second: list[float 
 def test_figures_as_the_paper_prints_them() -> None:
     shown = [value_or_none(value) for value in (None, 0.0, 47.4, 88.0, 0.2774)]
     assert shown == [None, "0", "47.4", "88", "0.2774"]
-
-
-def test_none_is_an_empty_cell() -> None:
-    table = markdown_table(("", "a", "b"), [("row", None, 1.25), ("other", "x", None)])
-    assert table.splitlines() == ["|  | a | b |", "|---|---:|---:|", "| row |  | 1.2 |", "| other | x |  |"]
-    assert markdown_table(("", "a"), []) == ""
 
 
 def test_a_signature_is_that_of_its_figure() -> None:
