@@ -70,7 +70,7 @@ def kill(process: subprocess.Popen[str]) -> None:
 
 def finish(process: subprocess.Popen[str]) -> None:
     output, _ = process.communicate(timeout=400)
-    assert process.returncode == 0, output[-2000:]
+    assert process.returncode == 0, output[-6000:]
 
 
 @pytest.mark.slow

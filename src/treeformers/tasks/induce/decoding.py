@@ -44,7 +44,7 @@ def decode_trees(
 def decode_layers(
     links: Sequence[NDArray[np.float64]], sentences: Sequence[Sequence[str]], right_bias: float = 0.0
 ) -> list[list[Tree]]:
-    """The trees of each layer from `MIN_VOTING_LAYER` up, by "cky". A model of fewer layers gives all of them.
+    """The trees of each layer from `MIN_VOTING_LAYER` up, by "cky". A smaller model gives all its layers.
 
     Args:
         links: (L, T-1) for each sentence.
