@@ -6,11 +6,11 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Self
 
+from treeformers.data.checks import Sentence, check_positive, words_of
 from treeformers.induction import average_trees
 from treeformers.recipes import Decoding
 from treeformers.tasks.induce.decoding import decode_layers, decode_trees
 from treeformers.tasks.induce.predictor import Inducer
-from treeformers.tasks.load import Sentence, check_positive, words_of
 from treeformers.training.model_folder import seed_folders
 from treeformers.trees.tree import Tree
 

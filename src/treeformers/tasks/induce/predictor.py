@@ -17,12 +17,12 @@ import torch
 from numpy.typing import NDArray
 from transformers import PreTrainedTokenizerBase
 
+from treeformers.data.checks import Sentence, check_positive, words_of
 from treeformers.data.text import normalize_word
 from treeformers.models.treebert import TreeBertConfig, TreeBertForMaskedLM
 from treeformers.recipes import Decoding, InduceRecipe
 from treeformers.tasks.batching import batches
 from treeformers.tasks.induce.decoding import decode_trees
-from treeformers.tasks.load import Sentence, check_positive, words_of
 from treeformers.training.model_folder import load_tokenizer, load_weights, read_settings
 from treeformers.trees.tree import Tree
 
