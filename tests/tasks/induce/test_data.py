@@ -44,10 +44,10 @@ def test_splits_and_limits(tmp_path: Path) -> None:
 
 
 def test_missing_splits_are_skipped_by_default(tmp_path: Path) -> None:
-    for part in ("train", "dev"):
-        (tmp_path / f"{part}.txt").write_text(f"{part} one\n")
-        (tmp_path / part).mkdir()
-        (tmp_path / part / f"{part}.mrg").write_text("(S (X a) (X b))\n")
+    for split in ("train", "dev"):
+        (tmp_path / f"{split}.txt").write_text(f"{split} one\n")
+        (tmp_path / split).mkdir()
+        (tmp_path / split / f"{split}.mrg").write_text("(S (X a) (X b))\n")
     assert read_sentences(Data(text=str(tmp_path))) == ["train one", "dev one"]
     assert len(read_gold_trees(Data(gold=str(tmp_path / "dev")))) == 1
     with pytest.raises(ValueError, match=r"^data\.splits: .* has no split 'train': expected validation$"):

@@ -13,7 +13,7 @@ from tokenizers.normalizers import BertNormalizer
 
 from conftest import ROOT
 from tiny_models import tiny_inducer
-from treeformers.induction import build_tree, cky_tree, greedy_tree
+from treeformers.induction import build_tree, greedy_tree
 from treeformers.recipes import Decoding, Recipe
 from treeformers.tasks.induce.predictor import Inducer
 from treeformers.tasks.induce.train import train_inducer
@@ -41,12 +41,10 @@ def inducer(kind: str = "word", **options: Any) -> Inducer:
 
 
 VARIANTS = {
-    "words": lambda: inducer(),
-    "no end token": lambda: inducer(end_token=False),
+    "learned positions": lambda: inducer(position_embedding_type="learned", max_position_embeddings=11),
+    "no end token, no self prior": lambda: inducer(end_token=False, self_prior=0.0),
     "subwords": lambda: inducer("wordpiece"),
     "words of pooled subwords": lambda: inducer("wordpiece", link_level="word"),
-    "no word attends to itself": lambda: inducer(self_prior=0.0),
-    "learned positions": lambda: inducer(position_embedding_type="learned", max_position_embeddings=11),
 }
 
 
@@ -93,19 +91,12 @@ def test_links_between_words_of_several_tokens() -> None:
     )
 
 
-def test_decodings() -> None:
+def test_a_decoding_or_a_layer_replaces_that_of_the_recipe() -> None:
     parser = inducer()
     words = SENTENCES[2].split()
     (links,) = parser.links([words])
-
-    def parse(decoding: Decoding) -> object:
-        return parser.parse([words], decoding=decoding)[0]
-
-    assert parse(Decoding(method="cky", layer=1, right_bias=0.5)) == cky_tree(links, words, 1, 0.5)
-    assert parse(Decoding(method="algorithm1", min_layer=1, threshold=0.9)) == build_tree(
-        links, words, 1, 0.9
-    )
-    assert parse(Decoding(method="greedy", layer=-2)) == greedy_tree(links[1], words)
+    decoding = Decoding(method="algorithm1", min_layer=1, threshold=0.9)
+    assert parser.parse([words], decoding=decoding)[0] == build_tree(links, words, 1, 0.9)
     assert parser.parse([words], layer=0)[0] == greedy_tree(links[0], words)
     with pytest.raises(ValueError, match="layer 3 is not a layer: expected -3 to 2"):
         parser.parse([words], layer=3)
@@ -146,15 +137,15 @@ def literal_log_probabilities(inducer: Inducer, sentences: Sequence[str]) -> lis
         word_ids = torch.tensor([[-1 if word is None else word for word in ids]])
         for word in range(len(words)):
             tokens = torch.tensor([encoded["input_ids"]])
-            places = [place for place, other in enumerate(ids) if other == word]
-            gold = tokens[0, places]
+            positions = [position for position, other in enumerate(ids) if other == word]
+            gold = tokens[0, positions]
             if (gold == tokenizer.unk_token_id).any():
                 continue
-            tokens[0, places] = tokenizer.mask_token_id
+            tokens[0, positions] = tokenizer.mask_token_id
             given = {"word_ids": word_ids} if inducer.model.config.link_level == "word" else {}
             with torch.inference_mode():
-                logits = inducer.model(tokens, **given).logits[0, places]
-            found.append(logits.log_softmax(-1)[torch.arange(len(places)), gold].sum().item())
+                logits = inducer.model(tokens, **given).logits[0, positions]
+            found.append(logits.log_softmax(-1)[torch.arange(len(positions)), gold].sum().item())
     return found
 
 
