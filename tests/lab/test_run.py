@@ -181,7 +181,7 @@ def test_a_text_without_a_test_part_shows_before_training(tmp_path: Path) -> Non
     for part in ("train", "validation"):
         (text / f"{part}.txt").write_text("the owls see the dog\n" * 20)
     (folder / "row.toml").write_text(f"task = 'induce'\n[data]\ntext = '{text}'\ngold = ''\n")
-    with pytest.raises(ValueError, match="has no part 'test': expected train, validation"):
+    with pytest.raises(ValueError, match="has no split 'test': expected train, validation"):
         reproduce(folder, "row", "smoke", tmp_path / "runs", progress=False)
     assert not (tmp_path / "runs").exists()
 
