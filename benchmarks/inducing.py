@@ -6,7 +6,6 @@ python benchmarks/inducing.py MODEL --text sentences.txt --out results.json
 from __future__ import annotations
 
 import argparse
-import gc
 import statistics
 import time
 from pathlib import Path
@@ -35,7 +34,6 @@ def main() -> None:
     some = sentences[:: max(1, len(sentences) // arguments.one_by_one)]
     inducer = Inducer.from_pretrained(arguments.model)
     inducer.parse(sentences[:8])
-    gc.freeze()  # as `treeformers parse` does
 
     batched, single, reading = [], [], []
     for _ in range(arguments.repeats):  # interleaved, so that other work on the machine hits all alike

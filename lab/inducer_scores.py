@@ -37,7 +37,7 @@ def score_inducer(
         if sentences
         else None
     }
-    if inducer.model.config.prior == "none" or not gold:
+    if not inducer.model.config.has_prior or not gold:
         return metrics, [], []
     words = [tree.words for tree in gold]
     started = time.perf_counter()

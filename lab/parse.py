@@ -14,7 +14,6 @@ from lab.provenance import origin
 from treeformers.metrics import ParsevalScore, SentenceScore, parseval
 from treeformers.metrics.statistics import summarise
 from treeformers.recipes import ParseRecipe, Treebanks
-from treeformers.tasks.parse.attention_analysis import compare_words, one_word_attention
 from treeformers.training.workers import start_workers
 from treeformers.trees.tree import Tree
 
@@ -53,6 +52,7 @@ def collect(
         What is written to the results file. A seed has the figures of `score_parser`, and those of
         `one_word_attention` and `compare_words` where it has them; "ensemble" those of `score_parser`.
     """
+    from lab.parse_analysis import compare_words, one_word_attention
     from treeformers.tasks.parse.predictor import Parser
     from treeformers.tasks.parse.train import treebank_reader
 
@@ -207,9 +207,10 @@ def _score(
     parser: Parser, gold: Sequence[Tree], beam: int, constrained: bool = True
 ) -> tuple[ParsevalScore, float]:
     """The score, and the seconds that the parser took."""
-    words, tags = [tree.words for tree in gold], [tree.tags for tree in gold]
+    from treeformers.tasks.parse.score import parse_gold
+
     started = time.perf_counter()
-    trees = parser.parse(words, beam=beam, tags=tags, constrained=constrained)
+    trees = parse_gold(parser, gold, beam, constrained)
     seconds = time.perf_counter() - started
     return parseval(gold, trees, missing="zero"), seconds
 

@@ -292,7 +292,7 @@ def _figure4_plot(result: Result) -> str:
 
 
 def _is_plain(result: Result) -> bool:
-    return bool(result["recipe"]["model"].get("prior") == "none")
+    return bool(result["recipe"]["model"].get("prior_position") == "none")
 
 
 def _size(result: Result) -> tuple[int, int]:

@@ -18,13 +18,12 @@ title = "{title}"
 
 [data]
 corpus = "grammar"
-vectors = ""
+embeddings = ""
 sentences = 40
 scored_sentences = {scored}
 
 [model]
-encoder = "recurrent"
-kind = "mean"
+encoder = "mean"
 hidden_size = 8
 input_size = 8
 
@@ -32,7 +31,7 @@ input_size = 8
 epochs = 1
 tokens_per_batch = 200
 learning_rate = {rate}
-evaluations = 1
+num_evaluations = 1
 seeds = {seeds}
 """
 
@@ -178,8 +177,8 @@ def test_a_model_over_trees_of_a_model_that_has_changed_is_not_finished(
             {"training": recipe.training(), "sources": sources(recipe.to_dict(), "small"), "fit": {"seed": 1}}
         )
     )
-    assert finished_fit(tmp_path, recipe) == {"seed": 1}
+    assert finished_fit(tmp_path, recipe, sources(recipe.to_dict(), "small")) == {"seed": 1}
     parser.write_text(json.dumps(after))
-    assert finished_fit(tmp_path, recipe) is None
+    assert finished_fit(tmp_path, recipe, sources(recipe.to_dict(), "small")) is None
     parser.unlink()  # the model is not here any more: nothing says that it is another
-    assert finished_fit(tmp_path, recipe) == {"seed": 1}
+    assert finished_fit(tmp_path, recipe, sources(recipe.to_dict(), "small")) == {"seed": 1}

@@ -53,7 +53,7 @@ def test_shipped_recipes_run(path: Path, tmp_path: Path) -> None:
     if not isinstance(recipe, InduceRecipe):
         return
     assert 1 < seed["pseudo_perplexity"] < 1000
-    plain = recipe.model.get("prior") == "none"
+    plain = recipe.model.get("prior_position") == "none"
     assert ("sentence_f1" in seed) is not plain
     if not plain:
         layers = result["recipe"]["model"]["num_hidden_layers"]

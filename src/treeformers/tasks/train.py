@@ -53,10 +53,14 @@ def training_function(recipe: Recipe) -> TrainFunction:
             from treeformers.tasks.parse.train import train_parser
 
             return train_parser
-        case ClassifyRecipe() | SimilarityRecipe():
+        case ClassifyRecipe():
             from treeformers.tasks.classify.train import train_classifier
 
             return train_classifier
+        case SimilarityRecipe():
+            from treeformers.tasks.similarity.train import train_similarity
+
+            return train_similarity
         case TranslateRecipe():
             from treeformers.tasks.translate.train import train_translator
 

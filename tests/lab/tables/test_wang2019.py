@@ -78,7 +78,10 @@ def folder(tmp_path: Path) -> Path:
         "headline": result("Tree, L=10", ["1", "2", "3", "figure4"], [40.0, 50.0], published=HEADLINE),
         "shallow": result("Tree, L=8", ["1", "4"], [42.0]),
         "plain": result(
-            "Plain, L=8", ["4"], [1.0], model={"num_hidden_layers": 3, "hidden_size": 8, "prior": "none"}
+            "Plain, L=8",
+            ["4"],
+            [1.0],
+            model={"num_hidden_layers": 3, "hidden_size": 8, "prior_position": "none"},
         ),
         "reference": result("z reference", ["1", "switches"], [43.0]),
         "switch": result("a switch", ["switches"], [41.0]),

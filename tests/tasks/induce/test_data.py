@@ -6,7 +6,7 @@ import pytest
 
 from conftest import ROOT
 from treeformers.data import corpora
-from treeformers.data.examples import Labelled
+from treeformers.data.examples import LabeledText
 from treeformers.recipes import Data, InduceRecipe
 from treeformers.tasks.induce.data import read_gold_trees, read_sentences
 from treeformers.trees.tree import Tree
@@ -36,7 +36,7 @@ def test_splits_and_limits(tmp_path: Path) -> None:
         "train two",
         "validation one",
     ]
-    message = "^data.splits: .* has no (part|split) 'dev': expected train, validation, test"
+    message = "^data.splits: .* has no split 'dev': expected train, validation, test"
     with pytest.raises(ValueError, match=message):
         read_sentences(Data(text=str(tmp_path), splits=("dev",)))
     with pytest.raises(ValueError, match=message):
@@ -56,8 +56,8 @@ def test_missing_splits_are_skipped_by_default(tmp_path: Path) -> None:
 
 def test_the_text_of_labelled_examples_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     labelled = [
-        Labelled("a fine day", "good"),
-        Labelled(Tree.from_brackets("(S (DT no) (NN rain))"), "bad"),
+        LabeledText("a fine day", "good"),
+        LabeledText(Tree.from_brackets("(S (DT no) (NN rain))"), "bad"),
     ]
     monkeypatch.setattr(corpora, "load", lambda *_, **__: {"train": labelled})
     assert read_sentences(Data(text="reviews")) == ["a fine day", "no rain"]

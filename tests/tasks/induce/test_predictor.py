@@ -210,7 +210,7 @@ def test_links_between_subwords(each: Inducer) -> None:
 
 
 def test_a_plain_transformer_has_perplexity_but_no_trees() -> None:
-    plain = inducer(prior="none")
+    plain = inducer(prior_position="none")
     found = list(plain.masked_log_probabilities(SENTENCES))
     np.testing.assert_allclose(sorted(found), sorted(literal_log_probabilities(plain, SENTENCES)), atol=1e-5)
     for call in (plain.parse, plain.links):

@@ -66,8 +66,8 @@ def test_wrong_keys_and_values_of_the_model_are_named(inducer_folder: Path) -> N
         ValueError, match=r"unknown key 'model\.hidden_sise', the nearest is 'model\.hidden_size'"
     ):
         build_model(InduceRecipe(model={"hidden_sise": 8}), tokenizer, 1)
-    with pytest.raises(ValueError, match=r"^model\.prior expected one of .* got above$") as error:
-        build_model(InduceRecipe(model={"prior": "above"}), tokenizer, 1)
+    with pytest.raises(ValueError, match=r"^model\.prior_position expected one of .* got above$") as error:
+        build_model(InduceRecipe(model={"prior_position": "above"}), tokenizer, 1)
     assert "\n" not in str(error.value)
 
 

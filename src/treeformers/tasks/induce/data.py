@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from treeformers.data import corpora
-from treeformers.data.examples import Labelled
-from treeformers.data.splits import check_part, sample_part
+from treeformers.data.examples import LabeledText
+from treeformers.data.splits import check_split, sample_split
 from treeformers.data.text import normalize_word
 from treeformers.recipes import Data
 from treeformers.trees.punctuation import is_word
@@ -28,7 +28,7 @@ def read_sentences(data: Data) -> list[str]:
         ValueError: the corpus has no such split, or there are no sentences.
     """
     if data.text == "grammar":
-        sampled = sample_part("train", data.sentences, GRAMMAR_SIZES)
+        sampled = sample_split("train", data.sentences, GRAMMAR_SIZES)
         lines = [" ".join(sample.words) for sample in sampled]
     else:
         examples = _read_splits(data.text, data.splits, data.data_dir, "data.splits", required="train")
@@ -56,8 +56,8 @@ def read_gold_trees(data: Data, option: str = "data.gold_splits") -> list[Tree]:
         raise ValueError("the recipe names no trees to score against: expected data.gold")
     if data.gold == "grammar":
         for split in data.gold_splits:
-            check_part(split, data.gold)
-        trees = [sample.tree for sample in sample_part("test", data.gold_sentences, GRAMMAR_SIZES)]
+            check_split(split, data.gold)
+        trees = [sample.tree for sample in sample_split("test", data.gold_sentences, GRAMMAR_SIZES)]
     else:
         trees = list(_read_splits(data.gold, data.gold_splits, data.data_dir, option))
         if not isinstance(next(iter(trees), None), Tree):
@@ -71,7 +71,7 @@ def read_gold_trees(data: Data, option: str = "data.gold_splits") -> list[Tree]:
 
 def _words(example: Any, normalize: bool) -> Sequence[str]:
     """The words of a text, a tree or a labelled example of either."""
-    if isinstance(example, Labelled):
+    if isinstance(example, LabeledText):
         example = example.text
     if isinstance(example, Tree) and normalize:
         example = _without_punctuation(example)
@@ -89,12 +89,12 @@ def _without_punctuation(tree: Tree) -> Tree | None:
 def _read_splits(
     name: str, splits: Sequence[str], data_dir: str, option: str, required: str = ""
 ) -> Iterator[Any]:
-    found = corpora.load(name, root=data_dir or None)
+    found = corpora.load(name, data_dir=data_dir or None)
     if splits == Data.splits:
         splits = [split for split in splits if split in found or split == required]
     elif set(found) == {"train"}:  # a single file serves as each split
         for split in splits:
-            check_part(split, f"{option}: {name}")
+            check_split(split, f"{option}: {name}")
         splits = ("train",)
     for split in splits:
         if split not in found:

@@ -134,7 +134,7 @@ class Inducer:
         recipe, _ = read_settings(folder, InduceRecipe, TreeBertConfig.model_type)
         model = load_weights(TreeBertForMaskedLM, folder, attn_implementation="sdpa")
         tokenizer = load_tokenizer(folder)
-        if model.config.prior == "none":
+        if not model.config.has_prior:
             logger.info("%s is a plain Transformer: it has perplexity, but no trees", folder)
         target = device or ("cuda" if torch.cuda.is_available() else "cpu")
         return cls(model.to(target), tokenizer, recipe.decoding, recipe.data.normalize)
@@ -392,7 +392,7 @@ class Inducer:
 
     def _require_links(self, output: Any) -> None:
         if output.links is None:
-            raise ValueError('a plain Transformer (prior="none") has no links to read trees from')
+            raise ValueError('a plain Transformer (prior_position="none") has no links to read trees from')
 
 
 def _between_words(links: NDArray[np.float64], word_ids: NDArray[np.int64]) -> NDArray[np.float64]:

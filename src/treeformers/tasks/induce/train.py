@@ -109,7 +109,7 @@ def _check_decoding(recipe: InduceRecipe) -> None:
     """Refuse a decoding layer that the model will not have. A plain Transformer has no trees to decode."""
     config, layer = _configure(recipe), recipe.decoding.layer
     layers = config.num_hidden_layers
-    if config.prior != "none" and not -layers <= layer < layers:
+    if config.has_prior and not -layers <= layer < layers:
         raise ValueError(
             f"decoding.layer is {layer}, expected {-layers} to {layers - 1}: "
             f"model.num_hidden_layers is {layers}"
