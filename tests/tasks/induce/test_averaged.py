@@ -14,7 +14,7 @@ from treeformers.tasks.induce import averaged as averaged_module
 from treeformers.tasks.induce.averaged import AveragedInducer
 from treeformers.tasks.induce.decoding import decode_layers, decode_trees
 from treeformers.tasks.induce.predictor import Inducer
-from treeformers.tasks.load import load_engine, load_model
+from treeformers.tasks.tree_predictors import load_parser_or_inducer, load_tree_predictor
 
 SENTENCES = [tree.words for tree in WITH_BRACKETS]
 
@@ -72,17 +72,17 @@ def test_a_folder_of_several_seeds(tmp_path: Path) -> None:
     home = save_inducer(tmp_path / "one")
     for seed in (1, 2):
         shutil.copytree(home, tmp_path / "several" / f"seed-{seed}")
-    loaded = load_model(tmp_path / "several")
+    loaded = load_parser_or_inducer(tmp_path / "several")
     assert isinstance(loaded, AveragedInducer) and len(loaded.members) == 2
-    assert isinstance(load_model(home), Inducer)
-    assert load_engine(tmp_path / "several").parse(SENTENCES, 2) == loaded.parse(SENTENCES)
+    assert isinstance(load_parser_or_inducer(home), Inducer)
+    assert load_tree_predictor(tmp_path / "several").parse(SENTENCES, 2) == loaded.parse(SENTENCES)
     assert loaded.parse([]) == []
     with pytest.raises(ValueError, match="layer 9 is not a layer: expected -3 to 2"):
-        load_engine(tmp_path / "several", layer=9)
+        load_tree_predictor(tmp_path / "several", layer=9)
     (tmp_path / "several" / "seed-2" / "model.safetensors").unlink()
     missing = tmp_path / "several" / "seed-2" / "model.safetensors"
     with pytest.raises(FileNotFoundError, match=f"^{re.escape(str(missing))}: no such file"):
-        load_model(tmp_path / "several")
+        load_parser_or_inducer(tmp_path / "several")
 
 
 def test_no_members_are_refused() -> None:
