@@ -12,7 +12,8 @@ from pathlib import Path
 
 from figures import report
 
-from treeformers.tasks.induce.predictor import Inducer, read_trees
+from treeformers.tasks.induce.decoding import decode_trees
+from treeformers.tasks.induce.predictor import Inducer
 
 
 def main() -> None:
@@ -48,7 +49,7 @@ def main() -> None:
         started = time.process_time()
         links = inducer.links(sentences, arguments.batch_size)
         linked = time.process_time()
-        read_trees(links, sentences, inducer.decoding)
+        decode_trees(links, sentences, inducer.decoding)
         reading.append((time.process_time() - linked) / (time.process_time() - started))
 
     figures = {

@@ -11,11 +11,12 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
+from lab.inducer_scores import average_forests, score_inducer
 from lab.provenance import origin
 from treeformers.metrics.statistics import summarise
 from treeformers.recipes import Data, InduceRecipe
-from treeformers.tasks.induce.score import average_forests, score_baselines, score_inducer, score_trees
-from treeformers.training.processes import start_processes
+from treeformers.tasks.induce.score import score, score_baselines
+from treeformers.training.workers import start_workers
 from treeformers.trees.tree import Tree
 
 PERPLEXITY_SENTENCES = 500
@@ -28,12 +29,12 @@ def read_tests(data: Data) -> tuple[list[Tree], list[str]]:
     Raises:
         ValueError: the corpus of the text has no test part.
     """
-    from treeformers.tasks.induce.train import read_gold, read_text
+    from treeformers.tasks.induce.data import read_gold_trees, read_sentences
 
-    gold = read_gold(data) if data.gold else []
+    gold = read_gold_trees(data) if data.gold else []
     if data.text == "grammar":
         return gold, [" ".join(tree.words) for tree in gold]
-    return gold, read_text(replace(data, splits=("test",), sentences=0))
+    return gold, read_sentences(replace(data, splits=("test",), sentences=0))
 
 
 def collect(
@@ -57,10 +58,10 @@ def collect(
     seeds: list[dict[str, Any]] = []
     forests: list[list[Tree]] = []
     layers: list[list[Tree]] = []
-    score = partial(_timed, gold=gold, held_out=_few(held_out), decoding=recipe.decoding)
+    score_model = partial(_timed, gold=gold, sentences=_few(held_out), decoding=recipe.decoding)
     processes = min(processes, len(models))
-    with start_processes(processes) if processes > 1 else nullcontext() as pool:
-        running = (pool.map if pool else map)(score, models)
+    with start_workers(processes) if processes > 1 else nullcontext() as pool:
+        running = (pool.map if pool else map)(score_model, models)
         baselines = score_baselines(gold) if gold else None  # on a core that the last models leave idle
         scored = list(running)
     for (figures, trees, by_layer), fit in zip(scored, fits, strict=True):
@@ -74,8 +75,8 @@ def collect(
         "summary": summarise(seeds),
     }
     if len(forests) > 1:
-        result["averaged"] = score_trees(gold, average_forests(forests))
-        result["averaged_layers"] = score_trees(gold, average_forests(layers))
+        result["averaged"] = score(gold, average_forests(forests))
+        result["averaged_layers"] = score(gold, average_forests(layers))
     if baselines:
         result["baselines"] = baselines
     return result

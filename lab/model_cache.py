@@ -12,8 +12,8 @@ from typing import Any
 
 from lab.recipes import FineTuneRecipe
 from treeformers.recipes import Recipe, Scale
-from treeformers.tasks.train import FIT, finished, train_once
-from treeformers.training.processes import LOCK, sole_writer
+from treeformers.tasks.train import FIT_FILE, finished_fit, train_once
+from treeformers.training.lock import LOCK_FILE, lock_folder
 from treeformers.trees.files import read_object
 
 logger = logging.getLogger(__name__)
@@ -34,16 +34,16 @@ def share(folder: Path, recipe: Recipe, runs: Path) -> None:
         return
     for other in sorted(runs.glob(f"*/*/{folder.name}")):
         try:
-            usable = finished(other, recipe, sources(recipe.to_dict(), recipe.scale)) is not None
+            usable = finished_fit(other, recipe, sources(recipe.to_dict(), recipe.scale)) is not None
         except ValueError as error:
             logger.warning("%s; it is not copied", error)
             continue
         if usable:
             logger.info("%s: trained from the same as %s, which is copied", folder, other)
             half = folder.with_name(f"{folder.name}.part")
-            with sole_writer(folder.parent):
+            with lock_folder(folder.parent):
                 shutil.rmtree(half, ignore_errors=True)  # of a process that was killed
-                shutil.copytree(other, half, ignore=shutil.ignore_patterns("checkpoints", LOCK))
+                shutil.copytree(other, half, ignore=shutil.ignore_patterns("checkpoints", LOCK_FILE))
                 half.rename(folder)
             return
 
@@ -68,7 +68,7 @@ def sources(recipe: Mapping[str, Any], scale: Scale) -> dict[str, Any]:
     """
     found: dict[str, Any] = {}
     for key, folder in named_models(recipe, scale).items():
-        for path in [*folder.glob(FIT), *sorted(folder.glob(f"seed-*/{FIT}"))][:1]:
+        for path in [*folder.glob(FIT_FILE), *sorted(folder.glob(f"seed-*/{FIT_FILE}"))][:1]:
             training = read_object(path).get("training", {})
             found |= {key: training, **sources(training, scale)}
     return found

@@ -54,7 +54,7 @@ def _induce(row: InduceRecipe, folder: Path, sentence: Tree | str) -> dict[str, 
 
     inducer = Inducer.from_pretrained(folder)
     given = list(sentence.words) if isinstance(sentence, Tree) else sentence
-    look = inducer.look(given)
+    look = inducer.visualize(given)
     top = len(look.priors) - 1
     layers = sorted({0, top // 2, top})
     (tree,) = inducer.parse([given], decoding=row.decoding)

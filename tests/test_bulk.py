@@ -25,7 +25,7 @@ from treeformers.bulk import MANIFEST, Progress, Summary, parse_files, shards
 from treeformers.bulk.shards import ShardWriter
 from treeformers.cli import app
 from treeformers.tasks.tree_predictors import TreePredictor
-from treeformers.training.processes import sole_writer
+from treeformers.training.lock import lock_folder
 from treeformers.trees.formats import read_trees
 from treeformers.trees.tree import Tree
 
@@ -343,7 +343,7 @@ class TestBadInput:
 
     def test_folder_locked_by_another_run(self, text: Path, tmp_path: Path) -> None:
         out = tmp_path / "out"
-        with sole_writer(out), pytest.raises(BlockingIOError, match="out: another process writes there"):
+        with lock_folder(out), pytest.raises(BlockingIOError, match="out: another process writes there"):
             parse_files(bulk_predictors.quick, text, out)
         assert not contents(out)
         parse_files(bulk_predictors.quick, text, out)

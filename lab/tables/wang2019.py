@@ -22,20 +22,20 @@ from lab.tables.formatting import (
 )
 from treeformers.drawing import heat_map_svg, learning_curve_svg
 from treeformers.drawing.markdown import markdown_table
-from treeformers.tasks.induce.score import FROM, LABELS, SHORT, TRIVIAL
+from treeformers.tasks.induce.score import LABELS, MAX_WORDS, MIN_WORDS, TRIVIAL_KINDS
 from treeformers.trees.files import atomic_write
 
 
 def table1(results: Results) -> str:
     """F1 of all sentences, with trivial trees below."""
-    head = ("spans a sentence", "flat trees, %", f"F1 from {FROM} words")
-    names = ("spans_per_sentence", "flat_share", f"sentence_f1_from_{FROM}")
+    head = ("spans a sentence", "flat trees, %", f"F1 from {MIN_WORDS} words")
+    names = ("spans_per_sentence", "flat_share", f"sentence_f1_from_{MIN_WORDS}")
     return _f1_table(tagged(results, "1"), "sentence_f1", dict(zip(head, names, strict=True)))
 
 
 def table2(results: Results) -> str:
     """F1 of the sentences of at most ten words."""
-    return _f1_table(tagged(results, "2"), f"sentence_f1_{SHORT}", {})
+    return _f1_table(tagged(results, "2"), f"sentence_f1_{MAX_WORDS}", {})
 
 
 def table3(results: Results) -> str:
@@ -204,7 +204,7 @@ def draw_heat_maps(model: str | Path, sentence: str | Sequence[str], out: str | 
     """
     from treeformers.tasks.induce.predictor import Inducer
 
-    look = Inducer.from_pretrained(model).look(sentence)
+    look = Inducer.from_pretrained(model).visualize(sentence)
     top = len(look.links) - 1
     written = []
     Path(out).mkdir(parents=True, exist_ok=True)
@@ -245,7 +245,7 @@ def _f1_table(results: Results, metric: str, more: Mapping[str, str]) -> str:
                 *(mean(row, name) for name in more.values()),
             )
         )
-        for kind in (*TRIVIAL, "best binary"):
+        for kind in (*TRIVIAL_KINDS, "best binary"):
             score = row["baselines"][kind]
             paper = [published.get(f"{kind}_{metric}_{figure}") for figure in ("median", "max")]
             if (gold, kind) not in trivial or any(paper):

@@ -113,12 +113,12 @@ def test_words_are_read_from_the_links_between_tokens() -> None:
     assert report.settings == questions.settings
     sentences = [" ".join(words) for words in _sentences(24)]
     trees = model.parse(sentences)
-    tokenized = model.token_links(sentences)
+    tokenized = model.subword_links(sentences)
     for links, tokens in zip(model.links(sentences), tokenized, strict=True):
-        np.testing.assert_allclose(tokens.links[:, np.diff(tokens.words) > 0], links, atol=1e-6)
+        np.testing.assert_allclose(tokens.links[:, np.diff(tokens.word_ids) > 0], links, atol=1e-6)
     expected = find_words(
-        [one.words for one in tokenized],
-        [greedy_tree(one.links[1], one.tokens) for one in tokenized],
+        [one.word_ids for one in tokenized],
+        [greedy_tree(one.links[1], one.subwords) for one in tokenized],
     )
     assert expected in report.systems["mine"].findings
     shares = probe({"mine": trees}, 24).systems["mine"].findings

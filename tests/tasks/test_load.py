@@ -13,7 +13,7 @@ from treeformers.tasks.induce.averaged import AveragedInducer
 from treeformers.tasks.induce.predictor import Inducer
 from treeformers.tasks.load import load_predictor
 from treeformers.tasks.parse.predictor import Parser
-from treeformers.training.folder import save_model
+from treeformers.training.saving import save_model
 
 
 def test_recipe_selects_the_predictor(tmp_path: Path) -> None:

@@ -138,7 +138,7 @@ class TestAnswers:
 
     def test_layers(self, client: TestClient, models: dict[str, Any]) -> None:
         found = answer(client, "/api/layers", model="inducer", words=WORDS)
-        look = models["inducer"].look(WORDS)
+        look = models["inducer"].visualize(WORDS)
         assert len(found["layers"]) == 3
         for number, layer in enumerate(found["layers"]):
             (tree,) = models["inducer"].parse([WORDS], layer=number)

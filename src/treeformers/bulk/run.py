@@ -15,7 +15,7 @@ from treeformers import __version__
 from treeformers.bulk.shards import UNPARSED, Format, Shard, ShardWriter, split_into_shards
 from treeformers.bulk.workers import LoadPredictor, run_here, run_in_processes, run_on_ray
 from treeformers.data.checks import check_positive
-from treeformers.training.processes import LOCK, sole_writer
+from treeformers.training.lock import LOCK_FILE, lock_folder
 from treeformers.trees.files import atomic_write, read_object
 
 __all__ = ["MANIFEST", "MAX_PROBLEMS", "SHARD_LINES", "Progress", "Summary", "parse_files"]
@@ -132,7 +132,7 @@ def parse_files(
         "shard_lines": shard_lines,
         "inputs": files,
     }
-    with sole_writer(out):
+    with lock_folder(out):
         _start_or_resume(out, job, resume)
         run = _Run(out, job, shards, progress)
         pending = [shard for shard in shards if not (out / shard.name).is_file()]
@@ -235,7 +235,7 @@ def _start_or_resume(out: Path, job: Mapping[str, Any], resume: bool) -> None:
             raise ValueError(f"{out}: holds a run; expected --resume to continue it, or another folder")
         if difference := _difference(read_object(path), job):
             raise ValueError(f"{path}: the run started with {difference}; resume it with the same options")
-    elif any(entry.name != LOCK and not _TEMPORARY.fullmatch(entry.name) for entry in out.iterdir()):
+    elif any(entry.name != LOCK_FILE and not _TEMPORARY.fullmatch(entry.name) for entry in out.iterdir()):
         raise ValueError(f"{out}: not empty, and without {MANIFEST}; expected a new folder")
     else:
         _write_manifest(out, job)

@@ -10,7 +10,7 @@ from typing import Any
 
 from treeformers.bulk.shards import Shard, ShardReader, ShardWriter
 from treeformers.tasks.tree_predictors import TreePredictor
-from treeformers.training.processes import start_processes
+from treeformers.training.workers import start_workers
 
 __all__ = ["LoadPredictor", "run_here", "run_in_processes", "run_on_ray"]
 
@@ -37,7 +37,7 @@ def run_in_processes(
     """
     waiting = iter(shards)
     running: dict[Future[int], Shard] = {}
-    with start_processes(workers, _start_worker, load, writer) as pool:
+    with start_workers(workers, _start_worker, load, writer) as pool:
         while True:
             for shard in islice(waiting, 2 * workers - len(running)):
                 running[pool.submit(_work, shard)] = shard

@@ -71,8 +71,8 @@ def evaluate(
 
 
 def _inducer(model: Path, recipe: InduceRecipe, data: str | None, split: list[str] | None) -> dict[str, Any]:
-    from treeformers.tasks.induce.score import score_baselines, score_trees
-    from treeformers.tasks.induce.train import read_gold
+    from treeformers.tasks.induce.data import read_gold_trees
+    from treeformers.tasks.induce.score import score, score_baselines
 
     source = recipe.data
     inducer = load_parser_or_inducer(model)
@@ -80,9 +80,9 @@ def _inducer(model: Path, recipe: InduceRecipe, data: str | None, split: list[st
         source = replace(source, gold=data, gold_splits=("test",), gold_sentences=0)
     if split:
         source = replace(source, gold_splits=tuple(split))
-    gold = read_gold(source, "--split" if data or split else "data.gold_splits")
+    gold = read_gold_trees(source, "--split" if data or split else "data.gold_splits")
     trees = inducer.parse(tree.words for tree in gold)
-    scores = {"induced": score_trees(gold, trees), **score_baselines(gold)}
+    scores = {"induced": score(gold, trees), **score_baselines(gold)}
     print_scores(scores, scores["induced"]["signature"])
     return {"data": source.gold, "splits": source.gold_splits, "scores": scores}
 

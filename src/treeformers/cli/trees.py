@@ -260,7 +260,7 @@ def _heat_maps(model: Path) -> Callable[[str], str]:
             raise ValueError(
                 f"{len(words)} words do not fit in a heat map, expected at most {LONGEST_HEAT_MAP}"
             )
-        look, (tree,) = inducer.look(words), inducer.parse([words])
+        look, (tree,) = inducer.visualize(words), inducer.parse([words])
         return (
             f'<div class="card scroll">{tree_svg(tree)}</div>'
             f"<h3>Prior</h3>{heat_maps_by_layer(list(look.priors), words)}"

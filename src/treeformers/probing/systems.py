@@ -40,7 +40,7 @@ class Linked(Protocol):
 
     def links(self, sentences: list[list[str]], /) -> list[NDArray[np.float64]]: ...
 
-    def token_links(self, sentences: list[list[str]], /) -> list[Any]: ...
+    def subword_links(self, sentences: list[list[str]], /) -> list[Any]: ...
 
 
 @runtime_checkable
@@ -126,20 +126,20 @@ def _note_unknown(system: Linked, sentences: list[list[str]]) -> list[str]:
 
 def _run_links(system: Linked, sentences: list[list[str]]) -> SystemOutput:
     """Run one forward pass for trees, links and subwords."""
-    from treeformers.tasks.induce.predictor import read_trees as read_links
+    from treeformers.tasks.induce.decoding import decode_trees
 
     if system.model.config.link_level == "word":
         links = system.links(sentences)
         note = "subwords: the model links whole words, so the tokens of a word are always a constituent"
-        return SystemOutput(read_links(links, sentences, system.decoding), links, notes=[note])
-    tokenized = system.token_links(sentences)
-    links = [one.links[:, np.diff(one.words) > 0] for one in tokenized]
-    split = [one for one in tokenized if len(set(one.words)) < len(one.words)]
+        return SystemOutput(decode_trees(links, sentences, system.decoding), links, notes=[note])
+    tokenized = system.subword_links(sentences)
+    links = [one.links[:, np.diff(one.word_ids) > 0] for one in tokenized]
+    split = [one for one in tokenized if len(set(one.word_ids)) < len(one.word_ids)]
     return SystemOutput(
-        read_links(links, sentences, system.decoding),
+        decode_trees(links, sentences, system.decoding),
         links,
-        [one.words for one in split],
-        read_links([one.links for one in split], [one.tokens for one in split], system.decoding),
+        [one.word_ids for one in split],
+        decode_trees([one.links for one in split], [one.subwords for one in split], system.decoding),
         [] if split else ["subwords: every word is one token"],
     )
 

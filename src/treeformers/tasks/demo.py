@@ -19,9 +19,10 @@ from treeformers.drawing import (
 from treeformers.induction import trivial_tree
 from treeformers.metrics import unlabeled_f1
 from treeformers.recipes import Data, Decoding, InduceRecipe, Train
+from treeformers.tasks.induce.data import read_gold_trees
 from treeformers.tasks.induce.predictor import Inducer
-from treeformers.tasks.induce.score import score_baselines, score_trees
-from treeformers.tasks.induce.train import read_gold, train_inducer
+from treeformers.tasks.induce.score import score, score_baselines
+from treeformers.tasks.induce.train import train_inducer
 from treeformers.training.fit import Fit
 from treeformers.trees.files import atomic_write
 from treeformers.trees.tree import Tree
@@ -75,7 +76,7 @@ class Demo:
 
     Attributes:
         pairs: (induced, gold) trees of the sentences that the report draws.
-        scores: scores of `score_trees` for each kind of tree: "induced" first, then the trivial ones.
+        scores: scores of `score` for each kind of tree: "induced" first, then the trivial ones.
         signature: signature of the scores.
         model: the model folder.
         report: the HTML report.
@@ -103,10 +104,10 @@ def run_demo(out: str | Path, recipe: InduceRecipe = RECIPE, progress: bool = Fa
     fit = train_inducer(recipe, out / "model", progress=progress)
     console = Console(stderr=True)
     with console.status("parsing, scoring and drawing") if progress else nullcontext():
-        gold = read_gold(recipe.data)
+        gold = read_gold_trees(recipe.data)
         inducer = Inducer.from_pretrained(out / "model")
         trees = inducer.parse(tree.words for tree in gold)
-        scores = {"induced": score_trees(gold, trees), **score_baselines(gold)}
+        scores = {"induced": score(gold, trees), **score_baselines(gold)}
         readable = [pair for pair in zip(trees, gold, strict=True) if len(pair[0]) in READABLE]
         result = Demo(
             pairs=readable[:NUM_TREES],
@@ -157,7 +158,7 @@ def _recall(gold: list[Tree], trees: list[Tree]) -> str:
 
 def _priors(inducer: Inducer, pairs: list[tuple[Tree, Tree]]) -> str:
     return "\n".join(
-        heat_maps_by_layer(list(inducer.look(tree.words).priors), tree.words) for tree, _ in pairs
+        heat_maps_by_layer(list(inducer.visualize(tree.words).priors), tree.words) for tree, _ in pairs
     )
 
 

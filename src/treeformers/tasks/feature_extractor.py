@@ -19,7 +19,7 @@ from transformers import AutoModel, PreTrainedModel
 from treeformers.data.sentences import SubwordReader
 from treeformers.models.words import find_pretrained
 from treeformers.tasks.batching import by_tokens
-from treeformers.training.model_folder import loading
+from treeformers.training.model_folder import wrap_load_errors
 
 __all__ = ["FeatureExtractor"]
 
@@ -69,7 +69,7 @@ class FeatureExtractor:
             ValueError: an encoder that is not like BERT, is damaged or lacks weights, or too many layers.
         """
         folder = find_pretrained(name)
-        with loading(folder):
+        with wrap_load_errors(folder):
             found: Any = AutoModel.from_pretrained(
                 folder,
                 use_safetensors=True,

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from treeformers.recipes import InduceRecipe, ParseRecipe
-from treeformers.training.model_folder import model_homes, read_recipe
+from treeformers.training.model_folder import read_recipe, seed_folders
 
 if TYPE_CHECKING:
     from treeformers.tasks.induce.averaged import AveragedInducer
@@ -96,7 +96,7 @@ def _load(folder: str | Path, is_parser: bool) -> Parser | Inducer | AveragedInd
         from treeformers.tasks.parse.predictor import Parser
 
         return Parser.from_pretrained(folder)
-    if model_homes(folder) != [Path(folder)]:
+    if seed_folders(folder) != [Path(folder)]:
         from treeformers.tasks.induce.averaged import AveragedInducer
 
         return AveragedInducer.from_pretrained(folder)

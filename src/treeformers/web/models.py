@@ -13,7 +13,8 @@ from typing import Any, ClassVar, Literal, cast
 from treeformers.data.checks import check_positive
 from treeformers.induction import trivial_tree
 from treeformers.tasks.classify.predictor import Classifier
-from treeformers.tasks.induce.predictor import Inducer, read_trees
+from treeformers.tasks.induce.decoding import decode_trees
+from treeformers.tasks.induce.predictor import Inducer
 from treeformers.tasks.load import load_predictor
 from treeformers.tasks.parse.predictor import Parser
 from treeformers.training.model_folder import read_recipe
@@ -149,7 +150,7 @@ class ServedInducer(_TrainedModel, ServedTreeModel):
         """The tree of each sentence, and the links of the first layer that the decoding reads."""
         inducer = cast(Inducer, self.load())
         links = inducer.links(sentences, batch_size=len(sentences))
-        trees = read_trees(links, sentences, inducer.decoding)
+        trees = decode_trees(links, sentences, inducer.decoding)
         layer = -1 if inducer.decoding.method == "algorithm1" else inducer.decoding.layer
         return [TreeResult(tree, link[layer].tolist()) for tree, link in zip(trees, links, strict=True)]
 

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treeformers.recipes import Decoding
-from treeformers.tasks.induce.predictor import Inducer, read_trees
+from treeformers.tasks.induce.decoding import decode_trees
+from treeformers.tasks.induce.predictor import Inducer
 from treeformers.tasks.parse.attention_analysis import follow
 from treeformers.tasks.parse.predictor import Parser
 from treeformers.trees.actions import attended_positions_of, from_bottom_up, from_top_down
@@ -26,12 +27,12 @@ def inducer_layers(inducer: Inducer, words: Sequence[str]) -> Layers:
     Raises:
         ValueError: the model has no prior.
     """
-    look = inducer.look(words)
+    look = inducer.visualize(words)
     layers = []
     for number, (links, prior, attention) in enumerate(
         zip(look.links, look.priors, look.attentions, strict=True)
     ):
-        (tree,) = read_trees([look.links], [words], Decoding(method="greedy", layer=number))
+        (tree,) = decode_trees([look.links], [words], Decoding(method="greedy", layer=number))
         layers.append(
             Layer(
                 tree=str(tree),

@@ -24,7 +24,7 @@ from treeformers.tasks import batching
 from treeformers.tasks.parse.beam import search
 from treeformers.tasks.parse.predictor import Parser
 from treeformers.tasks.parse.train import build_parser
-from treeformers.training.folder import save_model
+from treeformers.training.saving import save_model
 from treeformers.trees.actions import from_bottom_up, is_well_formed, top_down
 from treeformers.trees.tree import Tree
 

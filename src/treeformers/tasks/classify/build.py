@@ -21,7 +21,7 @@ from treeformers.models.encoders import TreeEncoder, encoder_of, find_encoder
 from treeformers.recipes import ClassifyRecipe, SimilarityRecipe
 from treeformers.tasks.feature_extractor import FeatureExtractor
 from treeformers.tasks.inputs import UNKNOWN, AnyTree, TreeReader, vocabulary
-from treeformers.training.configuration import building, check_keys
+from treeformers.training.configuration import check_keys, wrap_config_errors
 from treeformers.trees.files import suffix_of
 from treeformers.trees.tree import Tree
 
@@ -89,7 +89,7 @@ def build_model(
     size = len(reader.words.words) if reader.words else 1
     config = _configure(recipe, encoder, given, vocab_size=size, **names)
     set_seed(seed)
-    with building():
+    with wrap_config_errors():
         if encoder.classifier is not None:
             return encoder.classifier(config), reader
         model = (
@@ -148,7 +148,7 @@ def _configure(
 ) -> Any:
     """The configuration of a classifier, with the encoder's configuration inside unless it has its own
     classifier."""
-    with building():
+    with wrap_config_errors():
         if encoder.classifier is not None:
             return encoder.config(**encoder.fixed, **given, **sizes)
         # TreeBert, for example, has a `classifier_dropout` too, which its encoder does not use.

@@ -22,7 +22,7 @@ from treeformers.tasks.classify.score import score
 from treeformers.tasks.inputs import TreeReader
 from treeformers.training.batches import Features
 from treeformers.training.fit import Fit
-from treeformers.training.folder import Run
+from treeformers.training.run import Run
 
 __all__ = ["Score", "train_classifier", "train_on_examples", "validator"]
 
@@ -102,7 +102,7 @@ def train_on_examples(
         evaluate=validator(reader, validation, classes, recipe.data.label_groups, score),
         metric=metric,
         higher_is_better=True,
-        idle_weights=True,
+        find_unused_parameters=True,
     )
 
 

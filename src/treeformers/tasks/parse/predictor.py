@@ -17,7 +17,13 @@ from treeformers.models.parser import Memory, ParserConfig, TreeParser
 from treeformers.recipes import ParseRecipe
 from treeformers.tasks.batching import batches
 from treeformers.tasks.parse.beam import Hypotheses, search
-from treeformers.training.model_folder import EXPECTED, load_weights, loading, model_homes, read_settings
+from treeformers.training.model_folder import (
+    EXPECTED,
+    load_weights,
+    read_settings,
+    seed_folders,
+    wrap_load_errors,
+)
 from treeformers.trees.actions import from_bottom_up, from_top_down, is_well_formed
 from treeformers.trees.tree import Tree
 
@@ -95,7 +101,7 @@ class Parser:
         if not folders:
             raise ValueError("expected at least one model folder, got none")
         target = device or ("cuda" if torch.cuda.is_available() else "cpu")
-        places = [place for folder in folders for place in model_homes(Path(folder))]
+        places = [place for folder in folders for place in seed_folders(Path(folder))]
         loaded = [_load(place) for place in places]
         for model, _, _ in loaded:
             nn.Module.to(model, target)
@@ -281,7 +287,7 @@ def _load(folder: Path) -> tuple[TreeParser, Reader, ParseRecipe]:
     if config.get("encoder") != "pretrained" and not (folder / VOCABULARY).is_file():
         raise FileNotFoundError(f"{folder / VOCABULARY}: {EXPECTED}")
     model: TreeParser = load_weights(TreeParser, folder)
-    with loading(folder if (folder / VOCABULARY).is_file() else folder / "tokenizer.json"):
+    with wrap_load_errors(folder if (folder / VOCABULARY).is_file() else folder / "tokenizer.json"):
         reader = load_reader(folder)
     if isinstance(reader, SentenceReader):
         sizes = len(reader.words), len(reader.chars), len(reader.tags)
