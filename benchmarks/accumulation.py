@@ -24,13 +24,11 @@ from torch import Tensor
 from torch.profiler import ProfilerActivity, profile
 
 from treeformers.attention.accumulation import (
-    Branches,
+    AncestorPairs,
     hierarchical_accumulation,
-    plan_branches,
+    plan_ancestor_pairs,
     subtree_mask,
 )
-from treeformers.attention.branch_matrices import BranchMatrices
-from treeformers.attention.branch_paths import BranchPaths
 from treeformers.models.accumulation import AccumulationConfig, AccumulationLayer
 from treeformers.training.provenance import commit, environment
 from treeformers.trees.batch import batch_trees
@@ -124,7 +122,7 @@ def accumulation(tokens: int, width: int, repeats: int) -> dict[str, Any]:
     """The closed form beside the tensor of branches, without its plan and with it."""
     tree = batch_trees([grow("random", tokens)])
     values = inputs(tree, width)
-    branches = plan_branches(tree, len(values["vertical"]), len(values["horizontal"]))
+    branches = plan_ancestor_pairs(tree, len(values["vertical"]), len(values["horizontal"]))
     flow = torch.randn(values["nodes"].shape, generator=torch.Generator().manual_seed(1))
     outputs = hierarchical_accumulation(**values, tree=branches), dense(**values, tree=tree)
     difference = (outputs[0] - outputs[1]).abs().max().item()
@@ -164,12 +162,12 @@ def layer(tokens: int, width: int, heads: int, sentences: int, repeats: int) -> 
     }
     made = layers["tree"].attention.accumulation
     assert made is not None
-    branches, mask = made.branches(tree), subtree_mask(tree)[:, None]
+    branches, mask = made.plan(tree), subtree_mask(tree)[:, None]
     hidden = torch.randn(sentences, mask.shape[-1], width, requires_grad=True)
     steps: dict[str, Callable[[], Any]] = {
         "tree": lambda: layers["tree"](hidden, branches, mask, False)[0].sum().backward(),
         "plain": lambda: layers["plain"](hidden, None, None, False)[0].sum().backward(),
-        "plan": lambda: (made.branches(tree), subtree_mask(tree)),
+        "plan": lambda: (made.plan(tree), subtree_mask(tree)),
     }
     times = seconds(steps, repeats)
     return {
@@ -183,19 +181,17 @@ def layer(tokens: int, width: int, heads: int, sentences: int, repeats: int) -> 
 
 
 def curve(shape: str, tokens: int, width: int, repeats: int) -> dict[str, Any]:
-    """The closed form on one tree of a shape, without the plan, and the plan; and both of its ways."""
+    """The closed form on one tree of a shape, without its plan, and the plan alone."""
     tree = batch_trees([grow(shape, tokens)])
     values = inputs(tree, width)
     sizes = len(values["vertical"]), len(values["horizontal"])
 
-    def step(branches: Branches) -> Callable[[], Any]:
+    def step(branches: AncestorPairs) -> Callable[[], Any]:
         return lambda: hierarchical_accumulation(**values, tree=branches).sum().backward()
 
     steps: dict[str, Callable[[], Any]] = {
-        "closed": step(plan_branches(tree, *sizes)),
-        "matrices": step(BranchMatrices.of(tree, *sizes)),
-        "paths": step(BranchPaths.of(tree, *sizes)),
-        "plan": lambda: plan_branches(tree, *sizes),
+        "closed": step(plan_ancestor_pairs(tree, *sizes)),
+        "plan": lambda: plan_ancestor_pairs(tree, *sizes),
     }
     times = seconds(steps, repeats)
     peak = peak_bytes(steps["closed"])

@@ -94,10 +94,10 @@ def _weights_of_translation(sizes: dict[str, Any]) -> int:
 
     from treeformers.models.accumulation import AccumulationConfig
     from treeformers.models.translation import AccumulationForTranslation
-    from treeformers.training.configuration import building, configure
+    from treeformers.training.configuration import configure, wrap_config_errors
 
     del sizes["encoder"]
     config = configure(AccumulationConfig, sizes)
-    with building(), torch.device("meta"):
+    with wrap_config_errors(), torch.device("meta"):
         model = AccumulationForTranslation(config)
     return sum(weight.numel() for weight in model.parameters())

@@ -22,9 +22,9 @@ from treeformers.models.treebert import TreeBertConfig, TreeBertForSequenceClass
 from treeformers.recipes import Examples
 from treeformers.tasks.classify.examples import read_examples
 from treeformers.training.batches import Features, TokenBatchSampler
-from treeformers.training.configuration import building, check_keys
+from treeformers.training.configuration import check_keys, wrap_config_errors
 from treeformers.training.fit import Fit
-from treeformers.training.folder import Run
+from treeformers.training.run import Run
 
 logger = logging.getLogger(__name__)
 
@@ -113,7 +113,7 @@ def build_judge(
     labels = {"id2label": dict(enumerate(classes)), "label2id": {name: n for n, name in enumerate(classes)}}
     sizes = {"vocab_size": len(tokenizer), "pad_token_id": tokenizer.pad_token_id, **recipe.model, **labels}
     set_seed(seed)
-    with building():
+    with wrap_config_errors():
         if base is None:
             return TreeBertForSequenceClassification(TreeBertConfig(**sizes))
         config = TreeBertConfig.from_pretrained(base, **sizes)

@@ -15,7 +15,7 @@ from lab.provenance import origin
 from treeformers.metrics.statistics import summarise
 from treeformers.recipes import Data, InduceRecipe
 from treeformers.tasks.induce.score import average_forests, score_baselines, score_inducer, score_trees
-from treeformers.training.processes import start_processes
+from treeformers.training.workers import start_workers
 from treeformers.trees.tree import Tree
 
 PERPLEXITY_SENTENCES = 500
@@ -59,7 +59,7 @@ def collect(
     layers: list[list[Tree]] = []
     score = partial(_timed, gold=gold, held_out=_few(held_out), decoding=recipe.decoding)
     processes = min(processes, len(models))
-    with start_processes(processes) if processes > 1 else nullcontext() as pool:
+    with start_workers(processes) if processes > 1 else nullcontext() as pool:
         running = (pool.map if pool else map)(score, models)
         baselines = score_baselines(gold) if gold else None  # on a core that the last models leave idle
         scored = list(running)

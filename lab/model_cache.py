@@ -13,7 +13,7 @@ from typing import Any
 from lab.recipes import FineTuneRecipe
 from treeformers.recipes import Recipe, Scale
 from treeformers.tasks.train import FIT, finished, train_once
-from treeformers.training.processes import LOCK, sole_writer
+from treeformers.training.lock import LOCK_FILE, lock_folder
 from treeformers.trees.files import read_object
 
 logger = logging.getLogger(__name__)
@@ -41,9 +41,9 @@ def share(folder: Path, recipe: Recipe, runs: Path) -> None:
         if usable:
             logger.info("%s: trained from the same as %s, which is copied", folder, other)
             half = folder.with_name(f"{folder.name}.part")
-            with sole_writer(folder.parent):
+            with lock_folder(folder.parent):
                 shutil.rmtree(half, ignore_errors=True)  # of a process that was killed
-                shutil.copytree(other, half, ignore=shutil.ignore_patterns("checkpoints", LOCK))
+                shutil.copytree(other, half, ignore=shutil.ignore_patterns("checkpoints", LOCK_FILE))
                 half.rename(folder)
             return
 

@@ -15,7 +15,7 @@ from treeformers.metrics import ParsevalScore, SentenceScore, parseval
 from treeformers.metrics.statistics import summarise
 from treeformers.recipes import ParseRecipe, Treebanks
 from treeformers.tasks.parse.attention_analysis import compare_words, one_word_attention
-from treeformers.training.processes import start_processes
+from treeformers.training.workers import start_workers
 from treeformers.trees.tree import Tree
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ def _score_all(
     score = partial(_score_folders, beam=beam)
     models = [folders for folders in parsers for _ in gold]
     processes = min(processes, len(models))
-    with start_processes(processes) if processes > 1 else nullcontext() as pool:
+    with start_workers(processes) if processes > 1 else nullcontext() as pool:
         found = iter(list((pool.map if pool else map)(score, models, [*gold.values()] * len(parsers))))
     scored = []
     for _ in parsers:

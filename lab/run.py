@@ -26,7 +26,7 @@ from treeformers.recipes import (
     TranslateRecipe,
 )
 from treeformers.training import model_card as card
-from treeformers.training.processes import start_processes
+from treeformers.training.workers import start_workers
 from treeformers.trees.files import write_json
 
 logger = logging.getLogger(__name__)
@@ -178,7 +178,7 @@ def _train_all(
         folders = list(models)
         rounds = [{folder: models[folder] for folder in part} for part in (folders[:-last], folders[-last:])]
         return [fit for part in rounds for fit in _train_all(part, progress, processes)]
-    with start_processes(processes) as pool:
+    with start_workers(processes) as pool:
         started = [pool.submit(train_row, *what, folder, progress=False) for folder, what in models.items()]
         return [future.result() for future in started]
 

@@ -12,7 +12,7 @@ from typing import TypeAlias
 from lab.row_status import Row, in_order, list_rows
 from lab.run import RowsFailed, reproduce
 from treeformers.recipes import Scale
-from treeformers.training.processes import start_processes
+from treeformers.training.workers import start_workers
 
 logger = logging.getLogger(__name__)
 
@@ -83,7 +83,7 @@ def _several(rows: Sequence[Row], job: Job, processes: int) -> Iterator[tuple[Ro
     """The results as they come; a row starts once no row whose model it reads is left."""
     pending = list(rows)
     running: dict[Future[Result], Row] = {}
-    with start_processes(processes) as pool:
+    with start_workers(processes) as pool:
         while pending or running:
             unfinished = {row.key for row in (*pending, *running.values())}
             ready = [row for row in pending if not row.reads() & unfinished]

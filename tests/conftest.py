@@ -18,16 +18,6 @@ needs_corpora = pytest.mark.skipif(
 )
 
 
-@pytest.fixture(params=[True, False], ids=["few shapes", "any shape"])
-def few_shapes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
-    """Batches as on processors that keep a kernel for each shape, and as elsewhere."""
-    from treeformers.tasks import batching
-
-    monkeypatch.setattr(batching, "MANY", 1)
-    monkeypatch.setattr(batching, "halves_vectors", lambda: request.param)
-    return bool(request.param)
-
-
 @pytest.fixture(scope="session")
 def experiment(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of experiments/wang2019 with smoke results of its headline; the models are in `../runs`."""

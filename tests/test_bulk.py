@@ -25,7 +25,7 @@ from treeformers.bulk import MANIFEST, Progress, Summary, parse_files, parse_lin
 from treeformers.bulk.shards import Task
 from treeformers.cli import app
 from treeformers.tasks.load import Engine
-from treeformers.training.processes import sole_writer
+from treeformers.training.lock import lock_folder
 from treeformers.trees.formats import read_trees
 from treeformers.trees.tree import Tree
 
@@ -351,7 +351,7 @@ class TestBadInput:
 
     def test_another_run_writes_there(self, text: Path, tmp_path: Path) -> None:
         out = tmp_path / "out"
-        with sole_writer(out), pytest.raises(BlockingIOError, match="out: another process writes there"):
+        with lock_folder(out), pytest.raises(BlockingIOError, match="out: another process writes there"):
             parse_files(bulk_engines.quick, text, out)
         assert not contents(out)
         parse_files(bulk_engines.quick, text, out)

@@ -18,7 +18,7 @@ from treeformers.tasks.classify.predictor import Classifier
 from treeformers.tasks.induce.predictor import Inducer
 from treeformers.tasks.parse.predictor import Parser
 from treeformers.tasks.parse.train import build_parser
-from treeformers.training.folder import save_model
+from treeformers.training.saving import save_model
 from treeformers.trees.tree import Tree
 
 TREES = [

@@ -18,19 +18,15 @@ from treeformers.attention.accumulation import (
     AccumulationSelfAttention,
     HierarchicalAccumulation,
     LeafWeights,
-    attend,
     hierarchical_accumulation,
-    plan_branches,
+    plan_ancestor_pairs,
+    softmax_attention,
     subtree_mask,
 )
-from treeformers.attention.branch_matrices import BranchMatrices
-from treeformers.attention.branch_paths import BranchPaths
 from treeformers.trees.batch import batch_trees
 from treeformers.trees.tree import Tree
 
 torch.set_num_threads(1)
-
-FORMS = (BranchMatrices, BranchPaths)
 
 MIXED = [
     "(S (NP (D a) (N fox)) (VP (V naps)))",
@@ -101,7 +97,7 @@ def literal_mask(tree: Tree, tokens: int, count: int) -> Tensor:
 def inputs(
     sentences: list[Tree], heads: int = 2, width: int = 6, tables: tuple[int, int] = (3, 4), seed: int = 0
 ) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
-    """The batch, and values that need gradients; what stands on padding is as large as the rest."""
+    """A batch and values that require gradients. Values on padding are as large as the others."""
     tree = batch_trees(sentences)
     generator = torch.Generator().manual_seed(seed)
 
@@ -120,7 +116,7 @@ def inputs(
 
 
 def check(sentences: list[Tree], heads: int = 2, **options: Any) -> None:
-    """Both forms of a batch equal the loops over each tree and head, and so do all gradients."""
+    """The batched values and all gradients equal those of loops over each tree and head."""
     tables = options.pop("tables", (3, 4))
     use = options.pop("use", ("vertical", "horizontal"))
     tree, values = inputs(sentences, heads, tables=tables)
@@ -148,21 +144,20 @@ def check(sentences: list[Tree], heads: int = 2, **options: Any) -> None:
 
     sought = gradients(expected)
     by_height = "vertical" in use and options.get("vertical_index") != "depth"
-    for form in FORMS:
-        plan = form.of(
-            tree,
-            tables[0] if by_height else 0,
-            tables[1] if "horizontal" in use else 0,
-            options.get("count_leaf", True),
+    plan = plan_ancestor_pairs(
+        tree,
+        tables[0] if by_height else 0,
+        tables[1] if "horizontal" in use else 0,
+        options.get("count_leaf", True),
+    )
+    result = hierarchical_accumulation(
+        values["leaves"], values["nodes"], values["weights"], plan, **embeddings, **options
+    )
+    torch.testing.assert_close(result, expected, rtol=1e-11, atol=1e-11)
+    for name, found, gold in zip(names, gradients(result), sought, strict=False):
+        torch.testing.assert_close(
+            found, gold, rtol=1e-11, atol=1e-11, msg=lambda text, name=name: f"{name}: {text}"
         )
-        result = hierarchical_accumulation(
-            values["leaves"], values["nodes"], values["weights"], plan, **embeddings, **options
-        )
-        torch.testing.assert_close(result, expected, rtol=1e-11, atol=1e-11)
-        for name, found, gold in zip(names, gradients(result), sought, strict=False):
-            torch.testing.assert_close(
-                found, gold, rtol=1e-11, atol=1e-11, msg=lambda text, name=name: f"{name}: {text}"
-            )
 
 
 OPTIONS = [
@@ -196,7 +191,7 @@ def test_equals_the_loops_on_random_trees(sentences: list[Tree], vertical: int, 
 
 
 def random_tree(n_words: int, seed: int = 0) -> Tree:
-    """Split at random places, without recursion over the depth."""
+    """A tree with random splits, built without recursion."""
     generator = torch.Generator().manual_seed(seed)
     spans, pending = [], [(0, n_words)]
     while pending:
@@ -215,9 +210,9 @@ def test_tables_smaller_than_the_tree_are_clipped(tree: Tree) -> None:
 
 @pytest.mark.parametrize("build", [right_branching, left_branching])
 def test_a_chain_of_two_thousand_leaves_keeps_float32_precision(build: Any) -> None:
-    """The lowest node has two leaves; its value is not drowned by the two thousand nodes above it."""
+    """The lowest node has two leaves. The two thousand nodes above it do not swamp its value."""
     batch, values = inputs([build(2048)], heads=1, width=4, tables=(100, 100))
-    last = 2046  # in pre-order the lowest of a chain comes last
+    last = 2046  # the lowest node of a chain is the last one in pre-order
     low = hierarchical_accumulation(**{k: v.detach().float() + 3 for k, v in values.items()}, tree=batch)
     start, end = batch["spans"][0, last].tolist()
     v = {k: x.detach().float().double() + 3 for k, x in values.items()}
@@ -234,7 +229,7 @@ def test_a_chain_of_two_thousand_leaves_keeps_float32_precision(build: Any) -> N
     assert low.isfinite().all()
 
 
-def test_one_head_is_the_case_without_a_head_axis() -> None:
+def test_one_head_equals_no_head_axis() -> None:
     sentences = [*map(Tree.from_brackets, MIXED)]
     tree, values = inputs(sentences, heads=1)
     by_head = hierarchical_accumulation(**values, tree=tree)
@@ -242,25 +237,24 @@ def test_one_head_is_the_case_without_a_head_axis() -> None:
     torch.testing.assert_close(hierarchical_accumulation(**flat, tree=tree), by_head[:, 0])
 
 
-def test_heads_may_share_a_weight_and_calls_a_plan() -> None:
+def test_heads_share_weights_and_calls_share_a_plan() -> None:
     sentences = [*map(Tree.from_brackets, MIXED)]
     tree, values = inputs(sentences, heads=3)
     shared = values["weights"][:, :1]
     spread = {**values, "weights": shared.expand(-1, 3, -1)}
     expected = hierarchical_accumulation(**spread, tree=tree)
-    for form, weights in product(FORMS, (shared, shared[:, 0])):
-        plan = form.of(tree, 3, 4)
+    plan = plan_ancestor_pairs(tree, 3, 4)
+    for weights in (shared, shared[:, 0]):
         torch.testing.assert_close(
             hierarchical_accumulation(**{**values, "weights": weights}, tree=plan), expected
         )
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_padding_touches_nothing(form: type[BranchMatrices] | type[BranchPaths]) -> None:
-    """What stands on padding changes no real node, gets 0 itself, and its gradient is 0."""
+def test_padding_changes_nothing() -> None:
+    """Values on padding change no real node. Padded nodes become 0 and get no gradient."""
     sentences = [*map(Tree.from_brackets, MIXED)]
     tree, values = inputs([*sentences, right_branching(9)])
-    plan = form.of(tree, 3, 4)
+    plan = plan_ancestor_pairs(tree, 3, 4)
     result = hierarchical_accumulation(**values, tree=plan)
     assert (result.masked_select(~tree["node_mask"].bool()[:, None, :, None]) == 0).all()
     leaf_padding = ~tree["attention_mask"].bool()[:, None, :, None]
@@ -285,19 +279,10 @@ def test_padding_touches_nothing(form: type[BranchMatrices] | type[BranchPaths])
         torch.testing.assert_close(one[0], result[row, :, :count])
 
 
-def test_large_trees_take_paths() -> None:
-    trees = [right_branching(n_words) for n_words in (128, 129, 130)]
-    forms = [type(plan_branches(batch_trees([tree]))) for tree in trees]
-    assert forms == [BranchMatrices, BranchPaths, BranchPaths]
-
-
-@pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
-def test_precision_is_that_of_the_values(
-    dtype: torch.dtype, form: type[BranchMatrices] | type[BranchPaths]
-) -> None:
+def test_output_has_the_dtype_of_the_values(dtype: torch.dtype) -> None:
     batch, values = inputs([random_tree(9)])
-    tree = form.of(batch, 3, 4)
+    tree = plan_ancestor_pairs(batch, 3, 4)
     result = hierarchical_accumulation(**{k: v.detach().to(dtype) for k, v in values.items()}, tree=tree)
     exact = hierarchical_accumulation(
         **{k: v.detach().to(dtype).double() for k, v in values.items()}, tree=tree
@@ -306,7 +291,7 @@ def test_precision_is_that_of_the_values(
     assert torch.equal(result, exact.to(dtype))
 
 
-def test_bad_inputs() -> None:
+def test_bad_inputs_are_refused() -> None:
     tree, values = inputs([random_tree(5)])
     with pytest.raises(
         ValueError, match=r"leaves \(1, 2, 4, 6\).* do not fit 1 trees of 5 leaves and 4 nodes"
@@ -328,7 +313,7 @@ def test_subtree_mask_on_all_small_trees() -> None:
         assert torch.equal(mask[row], literal_mask(tree, tokens, count))
 
 
-def test_subtree_mask_of_the_figure() -> None:
+def test_subtree_mask_of_figure_3() -> None:
     """Fig. 3: g = (c h), h = (d e); g sees itself, h and its three leaves, and leaves see leaves alone."""
     tree = Tree.from_brackets("(g (C c) (h (D d) (E e)))")
     rows = ["11111", "01011", "00111", "00111", "00111"]
@@ -341,8 +326,8 @@ def test_self_attention_is_equations_12_to_20() -> None:
     module = AccumulationSelfAttention(8, 2, accumulation=accumulation).double()
     hidden = torch.randn(1, 11, 8, dtype=torch.float64)
     mask = subtree_mask(tree)[:, None]
-    output, weights = module(hidden, accumulation.branches(tree), mask, eager=True)
-    fused, none = module(hidden, accumulation.branches(tree), mask)
+    output, weights = module(hidden, accumulation.plan(tree), mask, eager=True)
+    fused, none = module(hidden, accumulation.plan(tree), mask)
     torch.testing.assert_close(fused, output)
     assert (
         none is None and weights.shape == (1, 2, 11, 11) and (weights[~mask.expand(-1, 2, -1, -1)] == 0).all()
@@ -370,7 +355,7 @@ def test_cross_attention_memory_is_equation_23() -> None:
     accumulation = HierarchicalAccumulation(8, 2, 3, 4)
     module = AccumulationMemory(8, 2, accumulation).double()
     states = torch.randn(1, 11, 8, dtype=torch.float64)
-    keys, values = module(states, accumulation.branches(tree))
+    keys, values = module(states, accumulation.plan(tree))
     k, v = (x.unflatten(-1, (2, 4)).transpose(1, 2) for x in module.key_value(states).chunk(2, -1))
     torch.testing.assert_close(keys, k)
     torch.testing.assert_close(values[:, :, 5:], v[:, :, 5:])
@@ -398,9 +383,9 @@ def test_leaf_weights_start_at_unit_variance() -> None:
     assert LeafWeights(400, 50).weight.std().item() == pytest.approx(0.05, rel=0.05)
 
 
-def test_attention_drops_weights() -> None:
+def test_attention_applies_dropout() -> None:
     q = torch.randn(1, 1, 4, 8)
-    dropped, weights = attend(q, q, q, dropout_p=0.5, eager=True)
-    plain, _ = attend(q, q, q, eager=True)
+    dropped, weights = softmax_attention(q, q, q, dropout_p=0.5, eager=True)
+    plain, _ = softmax_attention(q, q, q, eager=True)
     assert not torch.allclose(dropped, plain)
     torch.testing.assert_close(weights.sum(-1), torch.ones(1, 1, 4))

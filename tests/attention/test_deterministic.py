@@ -126,5 +126,5 @@ def test_another_number_of_positions() -> None:
 
 def test_a_position_beyond_the_sentence_is_not_one_of_the_next() -> None:
     encoder = torch.randn(2, 3, 4)
-    with pytest.raises(ValueError, match="position 3 is to be read of 3 states: expected one below"):
+    with pytest.raises(ValueError, match="position 3 is out of range for 3 states"):
         deterministic_context(encoder, torch.tensor([[[3]], [[0]]]))

@@ -14,7 +14,7 @@ from command_line import (
 )
 from treeformers.recipes import ClassifyRecipe, Examples, SimilarityRecipe
 from treeformers.tasks.classify.examples import build_encoder
-from treeformers.training.folder import save_model
+from treeformers.training.saving import save_model
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 import torch
-import torch.nn.functional as F
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer, models, pre_tokenizers
@@ -176,18 +175,6 @@ def test_batch() -> None:
         reader.batch(sentences)
 
 
-def test_rows_are_as_wide_as_asked_for() -> None:
-    reader = SentenceReader.from_trees(TREES, chars=True, tags=True)
-    sentences, tags = [["The", "x", "-LRB-", "The"], ["("]], [["D", "N", "?", "D"], ["L"]]
-    narrow, wide = (
-        reader.batch(sentences, tags),
-        reader.batch(sentences, tags, width=lambda longest: longest + 2),
-    )
-    for name, part in narrow.items():
-        expected = F.pad(part, (0, 2)) if name in {"word_ids", "char_index", "tag_ids"} else part
-        torch.testing.assert_close(wide[name], expected)
-
-
 def test_words_alone_are_padded_without_pieces() -> None:
     assert SentenceReader.from_trees(TREES).lengths([["The", "owl"], ["a"]]) == [(2,), (1,)]
 
@@ -321,18 +308,6 @@ def test_a_sentence_just_over_the_limit() -> None:
     reader = PieceReader(letter_tokenizer(), limit=10)
     assert reader.batch([["a"] * 8])["piece_ids"].shape == (1, 10)
     assert reader.batch([["a"] * 9])["piece_ids"].shape == (2, 10)
-
-
-def test_rows_are_as_wide_as_asked_for_and_the_encoder_reads() -> None:
-    reader, words = PieceReader(letter_tokenizer(), limit=10), [["a", "b"], ["c"]]
-    narrow, wide = reader.batch(words), reader.batch(words, width=lambda longest: 4 * longest)
-    assert narrow["piece_ids"].shape == (2, 4) and narrow["piece_index"].shape == (2, 3)
-    assert wide["piece_ids"].shape == (2, 10) and wide["piece_index"].shape == (2, 12)
-    pad = reader.tokenizer.pad_token_id
-    torch.testing.assert_close(wide["piece_ids"], F.pad(narrow["piece_ids"], (0, 6), value=pad))
-    for row in range(2):
-        ends = [batch["piece_index"][row, :2] - row * batch["piece_ids"].shape[1] for batch in (narrow, wide)]
-        assert ends[0].tolist() == ends[1].tolist()
 
 
 def test_windows_leave_words_between_others() -> None:

@@ -1,17 +1,13 @@
-"""What a processor multiplies in, and that products stay those of float32."""
+"""The CPUs and autocast states that call for bfloat16."""
 
 from __future__ import annotations
 
-import threading
 from typing import Any
 
 import pytest
 import torch
 
-from treeformers.kernels.precision import computes_bf16, narrow_products, wide_products
-
-PRODUCTS = torch.backends.mkldnn.matmul
-AMD = {"cpu_name": "AMD EPYC", "avx512_bw": True, "avx512_bf16": True}
+from treeformers.kernels.precision import autocast_weight, computes_bf16
 
 
 @pytest.mark.parametrize(
@@ -24,7 +20,7 @@ AMD = {"cpu_name": "AMD EPYC", "avx512_bw": True, "avx512_bf16": True}
         ({}, False),
     ],
 )
-def test_bfloat16_where_a_processor_is_faster_in_it(
+def test_bf16_is_used_if_the_cpu_is_faster_in_it(
     capabilities: dict[str, Any], expected: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
@@ -32,70 +28,8 @@ def test_bfloat16_where_a_processor_is_faster_in_it(
     assert computes_bf16() is expected
 
 
-@pytest.mark.parametrize(
-    ("capabilities", "expected"),
-    [
-        (AMD, "bf16"),
-        (AMD | {"amx_bf16": True}, "before"),
-        (AMD | {"avx512_bw": False}, "before"),
-        (AMD | {"cpu_name": "Intel Xeon"}, "before"),
-        ({}, "before"),
-    ],
-)
-def test_products_are_asked_for_where_half_a_vector_would_be_idle(
-    capabilities: dict[str, Any], expected: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: capabilities)
-    before = PRODUCTS.fp32_precision
-    with wide_products():
-        assert PRODUCTS.fp32_precision == (before if expected == "before" else expected)
-    with wide_products(False):
-        assert PRODUCTS.fp32_precision == before
-    assert PRODUCTS.fp32_precision == before
-
-
-def test_they_end_with_the_last_block(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: AMD)
-    before, found = PRODUCTS.fp32_precision, []
-    entered, left = threading.Event(), threading.Event()
-
-    def other() -> None:
-        with wide_products():
-            entered.set()
-            left.wait(10)
-            found.append(PRODUCTS.fp32_precision)
-
-    thread = threading.Thread(target=other)
-    with pytest.raises(ValueError, match="within"), wide_products():
-        thread.start()
-        assert entered.wait(10)
-        raise ValueError("within")
-    left.set()
-    thread.join(10)
-    assert found == ["bf16"] and PRODUCTS.fp32_precision == before
-
-
-@pytest.mark.parametrize("capabilities", [AMD, {}], ids=["of halves of vectors", "elsewhere"])
-def test_within_them_products_are_narrow_where_asked_for(
-    capabilities: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: capabilities)
-    before = PRODUCTS.fp32_precision
-    with narrow_products():
-        assert PRODUCTS.fp32_precision == before
-    with wide_products():
-        wide = PRODUCTS.fp32_precision
-        with pytest.raises(ValueError, match="within"), narrow_products():
-            assert PRODUCTS.fp32_precision == before
-            raise ValueError("within")
-        assert PRODUCTS.fp32_precision == wide == ("bf16" if capabilities else before)
-    assert PRODUCTS.fp32_precision == before
-
-
-def test_products_stay_those_of_float32() -> None:
-    generator = torch.Generator().manual_seed(0)
-    a, b = (torch.randn(512, 512, generator=generator) for _ in range(2))
-    exact = a.double() @ b.double()
-    with wide_products():
-        found = a @ b
-    assert (found.double() - exact).abs().max().item() < 1e-3  # in bfloat16 some 0.3
+def test_autocast_weight_follows_autocast() -> None:
+    weight = torch.randn(2, 3, requires_grad=True)
+    assert autocast_weight(weight).dtype == torch.float32 and not autocast_weight(weight).requires_grad
+    with torch.autocast("cpu", torch.bfloat16):
+        assert autocast_weight(weight).dtype == torch.bfloat16

@@ -120,7 +120,7 @@ def test_a_single_model_has_all_cores(
     folder, row = tmp_path / "wang2019", "tree-l10-wsj-all"
     shutil.copytree(experiment, folder, ignore=shutil.ignore_patterns("results"))
     for module in (run, induce):
-        monkeypatch.setattr(module, "start_processes", fail)
+        monkeypatch.setattr(module, "start_workers", fail)
     (path,) = reproduce(
         folder, row, "smoke", tmp_path / "runs", ["train.seeds=[1]"], progress=False, processes=2
     )
@@ -146,7 +146,7 @@ def test_models_of_a_last_round_share_all_cores(
         trained.append((seed, numbers[-1]))
         return {"seed": seed}
 
-    monkeypatch.setattr(run, "start_processes", start)
+    monkeypatch.setattr(run, "start_workers", start)
     monkeypatch.setattr(run, "train_once", train)
     for models, processes, expected in (
         (5, 2, [2, 2, 2, 2, 1]),

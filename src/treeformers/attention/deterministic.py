@@ -1,7 +1,7 @@
-"""Deterministic attention (Ma et al. 2017): the state of a parser picks the words that are read.
+"""Deterministic attention (Ma et al. 2017): the parser's stack picks the positions that a step attends to.
 
-The context of step i is the sum of A_m h_j over the list of positions D_i (Eq. 6): position m of the list has
-a matrix of its own, and nothing is normalised. Shapes: B batch, T tokens, S steps, M positions in a list, D
+The context of step i is the sum of A_m h_j over the list of positions D_i (Eq. 6). Each slot m of the list
+has its own matrix. The sum is not normalised. Shapes: B batch, T tokens, S steps, M slots of a list, D
 width of the encoder, C width of the context.
 """
 
@@ -17,25 +17,24 @@ __all__ = ["DeterministicAttention", "align", "deterministic_context", "gather_c
 def deterministic_context(encoder: Tensor, positions: Tensor, alignment: Tensor | None = None) -> Tensor:
     """Context vectors of all steps at once (Eq. 6).
 
-    Every word is multiplied by all M matrices once, and the steps add up what they look at: the cost of a
-    step does not depend on the length of the sentence.
+    Every word is multiplied by all M matrices once. Each step then sums M vectors, so its cost does not
+    depend on the length of the sentence.
 
     Args:
-        encoder: (B, T, D), the states h.
-        positions: (B, S, M), the lists D_i: indices below T, end mark included. A negative one reads nothing.
-        alignment: (M, C, D), the matrices A_m; the identity each (C = D) by default.
+        encoder: The states h (B, T, D).
+        positions: The lists D_i (B, S, M): indices below T, end mark included. A negative index adds nothing.
+        alignment: The matrices A_m (M, C, D); by default each is the identity (C = D).
 
     Returns:
         (B, S, C).
 
     Raises:
-        ValueError: another number of positions than of matrices, or a position that is not below T.
+        ValueError: The numbers of slots and of matrices differ, or a position is T or more.
     """
     slots = positions.shape[-1]
     if positions.numel() and (highest := int(positions.max())) >= encoder.shape[1]:
         raise ValueError(
-            f"position {highest} is to be read of {encoder.shape[1]} states: expected one below, and a state "
-            "for the end mark if it is read"
+            f"position {highest} is out of range for {encoder.shape[1]} states (the end mark needs one)"
         )
     if alignment is None:
         return gather_context(encoder[:, :, None].expand(-1, -1, slots, -1), positions)
@@ -45,14 +44,14 @@ def deterministic_context(encoder: Tensor, positions: Tensor, alignment: Tensor 
 
 
 def align(encoder: Tensor, alignment: Tensor) -> Tensor:
-    """Multiply every state by every matrix: (B, T, D) and (M, C, D) to (B, T, M, C)."""
+    """Multiply every state (B, T, D) by every matrix (M, C, D): (B, T, M, C)."""
     return F.linear(encoder, alignment.flatten(0, 1)).unflatten(-1, alignment.shape[:2])
 
 
 def gather_context(aligned: Tensor, positions: Tensor) -> Tensor:
-    """Sum A_m h_j over the lists of positions: (B, T, M, C) and (B, S, M) to (B, S, C).
+    """Sum A_m h_j (B, T, M, C) over the lists of positions (B, S, M): (B, S, C).
 
-    Negative positions add nothing.
+    A negative position adds nothing.
     """
     batch, length, slots, width = aligned.shape
     row = torch.arange(batch, device=positions.device)[:, None, None] * length + positions.clamp(min=0)
@@ -65,12 +64,12 @@ def gather_context(aligned: Tensor, positions: Tensor) -> Tensor:
 
 
 class DeterministicAttention(nn.Module):
-    """Eq. 6 with its matrices; they start so that the context has the scale of one state.
+    """Eq. 6 with its matrices. They are initialised to give the context the scale of one state.
 
     Args:
         width: D.
         context: C.
-        slots: M: 5 for the scheme datt-bound, 7 for datt-bound-head.
+        slots: M; 5 for datt-bound, 7 for datt-bound-head.
     """
 
     def __init__(self, width: int, context: int, slots: int) -> None:
@@ -83,9 +82,9 @@ class DeterministicAttention(nn.Module):
         nn.init.normal_(self.alignment, std=(slots * width) ** -0.5)
 
     def align(self, encoder: Tensor) -> Tensor:
-        """A_m h_j of every word, once a sentence: (B, T, D) to (B, T, M, C)."""
+        """A_m h_j of every word (B, T, M, C), from the states (B, T, D)."""
         return align(encoder, self.alignment)
 
     def forward(self, encoder: Tensor, positions: Tensor) -> Tensor:
-        """(B, T, D) and (B, S, M) to (B, S, C)."""
+        """Contexts (B, S, C), from states (B, T, D) and positions (B, S, M)."""
         return deterministic_context(encoder, positions, self.alignment)

@@ -1,10 +1,9 @@
-"""Attention as a composition function (Ahmed et al. 2019): the vectors of a node's children to its own.
+"""Attention as a composition function (Ahmed et al. 2019): it maps the children's states to the parent's.
 
-The rows x of one node are the vectors of its children, for a dependency tree with the word of the node itself
-before them. Every map but the attention treats each row alone, so nodes with any number of rows are composed
-together without computing on padding: the rows of all nodes stand in one matrix, and only queries, keys and
-values are padded. Shapes: N nodes, C rows of the widest node, R rows of all nodes, H heads or branches, D
-width, F width between the two convolutions.
+The rows x of a node are the states of its children. In a dependency tree the word of the node comes first.
+All maps but the attention process each row by itself, so the rows of all nodes form one matrix without
+padding. Only queries, keys and values are padded. Shapes: N nodes, C rows of the widest node, R rows of all
+nodes, H heads or branches, D width, F width between the two convolutions.
 """
 
 from __future__ import annotations
@@ -15,22 +14,19 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from treeformers.kernels.dropout import drop
-
 __all__ = [
     "BranchAttention",
     "XavierLinear",
-    "attend",
     "branch_outputs",
+    "composition_attention",
     "element_sum",
     "position_wise",
     "released_branch_outputs",
     "released_norm",
-    "table_size",
 ]
 
 
-def attend(
+def composition_attention(
     query: Tensor,
     key: Tensor,
     value: Tensor,
@@ -43,12 +39,12 @@ def attend(
         query: (N, H, C, D/H).
         key: (N, H, C, D/H).
         value: (N, H, C, D/H).
-        mask: True at real rows (N, C); at least one a node.
-        over: The axis that the softmax sums to 1 over. "queries" is what the released code does: summed over
-            the queries, as Eq. 8 does, the weights of each value are then 1 whatever the scores.
+        mask: True at real rows (N, C); at least one for each node.
+        over: The axis over which the softmax sums to 1. The released code uses "queries". Eq. 8 sums over the
+            queries, so each value then has a total weight of 1, whatever the scores are.
 
     Returns:
-        The attended values (N, H, C, D/H), and the weights (N, H, C queries, C keys), 0 at padded keys.
+        The attended values (N, H, C, D/H), and the weights (N, H, C queries, C keys). Padded keys get 0.
     """
     scores = query @ key.mT * query.shape[-1] ** -0.5
     axis = -1 if over == "keys" else -2
@@ -66,17 +62,17 @@ def branch_outputs(
 ) -> Tensor:
     """LayerNorm(B_i W_i + x) * kappa_i (Eq. 5).
 
-    The paper adds B_i itself, which has another width than B_i W_i; the input of the module is the one
-    reading with the right width that is a residual connection, and is what the released code adds.
+    The paper adds B_i itself, whose width differs from that of B_i W_i. This function adds the input of the
+    module, as the released code does: it has the right width and makes a residual connection.
 
     Args:
         attended: B_i of Eq. 4 (H, R, D/H).
         x: The rows (R, D).
         weight: W_i (H, D/H, D).
-        gain: Of the layer norms (H, D).
-        bias: Of the layer norms (H, D).
+        gain: Gains of the layer norms (H, D).
+        bias: Biases of the layer norms (H, D).
         kappa: (H,).
-        eps: Of the layer norms, added to the variance.
+        eps: Added to the variance in the layer norms.
 
     Returns:
         (H, R, D).
@@ -89,10 +85,10 @@ def branch_outputs(
 def position_wise(
     x: Tensor, first: Tensor, first_bias: Tensor, second: Tensor, second_bias: Tensor
 ) -> Tensor:
-    """PCNN: two convolutions of kernel 1, which is two linear maps of each row, with ReLU between (Eq. 6).
+    """PCNN: two convolutions of kernel size 1 with ReLU between them, that is two linear maps (Eq. 6).
 
     Args:
-        x: (H, R, D), each branch with its own maps.
+        x: (H, R, D). Each branch has its own maps.
         first: (H, D, F).
         first_bias: b1 (H, F).
         second: (H, F, D).
@@ -106,11 +102,11 @@ def position_wise(
 
 
 def element_sum(rows: Tensor, parents: Tensor, nodes: int) -> Tensor:
-    """EwS of Eq. 8: the sum of the rows of each node.
+    """EwS of Eq. 8: the sum of each node's rows.
 
     Args:
         rows: (R, D).
-        parents: The node of each row (R,).
+        parents: Index of the node of each row (R,).
         nodes: N.
 
     Returns:
@@ -119,25 +115,8 @@ def element_sum(rows: Tensor, parents: Tensor, nodes: int) -> Tensor:
     return rows.new_zeros(nodes, rows.shape[-1]).index_add(0, parents, rows)
 
 
-def table_size(rows: int, device: torch.device) -> int:
-    """How many rows a matrix gets that holds so many: more of them where that saves time.
-
-    Under autocast a processor makes its kernel for a product anew for every size of the operands, which on
-    small trees takes longer than the product. Levels have ever new sizes; of four an octave it finds nearly
-    all among the kernels that it keeps.
-
-    Args:
-        rows: to be held.
-        device: where the matrix is.
-    """
-    if device.type != "cpu" or not torch.is_autocast_enabled("cpu"):
-        return rows
-    step = 1 << max(0, rows.bit_length() - 3)
-    return -(-rows // step) * step
-
-
 def released_norm(x: Tensor, gain: Tensor, bias: Tensor, eps: float = 1e-3) -> Tensor:
-    """The layer norm of the released code: eps stands beside the unbiased standard deviation (..., D)."""
+    """The layer norm of the released code (..., D): eps is added to the unbiased standard deviation."""
     return gain * (x - x.mean(-1, keepdim=True)) / (x.std(-1, keepdim=True) + eps) + bias
 
 
@@ -150,24 +129,24 @@ def released_branch_outputs(
     kappa: Tensor,
     dropout: float = 0.0,
 ) -> Tensor:
-    """What the released code has for Eq. 5: the branches are summed first, and kappa scales one shared
-    tensor.
+    """Eq. 5 in the released code: it sums the branches first, and kappa scales one shared tensor.
 
-    Arguments as in `branch_outputs`, but one gain and one bias (D,), and the dropout of the summed branches.
+    The arguments are those of `branch_outputs`, but with one gain and one bias (D,). `dropout` is the dropout
+    probability of the summed branches.
     """
-    summed = drop(torch.bmm(attended, weight).sum(0), dropout)
+    summed = F.dropout(torch.bmm(attended, weight).sum(0), dropout)
     return kappa[:, None, None] * released_norm(summed + x, gain, bias)
 
 
 class XavierLinear(nn.Linear):
-    """A linear map that starts from Xavier's uniform distribution, each block of outputs by itself; bias 0.
+    """A linear map whose weight starts from Xavier's uniform distribution and whose bias starts at 0.
 
     Args:
-        width: of the input.
-        outputs: of all blocks together.
-        bias: whether there is one.
-        blocks: maps that stand one below the other in the matrix.
-        scale: what the bound of the distribution is multiplied with.
+        width: Width of the input.
+        outputs: Width of the output, all blocks together.
+        bias: Whether the map has a bias.
+        blocks: Number of maps stacked in the matrix. Each is initialised by itself.
+        scale: Factor of the bound of the distribution.
     """
 
     def __init__(
@@ -184,25 +163,25 @@ class XavierLinear(nn.Linear):
 
 
 class BranchAttention(nn.Module):
-    """The cell that composes rows into the vector of their node (Eqs. 3-8).
+    """The cell that composes the rows of a node into its state (Eqs. 3-8).
 
     Compositions, as in Table 3:
         - "branch": H branches, each with its own attention, norm and PCNN, weighted by kappa and alpha;
         - "multihead": H heads, concatenated and mapped once more (Vaswani et al. 2017);
-        - "single": the same with one head of width D.
+        - "single": one head of width D, mapped once more.
 
-    The paper gives no equations for the last two; like its code they have neither norm nor PCNN, and end in
-    Eq. 8 like the first. In Eq. 8, W, b and tanh stand inside the sum, as printed.
+    The paper gives no equations for "multihead" and "single". As in its code, they have neither norm nor PCNN
+    and end in Eq. 8. In Eq. 8, W, b and tanh stand inside the sum, as printed.
 
-    kappa and alpha start equal. On the simplex they are the softmax of free parameters: unlike a projection
-    after each step, this holds for any optimizer, in any training loop, and loses no gradient at the border.
-    Of W of Eq. 8 the paper does not say how it starts. Started as the identity it makes a node about the sum
-    of its words at first, however deep they stand; a random one turns the words of each depth another way.
+    kappa and alpha start equal. On the simplex they are the softmax of free parameters. Unlike a projection
+    after each step, this works with any optimizer and training loop, and no gradient is lost at the border.
+    The paper does not say how W of Eq. 8 is initialised. With the identity, a node starts as roughly the sum
+    of its words at any depth. A random matrix would transform the words of each depth differently.
 
-    variant="authors" computes what the released code does: softmax over the queries; the branches summed
-    before one norm and scaled after it; a residual connection and a norm around each PCNN; kappa and alpha
-    unconstrained, starting at random; no W and b in Eq. 8, and tanh after the sum; "multihead" without
-    the last map, "single" without any. With the last two, attention cancels out of the sum there.
+    variant="authors" follows the released code. Its softmax runs over the queries. It sums the branches
+    before one norm and scales them after it. Each PCNN has a residual connection and a norm. kappa and alpha
+    are unconstrained and start at random. Eq. 8 has no W and b, and its tanh follows the sum. "multihead"
+    lacks the last map, and "single" has no map. In these two, attention cancels out of the sum.
 
     Args:
         width: D.
@@ -210,13 +189,16 @@ class BranchAttention(nn.Module):
         intermediate: F; 341 in the paper.
         composition: See above.
         variant: "paper" or "authors".
-        simplex: Keep kappa and alpha on the simplex (Ahmed et al. 2017); else they start on it, and are free.
-        identity_start: Start W of Eq. 8 as the identity; else by Xavier's uniform distribution.
-        highway: Let rows pass by Eq. 8 through a gate (Srivastava et al. 2015; no part of the paper). Where
-            Eq. 8 has tanh(W y + b) for a row x, c * x + (1 - c) * tanh(W y + b) stands, with
-            c = sigmoid(V y + v) by element. Of the paper's variant alone.
-        dropout: Of the output of each PCNN.
-        eps: Of the layer norms of the paper's variant.
+        simplex: Keep kappa and alpha on the simplex (Ahmed et al. 2017). Otherwise they only start on it.
+        identity_start: Initialise W of Eq. 8 with the identity; otherwise with Xavier's uniform distribution.
+        highway: Let rows bypass Eq. 8 through a gate (Srivastava et al. 2015; not in the paper). For a row x,
+            tanh(W y + b) of Eq. 8 becomes c * x + (1 - c) * tanh(W y + b), with c = sigmoid(V y + v) for each
+            element. Only in the paper's variant.
+        dropout: Dropout probability of the output of each PCNN.
+        eps: Of the layer norms in the paper's variant.
+
+    Raises:
+        ValueError: `branches` does not divide `width`, or `highway` with variant "authors".
     """
 
     def __init__(
@@ -251,7 +233,7 @@ class BranchAttention(nn.Module):
             self.output = nn.Parameter(torch.empty(branches, width // branches, width))
             self.gain = nn.Parameter(torch.empty(*norms, width))
             self.bias = nn.Parameter(torch.empty(*norms, width))
-            self.kappa, self.alpha = (nn.Parameter(_random_share(branches)) for _ in range(2))
+            self.kappa, self.alpha = (nn.Parameter(_random_weights(branches)) for _ in range(2))
             self.first = nn.Parameter(torch.empty(branches, width, intermediate))
             self.first_bias = nn.Parameter(torch.empty(branches, intermediate))
             self.second = nn.Parameter(torch.empty(branches, intermediate, width))
@@ -267,9 +249,9 @@ class BranchAttention(nn.Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Xavier's uniform distribution for each matrix by itself; biases 0, norms the identity.
+        """Initialise each matrix with Xavier's uniform distribution, biases with 0 and gains with 1.
 
-        The linear maps do the same by themselves, but for the one that starts as the identity.
+        The linear maps initialise themselves. Only `transform` may be set to the identity here.
         """
         head = self.width // self.branches
         fans = {
@@ -293,18 +275,19 @@ class BranchAttention(nn.Module):
             nn.init.eye_(self.transform.weight)
 
     def branch_weights(self) -> tuple[Tensor, Tensor]:
-        """kappa and alpha (H,), as they are used."""
+        """kappa and alpha (H,), after the softmax if they are on the simplex."""
         if self.simplex:
             return self.kappa.softmax(0), self.alpha.softmax(0)
         return self.kappa, self.alpha
 
     def forward(self, x: Tensor, mask: Tensor | None = None, residual: Tensor | None = None) -> Tensor:
-        """Compose nodes given with padding.
+        """Compose padded nodes.
 
         Args:
             x: The rows of each node (N, C, D).
-            mask: True or 1 at real rows (N, C), in any place, at least one a node; all are real by default.
-            residual: What Eq. 8 adds in place of x (N, C, D).
+            mask: True or 1 at real rows (N, C), at any position, at least one for each node. By default all
+                rows are real.
+            residual: Added in Eq. 8 in place of x (N, C, D).
 
         Returns:
             (N, D).
@@ -324,26 +307,21 @@ class BranchAttention(nn.Module):
         width: int,
         residual: Tensor | None = None,
     ) -> tuple[Tensor, Tensor]:
-        """Compose nodes given as one matrix of rows, in any order.
+        """Compose nodes from one matrix of rows, in any order.
 
         Args:
             rows: (R, D).
-            parents: The node of each row (R,).
-            positions: The number of each row among those of its node (R,).
+            parents: Index of the node of each row (R,).
+            positions: Index of each row among those of its node (R,).
             nodes: N; each has at least one row.
             width: C.
-            residual: What Eq. 8 adds in place of the rows (R, D); the released code adds the words of a
+            residual: Added in Eq. 8 in place of the rows (R, D). The released code adds the words of a
                 dependency tree.
 
         Returns:
-            The vectors of the nodes (N, D), and the attention weights (N, H, C, C).
+            The states of the nodes (N, D), and the attention weights (N, H, C, C).
         """
-        slots = parents * width + positions
-        real = len(rows)
-        if spare := table_size(real, rows.device) - real:
-            rows, slots = F.pad(rows, (0, 0, 0, spare)), F.pad(slots, (0, spare))
-            residual = None if residual is None else F.pad(residual, (0, 0, 0, spare))
-        context, weights = self._attend(rows, slots, real, nodes, width)
+        context, weights = self._attend(rows, parents * width + positions, nodes, width)
         if self.composition == "branch":
             changed = self._branches(rows, context)
         else:
@@ -352,31 +330,27 @@ class BranchAttention(nn.Module):
                 changed = changed @ self.output[0]
         changed = changed + (rows if residual is None else residual)
         if self.released:
-            return torch.tanh(element_sum(changed[:real], parents, nodes)), weights
+            return torch.tanh(element_sum(changed, parents, nodes)), weights
         composed = torch.tanh(self.transform(changed))
         if self.carry is not None:
             composed = composed + torch.sigmoid(self.carry(changed)) * (rows - composed)
-        return element_sum(composed[:real], parents, nodes), weights
+        return element_sum(composed, parents, nodes), weights
 
-    def _attend(
-        self, rows: Tensor, slots: Tensor, real: int, nodes: int, width: int
-    ) -> tuple[Tensor, Tensor]:
-        """Eq. 4: B of every row (H, R, D/H), and the weights (N, H, C, C). Rows from `real` on are spare."""
+    def _attend(self, rows: Tensor, slots: Tensor, nodes: int, width: int) -> tuple[Tensor, Tensor]:
+        """Eq. 4: B of every row (H, R, D/H), and the weights (N, H, C, C)."""
         if self.released and self.composition == "single":
             projected = rows.repeat(1, 3)
         else:
             projected = self.query_key_value(rows)
-        size = table_size(nodes, rows.device)
-        padded = projected.new_zeros(size * width, projected.shape[-1])
-        padded = padded.index_copy(0, slots[:real], projected[:real])
-        query, key, value = padded.view(size, width, 3, self.branches, -1).permute(2, 0, 3, 1, 4)
+        padded = projected.new_zeros(nodes * width, projected.shape[-1]).index_copy(0, slots, projected)
+        query, key, value = padded.view(nodes, width, 3, self.branches, -1).permute(2, 0, 3, 1, 4)
         mask = None
-        if real < nodes * width:
-            mask = torch.zeros(size * width, dtype=torch.bool, device=rows.device)
-            mask[nodes * width :] = True  # a softmax over nothing is not a number
-            mask = mask.index_fill(0, slots[:real], True).view(size, width)
-        context, weights = attend(query, key, value, mask, "queries" if self.released else "keys")
-        return context.transpose(0, 1).flatten(1, 2).index_select(1, slots), weights[:nodes]
+        if len(rows) < nodes * width:
+            mask = torch.zeros(nodes * width, dtype=torch.bool, device=rows.device)
+            mask = mask.index_fill(0, slots, True).view(nodes, width)
+        axis: Literal["keys", "queries"] = "queries" if self.released else "keys"
+        context, weights = composition_attention(query, key, value, mask, axis)
+        return context.transpose(0, 1).flatten(1, 2).index_select(1, slots), weights
 
     def _branches(self, rows: Tensor, context: Tensor) -> Tensor:
         """Eqs. 5-7: (R, D)."""
@@ -385,14 +359,14 @@ class BranchAttention(nn.Module):
         maps = self.first, self.first_bias, self.second, self.second_bias
         if self.released:
             scaled = released_branch_outputs(context, rows, self.output, self.gain, self.bias, kappa, dropout)
-            changed = scaled + drop(position_wise(scaled, *maps), dropout)
+            changed = scaled + F.dropout(position_wise(scaled, *maps), dropout)
             changed = released_norm(changed, self.branch_gain[:, None], self.branch_bias[:, None])
         else:
             scaled = branch_outputs(context, rows, self.output, self.gain, self.bias, kappa, self.eps)
-            changed = drop(position_wise(scaled, *maps), dropout)
+            changed = F.dropout(position_wise(scaled, *maps), dropout)
         return torch.tensordot(alpha.to(changed.dtype), changed, 1)
 
 
-def _random_share(parts: int) -> Tensor:
-    share = torch.rand(parts)
-    return share / share.sum()
+def _random_weights(branches: int) -> Tensor:
+    weights = torch.rand(branches)
+    return weights / weights.sum()

@@ -15,7 +15,7 @@ from treeformers import __version__
 from treeformers.bulk.shards import UNPARSED, Format, Shard, Task, cut
 from treeformers.bulk.workers import Load, by_processes, by_ray, here
 from treeformers.tasks.load import check_positive
-from treeformers.training.processes import LOCK, sole_writer
+from treeformers.training.lock import LOCK_FILE, lock_folder
 from treeformers.trees.files import atomic_write, read_object
 
 __all__ = ["MANIFEST", "NAMED", "SHARD_LINES", "Progress", "Summary", "parse_files"]
@@ -131,7 +131,7 @@ def parse_files(
         "shard_lines": shard_lines,
         "inputs": files,
     }
-    with sole_writer(out):
+    with lock_folder(out):
         _begin(out, job, resume)
         book = _Book(out, job, shards, progress)
         pending = [shard for shard in shards if not (out / shard.name).is_file()]
@@ -234,7 +234,7 @@ def _begin(out: Path, job: Mapping[str, Any], resume: bool) -> None:
             raise ValueError(f"{out}: holds a run; expected --resume to go on with it, or another folder")
         if difference := _difference(read_object(path), job):
             raise ValueError(f"{path}: the run was begun with {difference}; resume it as it was begun")
-    elif any(entry.name != LOCK and not _TEMPORARY.fullmatch(entry.name) for entry in out.iterdir()):
+    elif any(entry.name != LOCK_FILE and not _TEMPORARY.fullmatch(entry.name) for entry in out.iterdir()):
         raise ValueError(f"{out}: not empty, and without {MANIFEST}; expected a new folder")
     else:
         _write_manifest(out, job)

@@ -11,7 +11,7 @@ from typing import Any
 
 from treeformers.bulk.shards import Reader, Shard, Task
 from treeformers.tasks.load import Engine
-from treeformers.training.processes import start_processes
+from treeformers.training.workers import start_workers
 
 __all__ = ["Load", "by_processes", "by_ray", "here"]
 
@@ -36,7 +36,7 @@ def by_processes(
     """
     waiting = iter(shards)
     running: dict[Future[int], Shard] = {}
-    with start_processes(workers, _start_worker, load, task) as pool:
+    with start_workers(workers, _start_worker, load, task) as pool:
         while True:
             for shard in islice(waiting, 2 * workers - len(running)):
                 running[pool.submit(_work, shard)] = shard

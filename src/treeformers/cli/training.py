@@ -54,9 +54,9 @@ def train(
     """
     loaded = Recipe.load(recipe, scale, overrides or ())
     from treeformers.tasks.train import train_once
-    from treeformers.training.folder import Run, refuse_others
+    from treeformers.training.run import Run, check_output_folder
 
-    refuse_others(out, loaded)
+    check_output_folder(out, loaded)
     seeds = loaded.train.seeds
     for seed in seeds:
         folder = out / f"seed-{seed}" if len(seeds) > 1 else out

@@ -10,14 +10,13 @@ import json
 import random
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, Self
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 from transformers import AutoConfig, AutoTokenizer, PreTrainedTokenizerBase
@@ -158,8 +157,6 @@ class SentenceReader:
         sentences: Sequence[Sequence[str]],
         tags: Sequence[Sequence[str]] | None = None,
         chance: random.Random | None = None,
-        *,
-        width: Callable[[int], int] = int,
     ) -> dict[str, Tensor]:
         """Sentences to the inputs of `WordEncoder`.
 
@@ -167,26 +164,23 @@ class SentenceReader:
             sentences: the words, at least one a sentence.
             tags: their tags, where the model reads tags.
             chance: in training, decides which rare words are read as unknown.
-            width: what to pad to, from the longest row, the end mark included.
 
         Returns:
             `lengths` (B,) counting the end mark, `word_ids` (B, T), and by the channels `char_ids` (U, C),
             `char_index` (B, T) and `tag_ids` (B, T).
         """
         ids = [[*self.ids(words, chance), 1] for words in sentences]
-        batch = {"lengths": torch.tensor([len(row) for row in ids]), "word_ids": _padded(ids, width)}
+        batch = {"lengths": torch.tensor([len(row) for row in ids]), "word_ids": _padded(ids)}
         if self.chars:
             different = dict.fromkeys(word for words in sentences for word in words)
             index = {word: row for row, word in enumerate(different, start=1)}
             batch["char_ids"] = _padded([[1], *map(self._char_ids, different)])
-            batch["char_index"] = _padded(
-                [[*(index[word] for word in words), 0] for words in sentences], width
-            )
+            batch["char_index"] = _padded([[*(index[word] for word in words), 0] for words in sentences])
         if self.tags:
             if tags is None:
                 raise ValueError("the model reads part-of-speech tags, and none were given")
             known = self._tag_ids
-            batch["tag_ids"] = _padded([[*(known.get(tag, 1) for tag in row), 1] for row in tags], width)
+            batch["tag_ids"] = _padded([[*(known.get(tag, 1) for tag in row), 1] for row in tags])
         return batch
 
     def lengths(self, sentences: Sequence[Sequence[str]]) -> list[tuple[int, ...]]:
@@ -266,8 +260,6 @@ class PieceReader:
         sentences: Sequence[Sequence[str]],
         tags: Sequence[Sequence[str]] | None = None,
         chance: random.Random | None = None,
-        *,
-        width: Callable[[int], int] = int,
     ) -> dict[str, Tensor]:
         """Sentences to `lengths` (B,) counting the end mark, `piece_ids` (B', P) and `piece_index` (B, T).
 
@@ -277,14 +269,12 @@ class PieceReader:
         pieces than the encoder reads the first ones are read.
         """
         rows, places = self.cut(sentences)
-        piece_ids = _padded(
-            rows, lambda longest: min(width(longest), self.limit), self.tokenizer.pad_token_id
-        )
+        piece_ids = _padded(rows, self.tokenizer.pad_token_id)
         index = [[row * piece_ids.shape[1] + stop - 1 for row, _, stop in place] for place in places]
         return {
             "lengths": torch.tensor([len(place) for place in places]),
             "piece_ids": piece_ids,
-            "piece_index": _padded(index, width),
+            "piece_index": _padded(index),
         }
 
     def lengths(self, sentences: Sequence[Sequence[str]]) -> list[tuple[int, ...]]:
@@ -344,6 +334,5 @@ def _windows(sizes: Sequence[int], limit: int) -> Iterator[tuple[int, int, int]]
         start, first = middle, (middle + stop) // 2
 
 
-def _padded(rows: Sequence[Sequence[Any]], width: Callable[[int], int] = int, value: int = 0) -> Tensor:
-    padded = pad_sequence([torch.tensor(row) for row in rows], batch_first=True, padding_value=value)
-    return F.pad(padded, (0, width(padded.shape[1]) - padded.shape[1]), value=value)
+def _padded(rows: Sequence[Sequence[Any]], value: int = 0) -> Tensor:
+    return pad_sequence([torch.tensor(row) for row in rows], batch_first=True, padding_value=value)

@@ -23,14 +23,13 @@ from transformers.utils.generic import ModelOutput, can_return_tuple
 from treeformers.attention.accumulation import (
     AccumulationMemory,
     AccumulationSelfAttention,
-    Branches,
+    AncestorPairs,
     HierarchicalAccumulation,
     LeafWeights,
     subtree_mask,
 )
-from treeformers.kernels.cross_entropy import per_label
-from treeformers.kernels.dropout import Dropout
-from treeformers.models.levels import span_means
+from treeformers.models.level_batches import span_means
+from treeformers.models.losses import per_label
 from treeformers.models.words import sinusoids
 
 
@@ -190,7 +189,7 @@ class Sublayers(nn.Module):
         self.up = nn.Linear(width, config.intermediate_size)
         self.down = nn.Linear(config.intermediate_size, width)
         self.norm = nn.LayerNorm(width, eps=eps)
-        self.dropout = Dropout(config.hidden_dropout_prob)
+        self.dropout = nn.Dropout(config.hidden_dropout_prob)
 
     def add(self, hidden: Tensor, attended: Tensor, number: int = 0) -> Tensor:
         normed: Tensor = self.attention_norms[number](hidden + self.dropout(attended))
@@ -215,7 +214,7 @@ class AccumulationLayer(GradientCheckpointingLayer):
         self.residual = Sublayers(config)
 
     def forward(
-        self, hidden: Tensor, branches: Branches | None, mask: Tensor | None, eager: bool
+        self, hidden: Tensor, branches: AncestorPairs | None, mask: Tensor | None, eager: bool
     ) -> tuple[Tensor, Tensor | None]:
         attended, weights = self.attention(hidden, branches, mask, eager)
         return self.residual(self.residual.add(hidden, attended)), weights
@@ -268,7 +267,7 @@ class AccumulationModel(AccumulationPreTrainedModel):
         width = config.hidden_size
         self.embeddings = nn.Embedding(config.vocab_size, width, padding_idx=config.pad_token_id)
         self.node_embeddings = nn.Embedding(config.node_vocab_size, width) if config.tree else None
-        self.dropout = Dropout(config.hidden_dropout_prob)
+        self.dropout = nn.Dropout(config.hidden_dropout_prob)
         self.layers = nn.ModuleList(AccumulationLayer(config) for _ in range(config.num_hidden_layers))
         self.memories = nn.ModuleList(
             AccumulationMemory(width, config.num_attention_heads, _accumulation(config))
@@ -358,7 +357,7 @@ class AccumulationModel(AccumulationPreTrainedModel):
         if self.node_embeddings is not None:
             first = cast(AccumulationLayer, self.layers[0]).attention.accumulation
             assert first is not None
-            branches = first.branches(given)
+            branches = first.plan(given)
             count = branches.nodes.shape[1]
             ids = branches.nodes.long() * 0 if node_ids is None else node_ids.masked_fill(~branches.nodes, 0)
             nodes = self.node_embeddings(ids)
@@ -400,7 +399,7 @@ class AccumulationForSequenceClassification(AccumulationPreTrainedModel):
         super().__init__(config)
         dropout = config.classifier_dropout
         self.encoder = AccumulationModel(config)
-        self.dropout = Dropout(config.hidden_dropout_prob if dropout is None else dropout)
+        self.dropout = nn.Dropout(config.hidden_dropout_prob if dropout is None else dropout)
         self.classifier = nn.Linear(config.hidden_size, config.num_labels or 1)
         self.post_init()
 
@@ -491,7 +490,7 @@ def _encoder_mask(tree: Mapping[str, Tensor], subtree_masking: bool) -> Tensor:
     return (subtree_mask(tree) | (real[:, None] & ~real[..., None]))[:, None]
 
 
-def _of_tree(hidden: Tensor, branches: Branches) -> tuple[Tensor, Tensor]:
+def _of_tree(hidden: Tensor, branches: AncestorPairs) -> tuple[Tensor, Tensor]:
     """States of the nodes, and of the roots: the first node, or the leaf of a tree without nodes."""
     count = branches.nodes.shape[1]
     first = torch.where(branches.nodes.any(1), 0, count)

@@ -17,9 +17,8 @@ from torch import Tensor, nn
 from transformers import PreTrainedConfig, PreTrainedModel
 from transformers.utils.generic import ModelOutput, can_return_tuple
 
-from treeformers.kernels.dropout import Dropout
 from treeformers.models.accumulation import AccumulationConfig
-from treeformers.models.levels import SentenceOutput
+from treeformers.models.level_batches import SentenceOutput
 from treeformers.models.over_vectors import AccumulationOverVectors, TreeBertOverVectors
 from treeformers.models.recurrent import RecurrentConfig, RecurrentModel
 from treeformers.models.traversal import TraversalConfig, TraversalModel
@@ -106,7 +105,7 @@ class ClassificationHead(nn.Module):
     ) -> None:
         super().__init__()
         self.norm = nn.LayerNorm(width, elementwise_affine=False) if norm else nn.Identity()
-        self.dropout = Dropout(dropout)
+        self.dropout = nn.Dropout(dropout)
         self.hidden = None if hidden is None else nn.Linear(width, hidden)
         self.output = nn.Linear(width if hidden is None else hidden, classes)
 
@@ -147,7 +146,7 @@ class PairHead(nn.Module):
         super().__init__()
         self.directed = directed
         self.norm = nn.LayerNorm(width, elementwise_affine=False) if norm else nn.Identity()
-        self.dropout = Dropout(dropout)
+        self.dropout = nn.Dropout(dropout)
         self.hidden = nn.Linear((3 if directed else 2) * width, hidden)
         self.output = nn.Linear(hidden, classes)
 
@@ -268,7 +267,7 @@ class _SentenceModel(PreTrainedModel):
         self.encoder, input_size, self.width = _build_encoder(config)
         self.embeddings = nn.Embedding(config.vocab_size, input_size, padding_idx=config.pad_token_id)
         self.embeddings.weight.requires_grad_(not config.freeze_embeddings)
-        self.dropout = Dropout(float(config.embedding_dropout))
+        self.dropout = nn.Dropout(float(config.embedding_dropout))
 
     @torch.no_grad()
     def _init_weights(self, module: nn.Module) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from treeformers.models.accumulation import AccumulationConfig, AccumulationModel
-from treeformers.models.levels import SentenceOutput, cut_words, span_means
+from treeformers.models.level_batches import SentenceOutput, cut_words, span_means
 from treeformers.models.treebert_config import TreeBertConfig
 from treeformers.models.treebert_encoder import TreeBertModel
 from treeformers.models.words import NormedProjection

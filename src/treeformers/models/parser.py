@@ -18,14 +18,8 @@ from transformers import initialization as init
 from transformers.utils.generic import ModelOutput
 
 from treeformers.attention.deterministic import DeterministicAttention, gather_context
-from treeformers.models.recurrence import (
-    BidirectionalGRU,
-    FedCell,
-    StepwiseLinear,
-    gru_recurrence,
-    gru_step,
-    open_gates,
-)
+from treeformers.kernels.recurrence import PrecomputedCell, gru_recurrence, gru_state, gru_step
+from treeformers.models.gru import BidirectionalGRU
 from treeformers.models.words import LockedDropout, WordEncoder
 
 IGNORED = -100
@@ -355,13 +349,9 @@ class _Cell(nn.Module):
         """Gates (..., 3H) and state (..., H) to the next state."""
         return gru_step(gates, state, self.weight_hh, self.bias)
 
-    def fed(self, gates: Tensor) -> FedCell:
-        """With gates (B, S, 3H), for `gru_recurrence`."""
-        return FedCell(gates[None], self.weight_hh[None], self.bias[None])
-
-    def stepwise(self, batch: int, steps: int) -> StepwiseLinear:
-        """The map from the state to the gates, to be applied step by step."""
-        return StepwiseLinear(self.weight_hh, self.bias, [batch] * steps)
+    def precomputed(self, gates: Tensor) -> PrecomputedCell:
+        """This cell with input gates (B, S, 3H), for `gru_recurrence`."""
+        return PrecomputedCell(gates[None], self.weight_hh[None], self.bias[None])
 
 
 class _ProbabilisticAttention(nn.Module):
@@ -456,9 +446,9 @@ class _Decoder(nn.Module):
 
         gates, contexts = self.from_action(embedded), spread(self.from_context(context))
         if self.second is None:
-            cells = [self.cell.fed(gates + contexts)]
+            cells = [self.cell.precomputed(gates + contexts)]
         else:
-            cells = [self.cell.fed(gates), self.second.fed(contexts)]
+            cells = [self.cell.precomputed(gates), self.second.precomputed(contexts)]
         (states,) = gru_recurrence(state.transpose(0, 1), cells, self._kept(state[:, 0]))
         return self._output(states, embedded, spread(self.context_out(context)))
 
@@ -466,17 +456,15 @@ class _Decoder(nn.Module):
         """The same with probabilistic attention: logits (B, S, A) and probabilities (B, S, T)."""
         assert self.second is not None and isinstance(self.attention, _ProbabilisticAttention)
         state = state[:, 0]
-        batch, steps = embedded.shape[:2]
-        first, second = self.cell.stepwise(batch, steps), self.second.stepwise(batch, steps)
-        query = StepwiseLinear(self.attention.query.weight, self.attention.query.bias, [batch] * steps)
         kept = self._kept(state)
         values = self.from_context(memory.states)  # of a mean, the mean of the values
         states, alphas = [], []
         for gate in self.from_action(embedded).unbind(1):
-            asking = open_gates(gate, first(state if kept is None else state * kept), state)
-            alpha = self.attention.weigh(query(asking)[:, None], memory)
+            recurrent = F.linear(state if kept is None else state * kept, self.cell.weight_hh, self.cell.bias)
+            asking = gru_state(gate, recurrent, state)
+            alpha = self.attention.weigh(self.attention.query(asking)[:, None], memory)
             seen = (alpha.to(values.dtype) @ values)[:, 0]
-            state = open_gates(seen, second(asking), asking)
+            state = self.second(seen, asking)
             states.append(state)
             alphas.append(alpha)
         found = torch.cat(alphas, 1)

@@ -14,8 +14,8 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from transformers import PreTrainedConfig, PreTrainedModel
 
-from treeformers.models.levels import Levels, SentenceOutput, cut_words, pack_words, span_means
-from treeformers.models.tree_lstm import ChildSumRecurrence, NaryRecurrence, Recurrence, climb
+from treeformers.models.level_batches import SentenceOutput, cut_words, span_means
+from treeformers.models.tree_lstm import ChildSumTreeLSTM, NaryTreeLSTM
 from treeformers.models.words import NormedProjection, sinusoids
 
 __all__ = [
@@ -73,83 +73,6 @@ class RecurrentConfig(PreTrainedConfig):
             raise ValueError(f"arity is {self.arity}, expected 2 or more: a node of a tree has two children")
         if self.num_layers > 1 and self.kind in ("child-sum", "n-ary", "mean"):
             raise ValueError(f"num_layers is {self.num_layers}, but kind {self.kind!r} has one layer")
-
-
-class _TreeLSTM(nn.Module):
-    """What both Tree-LSTMs share: the gates of the words, and the walk."""
-
-    def __init__(self, input_size: int, hidden_size: int) -> None:
-        super().__init__()
-        self.hidden_size = hidden_size
-        self.input = nn.Linear(input_size, 3 * hidden_size)
-        self.input_forget = nn.Linear(input_size, hidden_size)
-
-    def forward(self, words: Tensor, plan: Mapping[str, Tensor]) -> SentenceOutput:
-        """Encode a batch of trees.
-
-        Args:
-            words: Word vectors (B, T, E).
-            plan: `treeformers.trees.levels.level_plan(trees)`. Of dependency trees every node has a word; of
-                constituency trees the leaves have, and the other nodes take the biases of the gates alone.
-
-        Returns:
-            The hidden states h of roots, nodes and words.
-        """
-        levels, packed = Levels(plan), pack_words(words, plan)
-        leaves, inner = packed[: levels.leaves], packed[levels.leaves :]
-        if not len(inner):
-            inner = packed.new_zeros(1, packed.shape[1])  # the word of all nodes that have none
-        # Leaves have nothing to forget.
-        gates, forget = self.input(inner), self.input_forget(inner)
-        return levels.output(climb(levels, self._recurrence(levels), self.input(leaves), gates, forget))
-
-    def _recurrence(self, levels: Levels) -> Recurrence:
-        """What the states of children give to the gates, over such a batch."""
-        raise NotImplementedError
-
-
-class ChildSumTreeLSTM(_TreeLSTM):
-    """The Tree-LSTM of Tai et al. (2015), Eqs. 2-8: children are a set, of any size.
-
-    Args:
-        input_size: E.
-        hidden_size: D.
-    """
-
-    def __init__(self, input_size: int, hidden_size: int) -> None:
-        super().__init__(input_size, hidden_size)
-        self.recurrent = nn.Linear(hidden_size, 3 * hidden_size, bias=False)
-        self.recurrent_forget = nn.Linear(hidden_size, hidden_size, bias=False)
-
-    def _recurrence(self, levels: Levels) -> ChildSumRecurrence:
-        return ChildSumRecurrence(levels, self.recurrent.weight, self.recurrent_forget.weight)
-
-
-class NaryTreeLSTM(_TreeLSTM):
-    """The N-ary Tree-LSTM of Tai et al. (2015), Eqs. 9-14: a matrix for each position among the children.
-
-    Every forget gate sees all children (N x N matrices), as printed. A node with fewer children than N leaves
-    the last positions empty. A tree with a wider node is an error: `level_plan(trees, arity=N)` puts the last
-    children of such a node under hidden nodes, which makes any constituency tree fit.
-
-    Args:
-        input_size: E.
-        hidden_size: D.
-        arity: N.
-    """
-
-    def __init__(self, input_size: int, hidden_size: int, arity: int = 2) -> None:
-        super().__init__(input_size, hidden_size)
-        self.arity = arity
-        self.recurrent = nn.Linear(arity * hidden_size, (3 + arity) * hidden_size, bias=False)
-
-    def _recurrence(self, levels: Levels) -> NaryRecurrence:
-        if levels.widest > self.arity:
-            raise ValueError(
-                f"a node has {levels.widest} children, but the arity is {self.arity}: build the plan with "
-                f"level_plan(trees, arity={self.arity}), or take a child-sum Tree-LSTM"
-            )
-        return NaryRecurrence(levels, self.recurrent.weight, self.arity)
 
 
 class SentenceLSTM(nn.Module):

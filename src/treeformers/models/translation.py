@@ -15,9 +15,7 @@ from transformers.cache_utils import Cache, EncoderDecoderCache
 from transformers.modeling_layers import GradientCheckpointingLayer
 from transformers.utils.generic import ModelOutput, can_return_tuple
 
-from treeformers.attention.accumulation import attend
-from treeformers.kernels.cross_entropy import IGNORED, per_label, vocabulary_loss
-from treeformers.kernels.dropout import Dropout
+from treeformers.attention.accumulation import softmax_attention
 from treeformers.models.accumulation import (
     AccumulationConfig,
     AccumulationModel,
@@ -27,6 +25,7 @@ from treeformers.models.accumulation import (
     embed,
     labelled_loss,
 )
+from treeformers.models.losses import IGNORED, per_label, vocabulary_loss
 
 __all__ = ["AccumulationForTranslation", "TranslationOutput"]
 
@@ -84,10 +83,10 @@ class AccumulationDecoderLayer(GradientCheckpointingLayer):
         q, k, v = self.query_key_value(hidden).unflatten(-1, (3, self.heads, -1)).permute(2, 0, 3, 1, 4)
         if cache is not None:
             k, v = cache.update(k, v, self.number)
-        context, weights = attend(q, k, v, mask, dropout_p, eager)
+        context, weights = softmax_attention(q, k, v, mask, dropout_p, eager)
         hidden = self.residual.add(hidden, self.output(context.transpose(1, 2).flatten(2)))
         query = self.cross_query(hidden).unflatten(-1, (self.heads, -1)).transpose(1, 2)
-        context, cross = attend(query, keys, values, source_mask, dropout_p, eager)
+        context, cross = softmax_attention(query, keys, values, source_mask, dropout_p, eager)
         hidden = self.residual.add(hidden, self.cross_output(context.transpose(1, 2).flatten(2)), 1)
         return self.residual(hidden), weights, cross
 
@@ -99,7 +98,7 @@ class AccumulationDecoder(nn.Module):
         super().__init__()
         vocabulary = config.target_vocab_size or config.vocab_size
         self.embeddings = nn.Embedding(vocabulary, config.hidden_size, padding_idx=config.pad_token_id)
-        self.dropout = Dropout(config.hidden_dropout_prob)
+        self.dropout = nn.Dropout(config.hidden_dropout_prob)
         self.layers = nn.ModuleList(
             AccumulationDecoderLayer(config, number) for number in range(config.decoder_layers)
         )

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from transformers import PreTrainedConfig, PreTrainedModel
 
 from treeformers.attention.traversal import BranchAttention, XavierLinear
-from treeformers.models.levels import Level, Levels, SentenceOutput, pack_words
+from treeformers.models.level_batches import Level, Levels, SentenceOutput, pack_words
 from treeformers.models.words import sinusoids
 
 __all__ = ["GatedProjection", "TraversalConfig", "TraversalModel", "TraversalPreTrainedModel"]
@@ -190,7 +190,7 @@ class TraversalModel(TraversalPreTrainedModel):
                 attention.append(_received(weights.detach(), parents, positions)[-len(children) :])
             return (states, word) if carry else (states,)
 
-        table = levels.climb((own[0], own[0]) if carry else (own[0],), compose)
+        table = levels.bottom_up((own[0], own[0]) if carry else (own[0],), compose)
         received = None
         if output_attentions:
             received = table.new_zeros(len(table))

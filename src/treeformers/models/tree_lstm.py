@@ -1,237 +1,137 @@
-"""The walk of the Tree-LSTMs of Tai et al. (2015) up a batch of trees, with its gradient written out.
+"""The Tree-LSTMs of Tai et al. (2015), which process a batch of trees level by level, bottom-up.
 
-Beside the products of the recurrent matrices the steps of a level are small and many, and autograd would
-follow each of them. Here the states of all nodes stand in tables whose rows the levels fill; what the
-gradient from above is multiplied by is computed for all nodes at once, and so is the gradient of each matrix.
-
-Shapes: B trees, M nodes of the batch, L of them leaves (nodes of height 0), n nodes of a level, R children of
-a level, D width, A arity.
+Shapes: B trees, T words, M nodes of the batch, n nodes of a level, R children of a level, E width of the word
+embeddings, D width.
 """
 
 from __future__ import annotations
 
-from itertools import accumulate
-from typing import Any, Protocol
+from collections.abc import Mapping
 
 import torch
-from torch import Tensor
-from torch.autograd.function import once_differentiable
+from torch import Tensor, nn
 
-from treeformers.models.levels import Level, Levels
-from treeformers.models.recurrence import lowered
+from treeformers.models.level_batches import Level, Levels, SentenceOutput, pack_words
 
-__all__ = ["ChildSumRecurrence", "NaryRecurrence", "climb"]
-
-_of_sigmoid = torch.ops.aten.sigmoid_backward.grad_input
-_of_tanh = torch.ops.aten.tanh_backward.grad_input
+__all__ = ["ChildSumTreeLSTM", "NaryTreeLSTM"]
 
 
-class Recurrence(Protocol):
-    """What the states of children give to the gates, over one batch.
+class _TreeLSTM(nn.Module):
+    """The input gates and the pass over the levels, shared by both Tree-LSTMs."""
 
-    Attributes:
-        weights: the recurrent matrices.
-    """
+    def __init__(self, input_size: int, hidden_size: int) -> None:
+        super().__init__()
+        self.input = nn.Linear(input_size, 3 * hidden_size)
+        self.input_forget = nn.Linear(input_size, hidden_size)
 
-    weights: tuple[Tensor, ...]
+    def forward(self, words: Tensor, plan: Mapping[str, Tensor]) -> SentenceOutput:
+        """Encode a batch of trees.
 
-    def add_to_gates(self, level: Level, hidden: Tensor, gates: Tensor, forget: Tensor) -> None:
-        """Add what h (R, D) of the children gives to i, o and u (n, 3D) and to their forget gates (R, D)."""
+        Args:
+            words: Word embeddings (B, T, E).
+            plan: Output of `treeformers.trees.levels.level_plan`. In a dependency tree every node has a word.
+                In a constituency tree only the leaves have one; the other nodes get the biases of the gates.
 
-    def to_children(self, level: Level, gates: Tensor, forget: Tensor) -> Tensor:
-        """The gradient of h (R, D) of the children, from those of the gates (n, 3D), (R, D)."""
+        Returns:
+            The hidden states h of roots, nodes and words.
+        """
+        levels, packed = Levels(plan), pack_words(words, plan)
+        self._check(levels)
+        leaves, inner = packed[: levels.leaves], packed[levels.leaves :]
+        if not len(inner):
+            inner = packed.new_zeros(1, packed.shape[1])  # a zero word for nodes without one
+        count = levels.nodes - levels.leaves
+        gates = self._in_full(self.input(inner)).expand(count, -1)
+        forget = self._in_full(self.input_forget(inner)).expand(count, -1)
+        sizes = [level.nodes for level in levels][1:]
+        gates_by_level, forget_by_level = gates.split(sizes), forget.split(sizes)
 
-    def to_weights(self, hidden: Tensor, gates: Tensor, forget: Tensor) -> tuple[Tensor, ...]:
-        """The gradients of `weights`, from h (M + 1, D) and those of all gates (M - L, 3D), (M - B, D)."""
+        def compose(level: Level, hidden: Tensor, memory: Tensor) -> tuple[Tensor, Tensor]:
+            own_gates, own_forget = gates_by_level[level.height - 1], forget_by_level[level.height - 1]
+            from_children, forget_from_children = self._from_children(level, hidden)
+            forget_gate = torch.sigmoid(own_forget.index_select(0, level.parents) + forget_from_children)
+            kept = memory.new_zeros(level.nodes, memory.shape[1])
+            kept = kept.index_add(0, level.parents, forget_gate * memory)
+            return _states(own_gates + from_children, kept)
 
+        table = levels.bottom_up(_states(self._in_full(self.input(leaves)), 0.0), compose)
+        return levels.output(table)
 
-class ChildSumRecurrence:
-    """Eqs. 2-6 of Tai et al. (2015): i, o and u see the sum of the children, a forget gate its own child.
+    def _in_full(self, gates: Tensor) -> Tensor:
+        """The gates in the dtype of the weights: under autocast only matrix products use a lower one."""
+        return gates.to(self.input.weight.dtype)
 
-    Args:
-        levels: of the batch.
-        weight: (3D, D).
-        forget: (D, D).
-    """
+    def _check(self, levels: Levels) -> None:
+        """Raise a ValueError if the module cannot process these trees."""
 
-    def __init__(self, levels: Levels, weight: Tensor, forget: Tensor) -> None:
-        self.weights: tuple[Tensor, ...] = weight, forget
-        self._weight, self._forget = lowered(weight), lowered(forget)
-        self._children = torch.cat([level.children for level in levels])
-        self._sums = weight.new_zeros(levels.nodes - levels.leaves, weight.shape[1])
-        self._of_level = self._sums.split([level.nodes for level in levels][1:])
+    def _from_children(self, level: Level, hidden: Tensor) -> tuple[Tensor, Tensor]:
+        """The recurrent part of the gates.
 
-    def add_to_gates(self, level: Level, hidden: Tensor, gates: Tensor, forget: Tensor) -> None:
-        sums = self._of_level[level.height - 1].index_add_(0, level.parents, hidden)
-        _add_product(gates, sums, self._weight.t())
-        _add_product(forget, hidden, self._forget.t())
+        Args:
+            level: The level of the parents.
+            hidden: h of the children (R, D).
 
-    def to_children(self, level: Level, gates: Tensor, forget: Tensor) -> Tensor:
-        through_sums = _product(gates, self._weight).index_select(0, level.parents)
-        return _add_product(through_sums, forget, self._forget)
-
-    def to_weights(self, hidden: Tensor, gates: Tensor, forget: Tensor) -> tuple[Tensor, ...]:
-        precision = self._weight.dtype
-        children = hidden.index_select(0, self._children)
-        return _product(gates.t(), self._sums.to(precision)), _product(forget.t(), children.to(precision))
-
-
-class NaryRecurrence:
-    """Eqs. 9-12 of Tai et al. (2015): every gate sees the children side by side, zeros where there is none.
-
-    Args:
-        levels: of the batch.
-        weight: ((3 + A) D, A D).
-        arity: A.
-    """
-
-    def __init__(self, levels: Levels, weight: Tensor, arity: int) -> None:
-        self.weights: tuple[Tensor, ...] = (weight,)
-        self._weight, self._arity = lowered(weight), arity
-        sizes = [level.nodes * arity for level in levels][1:]
-        self._slots = [level.parents * arity + level.positions for level in levels][1:]
-        self._starts = list(accumulate([0, *sizes]))
-        self._placed = weight.new_zeros(self._starts[-1], weight.shape[1] // arity)
-        self._of_level = self._placed.split(sizes)
-
-    def add_to_gates(self, level: Level, hidden: Tensor, gates: Tensor, forget: Tensor) -> None:
-        slots, width = self._slots[level.height - 1], hidden.shape[1]
-        placed = self._of_level[level.height - 1].index_copy_(0, slots, hidden)
-        given = _product(placed.view(level.nodes, -1), self._weight.t())
-        gates += given[:, : 3 * width]
-        forget += given[:, 3 * width :].reshape(-1, width).index_select(0, slots)
-
-    def to_children(self, level: Level, gates: Tensor, forget: Tensor) -> Tensor:
-        slots = self._slots[level.height - 1]
-        given = _product(self._join(slots, gates, forget), self._weight)
-        return given.view(-1, forget.shape[1]).index_select(0, slots)
-
-    def to_weights(self, hidden: Tensor, gates: Tensor, forget: Tensor) -> tuple[Tensor, ...]:
-        if not self._slots:
-            return (torch.zeros_like(self.weights[0]),)
-        slots = [slots + start for slots, start in zip(self._slots, self._starts, strict=False)]
-        above = self._join(torch.cat(slots), gates, forget)
-        placed = self._placed.view(len(gates), self._weight.shape[1])
-        return (_product(above.t(), placed.to(self._weight.dtype)),)
-
-    def _join(self, slots: Tensor, gates: Tensor, forget: Tensor) -> Tensor:
-        """Gradients (n, 3D) and (R, D) as those of the product (n, (3 + A) D)."""
-        placed = forget.new_zeros(len(gates) * self._arity, forget.shape[1]).index_copy_(0, slots, forget)
-        return torch.cat((gates, placed.view(len(gates), -1)), 1)
+        Returns:
+            The part of i, o and u (n, 3D), and that of the forget gate of each child (R, D).
+        """
+        raise NotImplementedError
 
 
-def climb(levels: Levels, recurrence: Recurrence, leaves: Tensor, gates: Tensor, forget: Tensor) -> Tensor:
-    """The states h of all nodes.
+class ChildSumTreeLSTM(_TreeLSTM):
+    """The Child-Sum Tree-LSTM, Eqs. 2-8: the children are an unordered set of any size.
 
-    There are no second derivatives. Under autocast the recurrent products alone are of lower precision.
+    The gates i, o and u read the sum of the children. Each forget gate reads its own child.
 
     Args:
-        levels: of the batch.
-        recurrence: over the same batch.
-        leaves: (L, 3D), what the words of the leaves give to i, o and u, with biases.
-        gates: (M - L, 3D), the same of the words of all other nodes; one row for all if these have no words.
-        forget: (M - L, D), what these words give to the forget gates; one row for all likewise.
-
-    Returns:
-        (M + 1, D), a row a node, and at the end the row of zeros that padding points to.
+        input_size: E.
+        hidden_size: D.
     """
-    table: Tensor = _Climb.apply(levels, recurrence, leaves, gates, forget, *recurrence.weights)
-    return table
+
+    def __init__(self, input_size: int, hidden_size: int) -> None:
+        super().__init__(input_size, hidden_size)
+        self.recurrent = nn.Linear(hidden_size, 3 * hidden_size, bias=False)
+        self.recurrent_forget = nn.Linear(hidden_size, hidden_size, bias=False)
+
+    def _from_children(self, level: Level, hidden: Tensor) -> tuple[Tensor, Tensor]:
+        sums = hidden.new_zeros(level.nodes, hidden.shape[1]).index_add(0, level.parents, hidden)
+        return self._in_full(self.recurrent(sums)), self._in_full(self.recurrent_forget(hidden))
 
 
-class _Climb(torch.autograd.Function):
-    """Values and gradient of `climb`."""
+class NaryTreeLSTM(_TreeLSTM):
+    """The N-ary Tree-LSTM, Eqs. 9-14: each position among the children has matrices of its own.
 
-    @staticmethod
-    def forward(
-        ctx: Any,
-        levels: Levels,
-        recurrence: Recurrence,
-        leaves: Tensor,
-        gates: Tensor,
-        forget: Tensor,
-        *weights: Tensor,
-    ) -> Tensor:
-        width = forget.shape[1]
-        hidden = weights[0].new_empty(levels.nodes + 1, width)
-        hidden[-1] = 0
-        memory, shown = torch.empty_like(hidden[:-1]), torch.empty_like(hidden[:-1])
-        # Before the activations: what the words give. The levels add what the children give.
-        opened = hidden.new_empty(levels.nodes, 3 * width)
-        opened[: levels.leaves], opened[levels.leaves :] = leaves, gates
-        parents = _parents(levels) if len(forget) > 1 else None
-        kept = hidden.new_empty(sum(len(level.parents) for level in levels), width)
-        kept[:] = forget if parents is None else forget.index_select(0, parents)
-        tables = (opened, *opened.split(width, 1), opened[:, : 2 * width], hidden[:-1], memory, shown)
-        rows = zip(*map(levels.split, tables), levels.by_parent(kept), strict=True)
-        for level, (own, into, out, update, into_out, h, c, tanh_c, keep) in zip(levels, rows, strict=True):
-            if level.height:
-                recurrence.add_to_gates(level, hidden.index_select(0, level.children), own, keep)
-                keep.sigmoid_()
-            into_out.sigmoid_()
-            torch.mul(into, update.tanh_(), out=c)
-            if level.height:
-                c.index_add_(0, level.parents, memory.index_select(0, level.children).mul_(keep))
-            torch.mul(out, torch.tanh(c, out=tanh_c), out=h)
-        ctx.levels, ctx.recurrence, ctx.parents = levels, recurrence, parents
-        ctx.dtypes = leaves.dtype, gates.dtype, forget.dtype
-        ctx.save_for_backward(opened, hidden, memory, shown, kept)
-        return hidden
+    As printed, every forget gate reads all children (N x N matrices). If a node has fewer than N children,
+    the last positions are 0. A tree with a wider node is refused; `level_plan(trees, arity=N)` makes any
+    constituency tree fit by grouping the last children under hidden nodes.
 
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, above: Tensor) -> tuple[Tensor | None, ...]:
-        levels, recurrence = ctx.levels, ctx.recurrence
-        opened, hidden, memory, shown, kept = ctx.saved_tensors
-        width = memory.shape[1]
-        into, out, update = opened.split(width, 1)
-        # Each gradient is at first what that of h or c is multiplied by.
-        gates = torch.empty_like(opened)
-        to_into, to_out, to_update = gates.split(width, 1)
-        _of_sigmoid(update, into, grad_input=to_into)
-        _of_sigmoid(shown, out, grad_input=to_out)
-        _of_tanh(into, update, grad_input=to_update)
-        through_h = _of_tanh(out, shown, grad_input=torch.empty_like(shown))
-        forget = memory.index_select(0, torch.cat([level.children for level in levels]))
-        _of_sigmoid(forget, kept, grad_input=forget)
-        of_h, of_c = above[:-1].clone(), torch.zeros_like(memory)
-        tables = (gates, to_into, to_out, to_update, of_h, of_c, through_h)
-        rows = zip(*map(levels.split, tables), *map(levels.by_parent, (kept, forget)), strict=True)
-        for level, (own, into, out, update, h, c, to_c, keep, lost) in reversed(
-            list(zip(levels, rows, strict=True))
-        ):
-            c.addcmul_(h, to_c)
-            out.mul_(h)
-            into.mul_(c)
-            update.mul_(c)
-            if level.height:
-                received = c.index_select(0, level.parents)
-                lost.mul_(received)
-                of_c.index_copy_(0, level.children, received.mul_(keep))
-                of_h.index_add_(0, level.children, recurrence.to_children(level, own, lost))
-        leaves, inner = gates.split([levels.leaves, levels.nodes - levels.leaves])
-        of_weights = recurrence.to_weights(hidden, inner, forget)
-        if ctx.parents is None:
-            inner, forget = inner.sum(0, keepdim=True), forget.sum(0, keepdim=True)
-        else:
-            forget = inner.new_zeros(len(inner), width).index_add_(0, ctx.parents, forget)
-        given = (x.to(dtype) for x, dtype in zip((leaves, inner, forget), ctx.dtypes, strict=True))
-        return None, None, *given, *of_weights
+    Args:
+        input_size: E.
+        hidden_size: D.
+        arity: N.
+    """
+
+    def __init__(self, input_size: int, hidden_size: int, arity: int = 2) -> None:
+        super().__init__(input_size, hidden_size)
+        self.arity = arity
+        self.recurrent = nn.Linear(arity * hidden_size, (3 + arity) * hidden_size, bias=False)
+
+    def _check(self, levels: Levels) -> None:
+        if levels.widest > self.arity:
+            raise ValueError(
+                f"a node has {levels.widest} children, but the arity is {self.arity}: build the plan with "
+                f"level_plan(trees, arity={self.arity}), or use a child-sum Tree-LSTM"
+            )
+
+    def _from_children(self, level: Level, hidden: Tensor) -> tuple[Tensor, Tensor]:
+        width = hidden.shape[1]
+        slots = level.parents * self.arity + level.positions
+        placed = hidden.new_zeros(level.nodes * self.arity, width).index_copy(0, slots, hidden)
+        gates = self._in_full(self.recurrent(placed.view(level.nodes, -1)))
+        return gates[:, : 3 * width], gates[:, 3 * width :].reshape(-1, width).index_select(0, slots)
 
 
-def _parents(levels: Levels) -> Tensor:
-    """The parent of each node that has one, (M - B,), as a row of the nodes above the leaves."""
-    starts = accumulate((level.nodes for level in levels), initial=-levels.leaves)
-    return torch.cat([level.parents + start for level, start in zip(levels, starts, strict=False)])
-
-
-def _product(left: Tensor, right: Tensor) -> Tensor:
-    """Their product in the precision of the right one, as one of the left one's."""
-    return (left.to(right.dtype) @ right).to(left.dtype)
-
-
-def _add_product(total: Tensor, left: Tensor, right: Tensor) -> Tensor:
-    """Add their product, in the precision of the right one, to the total, in place."""
-    if right.dtype == total.dtype:
-        return total.addmm_(left, right)
-    return total.add_(left.to(right.dtype) @ right)
+def _states(gates: Tensor, kept: Tensor | float) -> tuple[Tensor, Tensor]:
+    """h and c (n, D) from the gates i, o and u (n, 3D) and the memory kept from the children (n, D)."""
+    into, out, update = gates.chunk(3, -1)
+    memory = torch.sigmoid(into) * torch.tanh(update) + kept
+    return torch.sigmoid(out) * torch.tanh(memory), memory

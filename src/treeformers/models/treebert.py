@@ -13,8 +13,7 @@ from torch import Tensor, nn
 from transformers.activations import ACT2FN
 from transformers.utils.generic import ModelOutput, can_return_tuple
 
-from treeformers.kernels.cross_entropy import IGNORED, per_label, vocabulary_loss
-from treeformers.kernels.dropout import Dropout
+from treeformers.models.losses import IGNORED, per_label, vocabulary_loss
 from treeformers.models.treebert_config import TreeBertConfig
 from treeformers.models.treebert_encoder import TreeBertModel, TreeBertOutput, TreeBertPreTrainedModel
 from treeformers.models.treebert_layers import TreeBertAttention, TreeBertLayer
@@ -143,7 +142,7 @@ class _Classifier(TreeBertPreTrainedModel):
         super().__init__(config)
         self.treebert = TreeBertModel(config)
         own = config.classifier_dropout
-        self.dropout = Dropout(float(config.hidden_dropout_prob if own is None else own))
+        self.dropout = nn.Dropout(float(config.hidden_dropout_prob if own is None else own))
         self.classifier = nn.Linear(config.hidden_size, config.num_labels or 1)
         self.post_init()
 

@@ -15,7 +15,6 @@ from transformers import initialization as init
 from transformers.utils.generic import ModelOutput, can_return_tuple
 
 from treeformers.attention.constituent import LinkProjection, constituent_prior
-from treeformers.kernels.dropout import Dropout
 from treeformers.models.treebert_checkpoint import read_bert
 from treeformers.models.treebert_config import TreeBertConfig
 from treeformers.models.treebert_layers import Layout, TreeBertLayer, apply_until_stable
@@ -124,7 +123,7 @@ class TreeBertModel(TreeBertPreTrainedModel):
             else None
         )
         self.token_types = nn.Embedding(config.type_vocab_size, width) if config.type_vocab_size else None
-        self.dropout = Dropout(config.hidden_dropout_prob)
+        self.dropout = nn.Dropout(config.hidden_dropout_prob)
         self.layers = nn.ModuleList(TreeBertLayer(config) for _ in range(config.num_hidden_layers))
         self.norm = nn.LayerNorm(width, eps=float(config.layer_norm_eps))
         self.pooler = nn.Linear(width, width) if config.pooler else None

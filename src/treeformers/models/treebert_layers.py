@@ -16,7 +16,6 @@ from treeformers.attention.constituent import (
     constituent_attention,
     constituent_weights,
 )
-from treeformers.kernels.dropout import Dropout
 from treeformers.models.treebert_config import TreeBertConfig
 
 __all__ = ["Applied", "Layout", "TreeBertAttention", "TreeBertLayer", "Words", "apply_until_stable"]
@@ -158,7 +157,7 @@ class TreeBertLayer(GradientCheckpointingLayer):
             nn.Linear(config.intermediate_size, width),
         )
         self.feed_forward_norm = nn.LayerNorm(width, eps=eps)
-        self.dropout = Dropout(config.hidden_dropout_prob)
+        self.dropout = nn.Dropout(config.hidden_dropout_prob)
 
     def forward(self, hidden: Tensor, state: Tensor | None, layout: Layout, eager: bool) -> Applied:
         """Apply the block to hidden states (B, T, D), given the state of the links below."""

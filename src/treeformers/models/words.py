@@ -16,8 +16,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from transformers import AutoConfig, AutoModel
 
-from treeformers.models.pretrained import quicken
-from treeformers.models.recurrence import BidirectionalGRU
+from treeformers.models.gru import BidirectionalGRU
 from treeformers.models.treebert_config import TreeBertConfig
 from treeformers.models.treebert_layers import Layout, TreeBertLayer
 
@@ -123,7 +122,6 @@ class WordEncoder(nn.Module):
             settings = dict(pretrained)
             config = AutoConfig.for_model(settings.pop("model_type"), **settings)
             self.body: nn.Module = AutoModel.from_config(config)
-            quicken(self.body)
             self.width = config.hidden_size
             self.pad = config.pad_token_id or 0
             return
@@ -234,7 +232,8 @@ class _Characters(nn.Module):
     def forward(self, char_ids: Tensor) -> Tensor:
         """(U, C) to (U, width)."""
         words, letters = char_ids.shape
-        if not torch.is_grad_enabled():  # else a processor keeps a kernel for each shape of a long text
+        # oneDNN caches a compiled convolution for each shape. On a long text, few shapes halve that memory.
+        if not torch.is_grad_enabled():
             char_ids = F.pad(char_ids, (0, -letters % 4, 0, -words % 64))
         characters = self.embedding(char_ids).transpose(1, 2)
         absent = char_ids.eq(0)[:, None]

@@ -17,11 +17,9 @@ from torch.nn.utils.rnn import pad_sequence
 from transformers import AutoModel, PreTrainedModel
 
 from treeformers.data.sentences import PieceReader
-from treeformers.kernels.precision import MANY, wide_products
-from treeformers.models.pretrained import quicken
 from treeformers.models.words import find_pretrained
 from treeformers.tasks.batching import by_tokens
-from treeformers.training.model_folder import loading
+from treeformers.training.model_folder import wrap_load_errors
 
 __all__ = ["FrozenEncoder"]
 
@@ -32,7 +30,7 @@ class FrozenEncoder:
     The vector of a word is the mean over its pieces in the last layer, or in several layers joined.
 
     Args:
-        model: the Transformer; it is put into evaluation, its weights are frozen, and `quicken` changes it.
+        model: the Transformer; it is put into evaluation mode and its weights are frozen.
         reader: cuts words into its pieces.
         name: what to call it.
         layers: how many of the last states of a piece are joined side by side; its embedding is the first
@@ -52,7 +50,6 @@ class FrozenEncoder:
             raise ValueError(f"{name}: layers is {layers}, expected 1 to {most}, the states of the encoder")
         self.name = name
         self.width: int = layers * model.config.hidden_size
-        quicken(model)
         self._model = model.eval().requires_grad_(False)
         self._reader = reader
         self._layers = layers
@@ -72,7 +69,7 @@ class FrozenEncoder:
                 number of layers that it does not have.
         """
         folder = find_pretrained(name)
-        with loading(folder):
+        with wrap_load_errors(folder):
             found: Any = AutoModel.from_pretrained(
                 folder,
                 use_safetensors=True,
@@ -129,8 +126,7 @@ class FrozenEncoder:
             disable=not progress,
         ):
             batch = [read[number] for number in numbered]
-            with wide_products(len(batch) >= MANY):
-                states = self._states([rows[row] for row in batch])
+            states = self._states([rows[row] for row in batch])
             width = states.shape[1]
             numbers: list[int] = []
             pieces: list[int] = []

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from treeformers.recipes import InduceRecipe, ParseRecipe
-from treeformers.training.model_folder import model_homes, read_recipe
+from treeformers.training.model_folder import seed_folders, read_recipe
 from treeformers.trees.tree import Tree
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ def load_model(folder: str | Path) -> Parser | Inducer | AveragedInducer:
         from treeformers.tasks.parse.predictor import Parser
 
         return Parser.from_pretrained(folder)
-    if model_homes(Path(folder)) != [Path(folder)]:
+    if seed_folders(Path(folder)) != [Path(folder)]:
         from treeformers.tasks.induce.averaged import AveragedInducer
 
         return AveragedInducer.from_pretrained(folder)

@@ -1,1 +1,1 @@
-"""Training: the loop that all tasks share, and the folder a model is saved in."""
+"""Training: the loop that all tasks share, and the folder that a model is saved in."""

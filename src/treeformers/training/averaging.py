@@ -1,4 +1,4 @@
-"""Averages of the weights: a moving one over the steps of training, or one over the last evaluations."""
+"""Averages of the weights: an exponential moving average over steps, or a mean over the last evaluations."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ from transformers import TrainerCallback
 
 from treeformers.recipes import Train
 
-__all__ = ["Average", "CheckpointAverage", "WeightAverage", "averaging"]
+__all__ = ["CheckpointAverage", "ExponentialMovingAverage", "WeightAverage", "build_average"]
 
 FILE = "average.safetensors"
 
 
-def averaging(model: nn.Module, recipe: Train) -> Average | None:
-    """The average that a recipe asks for, if it does.
+def build_average(model: nn.Module, recipe: Train) -> WeightAverage | None:
+    """The average that a recipe asks for, or None.
 
     Raises:
-        ValueError: it asks for two.
+        ValueError: the recipe asks for two averages.
     """
     if recipe.ema_decay and recipe.average_checkpoints:
         raise ValueError("train.ema_decay and train.average_checkpoints: expected one of them")
     if recipe.ema_decay:
-        return WeightAverage(model, recipe.ema_decay)
+        return ExponentialMovingAverage(model, recipe.ema_decay)
     return CheckpointAverage(model, recipe.average_checkpoints) if recipe.average_checkpoints else None
 
 
-class Average(TrainerCallback):
+class WeightAverage(TrainerCallback):
     """An average of a model's weights, which is validated and saved in their place.
 
     Args:
-        model: whose weights are averaged.
+        model: the model whose weights are averaged.
     """
 
     def __init__(self, model: nn.Module) -> None:
@@ -45,26 +45,26 @@ class Average(TrainerCallback):
         self.average: dict[str, Tensor] = {}
 
     @contextmanager
-    def swapped_in(self) -> Iterator[None]:
-        """Have the average for the model's weights."""
-        held = self._copy()
+    def applied(self) -> Iterator[None]:
+        """Replace the model's weights by the average inside the block."""
+        weights = self._copy()
         self._set(self.average)
         try:
             yield
         finally:
-            self._set(held)
+            self._set(weights)
 
     def save(self, folder: Path) -> None:
-        """Write what `load` needs."""
+        """Save the state of the average in a checkpoint folder."""
         _write(self.average, folder)
 
     def load(self, folder: Path) -> None:
-        """Go on from what `save` wrote."""
+        """Restore the state that `save` wrote."""
         stored = load_file(folder / FILE)
         self.average = {name: stored[name].to(weight.device) for name, weight in self.weights.items()}
 
-    def settle(self, folder: Path) -> None:
-        """Leave the average that `save` wrote in the model."""
+    def load_into_model(self, folder: Path) -> None:
+        """Set the model's weights to the average that `save` wrote."""
         self.load(folder)
         self._set(self.average)
 
@@ -77,15 +77,15 @@ class Average(TrainerCallback):
             weight.copy_(values[name])
 
 
-class WeightAverage(Average):
-    """Keeps the exponential moving average of a model's weights over the steps.
+class ExponentialMovingAverage(WeightAverage):
+    """The exponential moving average of a model's weights over the steps.
 
-    After step t it is (1 - d) Σ_{i≤t} d^(t-i) w_i / (1 - d^t): the weights before the first step do not
-    count, so that an average of few steps is not that of a fresh model.
+    After step t it is (1 - d) Σ_{i≤t} d^(t-i) w_i / (1 - d^t). This excludes the initial weights, so an
+    average over few steps is not close to the untrained model.
 
     Args:
-        model: whose weights are averaged.
-        decay: d; 1 / (1 - d) steps count, about.
+        model: the model whose weights are averaged.
+        decay: d. The average covers about the last 1 / (1 - d) steps.
     """
 
     def __init__(self, model: nn.Module, decay: float) -> None:
@@ -96,16 +96,16 @@ class WeightAverage(Average):
     def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         if not self.average:
             self.average = self._copy()
-        share = (1 - self.decay) / (1 - self.decay**state.global_step)
-        torch._foreach_lerp_(list(self.average.values()), list(self.weights.values()), share)
+        new_weight = (1 - self.decay) / (1 - self.decay**state.global_step)
+        torch._foreach_lerp_(list(self.average.values()), list(self.weights.values()), new_weight)
 
 
-class CheckpointAverage(Average):
-    """The mean of a model's weights at the last evaluations, as translation models are averaged.
+class CheckpointAverage(WeightAverage):
+    """The mean of a model's weights at the last evaluations, as is common for translation models.
 
     Args:
-        model: whose weights are averaged.
-        count: evaluations.
+        model: the model whose weights are averaged.
+        count: number of evaluations.
     """
 
     def __init__(self, model: nn.Module, count: int) -> None:
@@ -118,23 +118,23 @@ class CheckpointAverage(Average):
             self._average()
 
     def save(self, folder: Path) -> None:
-        _write(
-            {f"{n}/{name}": weight for n, taken in enumerate(self.recent) for name, weight in taken.items()},
-            folder,
-        )
+        """Save the weights of the last evaluations in a checkpoint folder."""
+        stored = {f"{n}/{name}": weight for n, copy in enumerate(self.recent) for name, weight in copy.items()}
+        _write(stored, folder)
 
     def load(self, folder: Path) -> None:
+        """Restore the weights that `save` wrote."""
         stored = load_file(folder / FILE)
-        count = len(stored) // len(self.weights)
         self.recent.clear()
-        for n in range(count):
-            of = {name: stored[f"{n}/{name}"].to(weight.device) for name, weight in self.weights.items()}
-            self.recent.append(of)
+        for n in range(len(stored) // len(self.weights)):
+            self.recent.append(
+                {name: stored[f"{n}/{name}"].to(weight.device) for name, weight in self.weights.items()}
+            )
         self._average()
 
     def _average(self) -> None:
         self.average = {
-            name: torch.stack([taken[name] for taken in self.recent]).mean(0) for name in self.weights
+            name: torch.stack([copy[name] for copy in self.recent]).mean(0) for name in self.weights
         }
 
 

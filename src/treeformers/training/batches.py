@@ -1,45 +1,49 @@
-"""Batches by token budget, and collators whose draws a resumed run repeats."""
+"""Batches by token budget, and collators whose random draws a resumed run repeats."""
 
 from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 from zlib import crc32
 
 import torch
 from torch.utils.data import BatchSampler
 from transformers import TrainerCallback
 
-Features = list[dict[str, Any]]
-Collator = Callable[[Features], Mapping[str, torch.Tensor]]
-Length = int | tuple[int, ...]
+__all__ = ["Collator", "Features", "Length", "SeededCollator", "TokenBatchSampler"]
+
+Features: TypeAlias = list[dict[str, Any]]
+Collator: TypeAlias = Callable[[Features], Mapping[str, torch.Tensor]]
+Length: TypeAlias = int | tuple[int, ...]
 
 
 class TokenBatchSampler(BatchSampler):
-    """Batches of sentences of like length, within a budget of tokens with their padding.
+    """Groups examples of similar length into batches with a token budget.
 
     Args:
-        lengths: tokens of every example; of each of its parts where these are padded apart, as source and
-            target.
-        tokens: budget of a batch. A longer example makes a batch of its own.
-        seed: of the order; None keeps the batches in order of length.
-        together: batches of a step; those that are too few for one are left out, unless they are all.
+        lengths: number of tokens of each example. If parts of an example are padded separately, such as
+            source and target, a tuple with the number of tokens of each part.
+        tokens: maximum number of tokens in a batch, padding included. A longer example makes a batch of its
+            own.
+        seed: seed of the order; None keeps the batches in order of length.
+        multiple_of: the number of batches is rounded down to a multiple of this, unless it is smaller.
     """
 
-    batch_size = None  # type: ignore[assignment]  # what accelerate asks: batches differ in size
-    drop_last = True  # over several processes, an incomplete round
+    batch_size = None  # type: ignore[assignment]  # read by accelerate: the batches differ in size
+    drop_last = True  # read by accelerate: with several processes, drops an incomplete round
 
     def __init__(
-        self, lengths: Sequence[Length], tokens: int, seed: int | None = None, together: int = 1
+        self, lengths: Sequence[Length], tokens: int, seed: int | None = None, multiple_of: int = 1
     ) -> None:
         self.lengths = [(length,) if isinstance(length, int) else length for length in lengths]
         self.tokens, self.seed = tokens, seed
         self.epoch = 0
         count = len(self._batches())
-        self._count = count // together * together or count
+        self._count = count // multiple_of * multiple_of or count
 
     def set_epoch(self, epoch: int) -> None:
+        """Choose the order of this epoch."""
         self.epoch = epoch
 
     def __len__(self) -> int:
@@ -53,7 +57,7 @@ class TokenBatchSampler(BatchSampler):
 
     def _batches(self) -> list[list[int]]:
         order = list(range(len(self.lengths)))
-        if self.seed is not None:  # other neighbours in every run, the same number of batches in every epoch
+        if self.seed is not None:  # the epoch must not enter here: it would change the number of batches
             random.Random(self.seed).shuffle(order)
         order.sort(key=self.lengths.__getitem__)
         batches: list[list[int]] = []
@@ -68,21 +72,21 @@ class TokenBatchSampler(BatchSampler):
         return batches
 
 
-class Masking(TrainerCallback):
-    """A collator whose masks depend on seed, epoch and batch alone, so that a resumed run has the same.
+class SeededCollator(TrainerCallback):
+    """A collator whose draws depend only on the seed, the epoch and the batch, so a resumed run repeats them.
 
-    It tells the sampler the epoch: of several processes, accelerate does not reach it in a resumed one.
+    It also sets the sampler's epoch. With several processes, accelerate fails to set it in a resumed run.
 
     Args:
         collator: draws masks from torch's generator.
-        sampler: of the batches.
+        sampler: the sampler of the batches.
     """
 
     def __init__(self, collator: Collator, sampler: TokenBatchSampler) -> None:
         self.collator, self.sampler = collator, sampler
 
     def __call__(self, numbered: Sequence[tuple[int, dict[str, Any]]]) -> Mapping[str, torch.Tensor]:
-        """Collate examples that come with their places in the data, which tell those without tokens apart."""
+        """Collate examples with their indices. Indices identify the examples that have no `input_ids`."""
         batch = [feature.get("input_ids", number) for number, feature in numbered]
         with torch.random.fork_rng(devices=[]):
             seed = crc32(repr((self.sampler.seed, self.sampler.epoch, batch)).encode())

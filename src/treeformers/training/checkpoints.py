@@ -1,7 +1,7 @@
-"""The states that training goes on from. A folder `checkpoint-N` is whole, whenever a process was killed.
+"""Checkpoints to resume from. A folder `checkpoint-N` is always complete, even if a process is killed.
 
-A state is written elsewhere and moved to its place when all of it is there; what goes is moved away before it
-is removed.
+A checkpoint is written to a staging folder and moved when it is complete. A folder that is removed is renamed
+first.
 """
 
 from __future__ import annotations
@@ -10,46 +10,53 @@ import os
 import shutil
 from pathlib import Path
 
-__all__ = ["SAVING", "STATE", "checkpoint", "drop", "last_checkpoint", "settle"]
+__all__ = [
+    "STAGING",
+    "TRAINER_STATE",
+    "checkpoint_path",
+    "commit_checkpoint",
+    "last_checkpoint",
+    "remove_folder",
+]
 
-SAVING = ".saving"
-"""Where in the folder of the states one is written."""
-STATE = "trainer_state.json"
-"""The file of the Trainer in each state that says how far it is."""
+STAGING = ".saving"
+"""Subfolder in which a checkpoint is written."""
+TRAINER_STATE = "trainer_state.json"
+"""The Trainer's file with the number of steps and the log. Each checkpoint has one."""
 
 
-def checkpoint(folder: Path, step: int) -> Path:
-    """The state after a step."""
+def checkpoint_path(folder: Path, step: int) -> Path:
+    """The folder of the checkpoint after a step."""
     return folder / f"checkpoint-{step}"
 
 
 def last_checkpoint(folder: Path) -> Path | None:
-    """The newest state, if there is one."""
-    found = (path.parent for path in folder.glob(f"checkpoint-*/{STATE}"))
+    """The newest checkpoint, or None."""
+    found = (path.parent for path in folder.glob(f"checkpoint-*/{TRAINER_STATE}"))
     return max(found, key=lambda path: int(path.name.rpartition("-")[2]), default=None)
 
 
-def settle(folder: Path, step: int, best: int | None = None) -> None:
-    """Put the state that was written after a step in its place, and drop all but it and the best.
+def commit_checkpoint(folder: Path, step: int, best: int | None = None) -> None:
+    """Move a checkpoint out of the staging folder, and remove all others except the best.
 
     Args:
-        folder: of the states.
-        step: of the state.
-        best: step of the best one, if there is one.
+        folder: folder of the checkpoints.
+        step: step of the new checkpoint.
+        best: step of the best checkpoint, if there is one.
     """
-    kept = {checkpoint(folder, number) for number in (step, best) if number is not None}
-    place = checkpoint(folder, step)
-    drop(place)
-    os.replace(checkpoint(folder / SAVING, step), place)
+    kept = {checkpoint_path(folder, number) for number in (step, best) if number is not None}
+    path = checkpoint_path(folder, step)
+    remove_folder(path)
+    os.replace(checkpoint_path(folder / STAGING, step), path)
     for other in folder.glob("checkpoint-*"):
         if other not in kept:
-            drop(other)
+            remove_folder(other)
 
 
-def drop(folder: Path) -> None:
-    """Remove a folder, if it is there; one that is removed in part has another name."""
-    gone = folder.with_name(f".{folder.name}.dropped")
-    shutil.rmtree(gone, ignore_errors=True)  # of a process that was killed here
+def remove_folder(folder: Path) -> None:
+    """Remove a folder if it exists. It is renamed first: a killed process leaves no half of it behind."""
+    removed = folder.with_name(f".{folder.name}.dropped")
+    shutil.rmtree(removed, ignore_errors=True)  # may be left by a killed process
     if folder.is_dir():
-        os.replace(folder, gone)
-        shutil.rmtree(gone, ignore_errors=True)
+        os.replace(folder, removed)
+        shutil.rmtree(removed, ignore_errors=True)

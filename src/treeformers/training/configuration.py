@@ -1,9 +1,8 @@
-"""What the builders of fresh models share: which keys a recipe has, and what a configuration refuses."""
+"""Configurations of new models: which keys `[model]` may have, and errors that name the key."""
 
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -12,56 +11,63 @@ from typing import Any, TypeVar
 from huggingface_hub.errors import StrictDataclassError
 from transformers import PreTrainedConfig
 
-__all__ = ["building", "check_keys", "configure"]
+from treeformers.recipes.build import unknown_key
+
+__all__ = ["check_keys", "configure", "wrap_config_errors"]
 
 C = TypeVar("C", bound=PreTrainedConfig)
 
 
-def check_keys(given: Iterable[str], names: Iterable[str]) -> None:
+def check_keys(given: Iterable[str], allowed: Iterable[str]) -> None:
     """Check the keys of `[model]` in a recipe.
 
     Args:
-        given: the keys.
-        names: of those that there are.
+        given: the keys in the recipe.
+        allowed: the keys that it may have.
 
     Raises:
-        ValueError: one that is not there, with the nearest that is.
+        ValueError: a key is not allowed. The message gives its new name or the nearest allowed key.
     """
-    names = list(names)
+    allowed = list(allowed)
     for key in given:
-        if key not in names:
-            near = difflib.get_close_matches(key, names, n=1, cutoff=0.0)[0]
-            raise ValueError(f"unknown key 'model.{key}', the nearest is 'model.{near}'")
+        if key not in allowed:
+            raise ValueError(unknown_key(f"model.{key}", [f"model.{name}" for name in allowed]))
 
 
-def configure(kind: type[C], given: Mapping[str, Any], derived: Collection[str] = (), **sizes: Any) -> C:
+def configure(
+    config_class: type[C], given: Mapping[str, Any], derived: Collection[str] = (), **sizes: Any
+) -> C:
     """A configuration from `[model]` of a recipe.
 
     Args:
-        kind: its class.
-        given: what the recipe says.
-        derived: keys that a recipe has no say in.
-        **sizes: what is known of them; the defaults do to check a recipe before its data are read.
+        config_class: the class of the configuration.
+        given: the keys and values of `[model]`.
+        derived: keys that follow from the data, so a recipe may not set them.
+        **sizes: values of derived keys. Without them the defaults serve to check a recipe before its data
+            are read.
 
     Raises:
-        ValueError: a key that is not there, or a value that is not taken.
+        ValueError: a key is not allowed, or a value is refused.
     """
-    check_keys(given, [field.name for field in dataclasses.fields(kind) if field.name not in derived])
-    with building():
-        return kind(**sizes, **given)
+    check_keys(given, [field.name for field in dataclasses.fields(config_class) if field.name not in derived])
+    with wrap_config_errors():
+        return config_class(**sizes, **given)
 
 
 @contextmanager
-def building() -> Iterator[None]:
-    """Whatever is refused inside is one line, and names the key if that is known.
+def wrap_config_errors() -> Iterator[None]:
+    """Re-raise any error as a one-line error that starts with `model`. The original error stays its cause.
+
+    All errors count: the values come from a recipe, and huggingface_hub and safetensors raise classes without
+    a common base.
 
     Raises:
-        ValueError: something was; huggingface_hub and safetensors raise kinds of their own.
+        ValueError: something failed; the message names the key if it is known.
     """
     try:
         yield
     except StrictDataclassError as error:
         problem = re.sub(r"^Field '(\w+)'", r"\1", " ".join(str(error.__cause__ or error).split()))
-        raise ValueError(f"model.{problem[:300]}") from None
+        raise ValueError(f"model.{problem[:300]}") from error
     except Exception as error:
-        raise ValueError(f"model: {' '.join(str(error).split())[:300]}") from None
+        raise ValueError(f"model: {' '.join(str(error).split())[:300]}") from error

@@ -1,4 +1,4 @@
-"""The most memory that this process has held."""
+"""The peak memory of this process."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ __all__ = ["peak_memory", "reset_peak_memory"]
 
 
 def reset_peak_memory() -> None:
-    """Begin to measure anew; only Linux can, elsewhere the peak is that of the whole life of the process."""
+    """Reset the peak to the current memory. Only Linux can; elsewhere the peak covers the whole process."""
     with suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
 
 
 def peak_memory() -> float | None:
-    """The peak resident memory in MB (10^6 bytes), with that of the libraries; None where none is told."""
+    """The peak resident memory in MB (10^6 bytes), libraries included; None if the system does not say."""
     try:
         import resource
     except ImportError:  # Windows

@@ -1,4 +1,4 @@
-"""The card of a model: what a person who is given its folder wants to know."""
+"""The card of a model: the README.md in its folder, for people who receive the model."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from treeformers.trees.files import atomic_write
 __all__ = ["CARD", "model_card", "write_card"]
 
 CARD = "README.md"
-"""The file of the card in a model folder."""
+"""Name of the card in a model folder."""
 
 _TASKS: Mapping[str, tuple[str, str, str]] = {
     "induce": (
@@ -23,14 +23,14 @@ _TASKS: Mapping[str, tuple[str, str, str]] = {
         "without labels.",
         "from treeformers import Inducer\n\n"
         'Inducer.from_pretrained("{folder}").parse(["the ferry left before the fog came in"])',
-        "Nobody told the model what a constituent is: its trees are what its attention groups, and agree "
-        "with a treebank only as far as the figures say.",
+        "The model was never told what a constituent is. Its trees show what its attention groups; the scores "
+        "say how far they agree with a treebank.",
     ),
     "parse": (
-        "A parser: text to labelled constituency trees.",
+        "A parser that turns text into labelled constituency trees.",
         "from treeformers import Parser\n\n"
         'Parser.from_pretrained("{folder}").parse(["The ferry left before the fog came in."])',
-        "A parser knows the kind of text that it was trained on; on other genres expect lower figures.",
+        "A parser knows the kind of text that it was trained on. Expect lower scores on other genres.",
     ),
     "classify": (
         "A classifier of sentences that reads their trees.",
@@ -47,12 +47,12 @@ _TASKS: Mapping[str, tuple[str, str, str]] = {
         "A translation model that reads the trees of the source.",
         "from treeformers import Translator\n\n"
         'Translator.from_pretrained("{folder}").translate(["two men wait for a bus"], trees="{trees}")',
-        "It knows the kind of text that it was trained on, and no other.",
+        "It knows only the kind of text that it was trained on.",
     ),
 }
-"""By task: what the model is, how it is used, and its limits."""
-_ELSEWHERE = "a file or model from elsewhere, see there"
-_HIDDEN = (
+"""Description, usage example and limits of a model, by task."""
+_FROM_ELSEWHERE = "a file or model from elsewhere, see there"
+_NOT_METRICS = (
     "seed",
     "steps",
     "wall_seconds",
@@ -70,34 +70,33 @@ _HIDDEN = (
 def model_card(
     recipe: Recipe, seed: Mapping[str, Any], result: Mapping[str, Any] | None = None, folder: str = "MODEL"
 ) -> str:
-    """The card as Markdown, with the head that model hubs read.
+    """The card as Markdown, with the front matter that model hubs read.
 
     Args:
-        recipe: what the model was trained by.
-        seed: what is known of it: what `train_once` gives, and the figures of a results file where there are
-            some.
-        result: the results file, for date and environment.
-        folder: what to call the model in the example.
+        recipe: the recipe of the model.
+        seed: the record of `train_once`, and the metrics of a results file if there are some.
+        result: the results file, for its date and environment.
+        folder: name of the model folder in the example.
     """
-    what, use, limits = _TASKS.get(recipe.task, (f"A model of the task {recipe.task}.", "", ""))
+    description, usage, limits = _TASKS.get(recipe.task, (f"A model of the task {recipe.task}.", "", ""))
     corpora = _corpora(recipe)
     head = ["---", "library_name: treeformers", *_languages(recipe, corpora), "datasets:"]
     head += [*(f"- {name}" for name in corpora), "---"]
     terms = [
         (f"`{name}`", CORPORA[name].what, CORPORA[name].terms)
         if name in CORPORA
-        else (f"`{name}`", "a grammar of ours" if name == "grammar" else _ELSEWHERE, "")
+        else (f"`{name}`", "the embedded grammar" if name == "grammar" else _FROM_ELSEWHERE, "")
         for name in corpora
     ]
-    figures = {
+    metrics = {
         name: value
         for name, value in seed.items()
-        if isinstance(value, float) and name not in _HIDDEN and not name.endswith("_per_second")
+        if isinstance(value, float) and name not in _NOT_METRICS and not name.endswith("_per_second")
     }
-    if not figures and isinstance(seed.get("best"), float):
-        figures = {f"{seed['metric']}, validation": seed["best"]}
-    elif not figures and isinstance(seed.get("loss"), float):
-        figures = {"validation loss, nats a token": seed["loss"]}
+    if not metrics and isinstance(seed.get("best"), float):
+        metrics = {f"{seed['metric']}, validation": seed["best"]}
+    elif not metrics and isinstance(seed.get("loss"), float):
+        metrics = {"validation loss, nats a token": seed["loss"]}
     result = result or {}
     environment = result.get("environment", {})
     made = {
@@ -114,15 +113,15 @@ def model_card(
     parts = [
         "\n".join(head),
         f"# {recipe.title or 'A model'}",
-        what,
-        use and f"```python\n{use.format(folder=folder, trees=_trees(recipe))}\n```",
+        description,
+        usage and f"```python\n{usage.format(folder=folder, trees=_trees(recipe))}\n```",
         "## Data and terms",
         markdown_table(("corpus", "what it is", "terms"), terms, numbers=False),
-        "Whoever passes this model on should keep to the terms of the data.",
-        "## Figures",
+        "If you pass this model on, keep to the terms of the data.",
+        "## Metrics",
         markdown_table(
-            ("figure", "value"),
-            [(f"`{name}`", f"{value:.4g}") for name, value in figures.items() if math.isfinite(value)],
+            ("metric", "value"),
+            [(f"`{name}`", f"{value:.4g}") for name, value in metrics.items() if math.isfinite(value)],
         )
         or "None were measured.",
         _measured_on(recipe),
@@ -132,7 +131,7 @@ def model_card(
         markdown_table(
             ("", ""), [(name, str(value)) for name, value in made.items() if value is not None], numbers=False
         ),
-        "The recipe is `recipe.json`; `sha256sum --check SHA256SUMS` tells whether the files are whole.",
+        "The recipe is `recipe.json`. `sha256sum --check SHA256SUMS` checks the files.",
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -150,37 +149,37 @@ def write_card(
 
 
 def _languages(recipe: Recipe, corpora: Iterable[str]) -> list[str]:
-    """Lines of the head: nothing is said of the language of files of the user's own."""
+    """Front matter with the language. Files of the user are of unknown language and get none."""
     if isinstance(recipe, TranslateRecipe):
         return ["language:", f"- {recipe.data.source}", f"- {recipe.data.target}"]
-    known = all(name in (*CORPORA, "grammar", _vectors(recipe)) for name in corpora)
+    known = all(name in (*CORPORA, "grammar", _embeddings(recipe)) for name in corpora)
     return ["language: en"] if known else []
 
 
 def _trees(recipe: Recipe) -> str:
-    """What the trees of the example are made by: as in training, where that is a shape."""
+    """Source of the trees in the usage example: that of training if it is a shape."""
     trees = getattr(recipe.data, "trees", "right")
     return trees if trees in ("left", "balanced", "random") else "right"
 
 
 def _measured_on(recipe: Recipe) -> str:
-    """Of which data the figures are."""
+    """The sentence that names the corpora of the metrics."""
     data = recipe.data
     names = [getattr(data, name, ()) for name in ("gold", "test", "tests", "corpus", "train")]
     found = next((name for name in names if name), ())
     corpora = (found,) if isinstance(found, str) else found
-    parts = ", ".join(f"`{name}`" for name in corpora)
-    return f"Measured on the validation and test parts of {parts}."
+    named = ", ".join(f"`{name}`" for name in corpora)
+    return f"Measured on the validation and test splits of {named}."
 
 
 def _corpora(recipe: Recipe) -> list[str]:
-    """What was trained on, in order, each once."""
+    """Names of the training corpora and of a pretrained encoder, without duplicates."""
     data = recipe.data
     named: Iterable[str] = getattr(data, "train", ()) or (getattr(data, "corpus", "") or data.text,)
-    vectors = _vectors(recipe)
-    return list(dict.fromkeys([*named, *([vectors] if vectors else [])]))
+    embeddings = _embeddings(recipe)
+    return list(dict.fromkeys([*named, *([embeddings] if embeddings else [])]))
 
 
-def _vectors(recipe: Recipe) -> str:
-    """The pretrained encoder or file that words are read through, if any."""
-    return str(getattr(recipe.data, "vectors", "") or recipe.model.get("pretrained", ""))
+def _embeddings(recipe: Recipe) -> str:
+    """The pretrained encoder or the file of word embeddings; "" if there is none."""
+    return str(getattr(recipe.data, "embeddings", "") or recipe.model.get("pretrained", ""))

@@ -1,49 +1,39 @@
-"""The folder of a trained model: what is in it, and reading what was saved and nothing else."""
+"""Reading the folder of a trained model. `training.saving` writes it."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from treeformers.recipes import ParseRecipe, Recipe
-from treeformers.trees.files import atomic_write, read_object
+from treeformers.training.checksums import EXPECTED, RECORDS, sha256, verify_checksums
+from treeformers.trees.files import read_object
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
 __all__ = [
-    "CHECKSUMS",
     "EXPECTED",
     "checksum",
     "load_tokenizer",
     "load_weights",
-    "loading",
     "model_files",
-    "model_homes",
     "read_recipe",
     "read_settings",
-    "saved_files",
-    "write_checksums",
+    "seed_folders",
+    "wrap_load_errors",
 ]
 
 R = TypeVar("R", bound=Recipe)
 
-CHECKSUMS = "SHA256SUMS"
-"""The file of the checksums, as `sha256sum --check` reads it."""
-EXPECTED = "no such file; expected a folder of `treeformers train`"
-
-_SUFFIXES = frozenset({".json", ".safetensors", ".txt"})
-_SETTINGS = frozenset(
-    {"config.json", "generation_config.json", "history.json", "recipe.json", "tokenizer_config.json"}
-)
-_HISTORY = frozenset({"fit.json", "history.json", "run.json"})
+_MODEL_SUFFIXES = frozenset({".json", ".safetensors", ".txt"})
 
 
-def model_homes(folder: str | Path) -> list[Path]:
-    """The folder of a model itself, or those of its several seeds, in the order of names.
+def seed_folders(folder: str | Path) -> list[Path]:
+    """The folder itself if it holds one model; if it holds several seeds, their folders in order of names.
 
     Raises:
         FileNotFoundError: there is no model in the folder.
@@ -58,17 +48,17 @@ def model_homes(folder: str | Path) -> list[Path]:
 
 
 def read_recipe(folder: Path, several: tuple[type[Recipe], ...] = (ParseRecipe,)) -> Recipe:
-    """The recipe of a model, whatever its task; of several seeds that of the first.
+    """The recipe of a model of any task. If the folder holds several seeds, the recipe of the first.
 
     Args:
-        folder: of the model.
-        several: the kinds of models of which several seeds work together.
+        folder: the model folder.
+        several: recipe classes whose seeds can be used together.
 
     Raises:
         FileNotFoundError: there is no model in the folder, or no recipe.
-        ValueError: a damaged recipe, or several seeds of a model of another kind.
+        ValueError: the recipe is damaged, or the folder holds several seeds of another class.
     """
-    first = model_homes(folder)[0]
+    first = seed_folders(folder)[0]
     path = first / "recipe.json"
     if not path.is_file():
         raise FileNotFoundError(f"{path}: {EXPECTED}")
@@ -79,14 +69,14 @@ def read_recipe(folder: Path, several: tuple[type[Recipe], ...] = (ParseRecipe,)
 
 
 def model_files(folder: str | Path) -> Iterator[tuple[str, Path]]:
-    """Name and place of what a model is loaded from, in the order of names; of several seeds all.
+    """Relative name and path of each file that loading a model reads, in order of names, over all seeds.
 
     Raises:
         FileNotFoundError: there is no model in the folder.
     """
-    for home in model_homes(folder):
-        for path in sorted(home.iterdir()):
-            if path.suffix in _SUFFIXES and path.name not in _HISTORY and path.is_file():
+    for seed_folder in seed_folders(folder):
+        for path in sorted(seed_folder.iterdir()):
+            if path.suffix in _MODEL_SUFFIXES and path.name not in RECORDS and path.is_file():
                 yield path.relative_to(folder).as_posix(), path
 
 
@@ -98,53 +88,54 @@ def checksum(folder: str | Path) -> str:
     """
     total = hashlib.sha256()
     for name, path in model_files(folder):
-        total.update(f"{_digest(path)}  {name}\n".encode())
+        total.update(f"{sha256(path)}  {name}\n".encode())
     return total.hexdigest()
 
 
-def read_settings(folder: Path, task: type[R], *kinds: str) -> tuple[R, dict[str, Any]]:
+def read_settings(folder: Path, recipe_class: type[R], *model_types: str) -> tuple[R, dict[str, Any]]:
     """The recipe of a model and the content of its `config.json`.
 
     Args:
-        folder: of the model.
-        task: the class of the recipe.
-        kinds: the `model_type` is one of them.
+        folder: the model folder.
+        recipe_class: the expected class of the recipe.
+        model_types: the accepted values of `model_type` in `config.json`.
 
     Raises:
-        FileNotFoundError: no such folder, or one that lacks these files or the weights.
-        ValueError: a damaged file, a recipe of another task, or a model of another kind.
+        FileNotFoundError: the folder or one of `config.json`, `model.safetensors` and `recipe.json` is
+            missing.
+        ValueError: a file is damaged, or the recipe or the model is of another kind.
     """
     for name in ("config.json", "model.safetensors", "recipe.json"):
         if not (folder / name).is_file():
             raise FileNotFoundError(f"{folder / name}: {EXPECTED}")
     config, stored = (read_object(folder / name) for name in ("config.json", "recipe.json"))
-    recipe = task.from_dict(stored, str(folder / "recipe.json"))
-    if (kind := config.get("model_type")) not in kinds:
-        expected = ", ".join(map(repr, kinds))
-        raise ValueError(f"{folder / 'config.json'}: a model of kind {kind!r}, expected {expected}")
+    recipe = recipe_class.from_dict(stored, str(folder / "recipe.json"))
+    if (model_type := config.get("model_type")) not in model_types:
+        expected = ", ".join(map(repr, model_types))
+        raise ValueError(f"{folder / 'config.json'}: a model of kind {model_type!r}, expected {expected}")
     return recipe, config
 
 
 def load_weights(model_class: Any, folder: Path, **options: Any) -> Any:
-    """A model with the weights of a folder, which are read as safetensors alone.
+    """A model with the weights of a folder. Only safetensors are read, because pickles can run code.
 
     Args:
-        model_class: of transformers' kind.
-        folder: of the model.
-        options: of its `from_pretrained`.
+        model_class: a subclass of `transformers.PreTrainedModel`.
+        folder: the model folder.
+        options: keyword arguments of `from_pretrained`.
 
     Raises:
-        FileNotFoundError: a file is gone.
-        ValueError: weights that are damaged, are not those which were saved, do not fit, or lack some; or a
-            vocabulary that is not the one which was saved.
+        FileNotFoundError: a file is missing.
+        ValueError: the weights are damaged, differ from the saved ones, have other shapes or are incomplete,
+            or the vocabulary differs from the saved one.
     """
-    with loading(folder), _without_reports():
-        _verify(folder)
+    with wrap_load_errors(folder), _quiet_transformers():
+        verify_checksums(folder)
         model, report = model_class.from_pretrained(
             folder, use_safetensors=True, output_loading_info=True, ignore_mismatched_sizes=True, **options
         )
-        if others := sorted(report["mismatched_keys"]):
-            name, found, wanted = others[0]
+        if mismatched := sorted(report["mismatched_keys"]):
+            name, found, wanted = mismatched[0]
             raise ValueError(
                 f"model.safetensors has {name} in the shape {tuple(found)}, "
                 f"by config.json it is {tuple(wanted)}"
@@ -155,99 +146,51 @@ def load_weights(model_class: Any, folder: Path, **options: Any) -> Any:
 
 
 def load_tokenizer(folder: Path) -> PreTrainedTokenizerBase:
-    """The tokenizer of a folder.
+    """The tokenizer of a model.
 
     Raises:
         FileNotFoundError: there is none.
-        ValueError: a damaged one.
+        ValueError: it is damaged.
     """
     from transformers import AutoTokenizer
 
     path = folder / "tokenizer.json"
     if not path.is_file():
         raise FileNotFoundError(f"{path}: {EXPECTED}")
-    with loading(path):
+    with wrap_load_errors(path):
         return AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
 
 
 @contextmanager
-def loading(folder: Path) -> Iterator[None]:
-    """Whatever fails inside is one line that names the folder.
+def wrap_load_errors(path: Path) -> Iterator[None]:
+    """Re-raise any error as a one-line error that names the path. The original error stays its cause.
+
+    All errors count, because a damaged file makes safetensors, tokenizers and huggingface_hub raise classes
+    without a common base.
 
     Raises:
-        FileNotFoundError: a file is not there, as the error says.
-        ValueError: something failed; safetensors, tokenizers and huggingface_hub raise kinds of their own.
+        FileNotFoundError: a file is missing; the message is unchanged.
+        ValueError: anything else failed.
     """
     try:
         yield
     except Exception as error:
-        if isinstance(error, FileNotFoundError) and not error.errno:  # with words of its own
+        if isinstance(error, FileNotFoundError) and not error.errno:  # our own message, which names the file
             raise
-        raise ValueError(f"{folder}: cannot be loaded: {' '.join(str(error).split())[:300]}") from None
+        raise ValueError(f"{path}: cannot be loaded: {' '.join(str(error).split())[:300]}") from error
 
 
 @contextmanager
-def _without_reports() -> Iterator[None]:
-    """Keep transformers from printing its bar, and a table about weights that do not fit."""
+def _quiet_transformers() -> Iterator[None]:
+    """Suppress transformers' progress bar and its table of weights that do not fit."""
     from transformers.utils import logging
 
-    before, bar = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    verbosity, bar = logging.get_verbosity(), logging.is_progress_bar_enabled()
     logging.set_verbosity_error()
     logging.disable_progress_bar()
     try:
         yield
     finally:
-        logging.set_verbosity(before)
+        logging.set_verbosity(verbosity)
         if bar:
             logging.enable_progress_bar()
-
-
-def write_checksums(folder: Path, names: Iterable[str]) -> None:
-    """Write the SHA-256 of files of a folder.
-
-    `load_weights` checks the weights and the vocabulary by it. Settings may be changed by hand; `sha256sum
-    --check SHA256SUMS` checks all.
-
-    Raises:
-        OSError: a file that cannot be read, or a folder that cannot be written.
-    """
-    lines = [f"{_digest(folder / name)}  {name}\n" for name in sorted(names)]
-    with atomic_write(folder / CHECKSUMS) as file:
-        file.writelines(lines)
-
-
-def saved_files(folder: Path) -> set[str]:
-    """The names of what was saved with a model, by its checksums; none where these cannot be read."""
-    try:
-        return {name for _, name in _checksums(folder / CHECKSUMS)}
-    except (OSError, ValueError):
-        return set()
-
-
-def _verify(folder: Path) -> None:
-    path = folder / CHECKSUMS
-    if not path.is_file():
-        return
-    found = False
-    for digest, name in _checksums(path):
-        if name not in _HISTORY and not (folder / name).is_file():
-            raise FileNotFoundError(f"{folder / name}: {EXPECTED}")
-        if name not in _SETTINGS and _digest(folder / name) != digest:
-            raise ValueError(f"{name} is damaged or was changed: its SHA-256 is not that of {CHECKSUMS}")
-        found |= name == "model.safetensors"
-    if not found:
-        raise ValueError(f"{path}: damaged: it has no checksum of model.safetensors")
-
-
-def _checksums(path: Path) -> Iterator[tuple[str, str]]:
-    """Checksum and name of every file."""
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
-        digest, _, name = line.partition("  ")
-        if len(digest) != 64 or not name or "/" in name:
-            raise ValueError(f"{path}:{number}: {line[:80]!r}, expected SHA-256, two spaces and file name")
-        yield digest, name
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,8 +1,7 @@
-"""The optimizer of training: Adam (Kingma and Ba 2015), with Muon (Jordan 2024) for matrices."""
+"""The optimizer of training: Adam (Kingma and Ba 2015), optionally with Muon (Jordan 2024) for matrices."""
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -12,34 +11,33 @@ from torch import Tensor, nn
 from treeformers.kernels.precision import computes_bf16
 from treeformers.recipes import Train
 
-__all__ = ["Muon", "MuonWithAdam", "orthogonal"]
+__all__ = ["Muon", "MuonWithAdam", "orthogonalize"]
 
 
-def orthogonal(matrices: Tensor) -> Tensor:
-    """About the nearest matrices with orthogonal rows or columns: their singular values come near 1.
+def orthogonalize(matrix: Tensor) -> Tensor:
+    """Approximate the nearest matrix with orthogonal rows or columns; the singular values come near 1.
 
-    Five steps of the iteration of Newton and Schulz with the coefficients of Jordan (2024), in the precision
-    of the matrices (K, M, N).
+    Five Newton-Schulz steps with the coefficients of Jordan (2024), in the dtype of the matrix (M, N).
     """
-    wide = matrices if matrices.shape[1] <= matrices.shape[2] else matrices.mT
-    wide = wide / wide.norm(dim=(1, 2), keepdim=True).clamp(min=1e-7)
+    wide = matrix if matrix.shape[0] <= matrix.shape[1] else matrix.mT
+    wide = wide / wide.norm().clamp(min=1e-7)
     for _ in range(5):
         gram = wide @ wide.mT
-        change = torch.baddbmm(gram, gram, gram, beta=-4.7750, alpha=2.0315)
-        wide = torch.baddbmm(wide, change, wide, beta=3.4445)
-    return wide if wide.shape == matrices.shape else wide.mT
+        change = torch.addmm(gram, gram, gram, beta=-4.7750, alpha=2.0315)
+        wide = torch.addmm(wide, change, wide, beta=3.4445)
+    return wide if wide.shape == matrix.shape else wide.mT
 
 
 class Muon(torch.optim.Muon):
-    """Muon (Jordan 2024), with steps of the size of Adam's.
+    """Muon (Jordan 2024), with steps of the same size as Adam's.
 
-    That of torch multiplies in bfloat16 on every processor, a matrix at a time; this one in what is faster on
-    this one, matrices of one shape together where that is bfloat16: its kernels are faster than they start.
+    `torch.optim.Muon` always multiplies in bfloat16, which is many times slower on CPUs that emulate it. This
+    class uses float32 there.
 
     Args:
-        matrices: (M, N) each.
-        lr: rate, that of Adam.
-        weight_decay: decoupled.
+        matrices: Parameters of shape (M, N).
+        lr: Learning rate, in the scale of Adam's.
+        weight_decay: Decoupled weight decay.
     """
 
     def __init__(self, matrices: Iterable[nn.Parameter], lr: float, weight_decay: float) -> None:
@@ -47,22 +45,19 @@ class Muon(torch.optim.Muon):
 
     @torch.no_grad()
     def step(self, closure: Callable[[], float] | None = None) -> None:  # type: ignore[override]
-        together = computes_bf16()
+        bf16 = computes_bf16()
         for group in self.param_groups:
             rate, decay, momentum = group["lr"], group["weight_decay"], group["momentum"]
-            alike: dict[object, list[nn.Parameter]] = defaultdict(list)
             for matrix in group["params"]:
-                if matrix.grad is not None:
-                    alike[matrix.shape if together else matrix].append(matrix)
-            for matrices in alike.values():
-                updates = torch.stack([self._mean(matrix, momentum) for matrix in matrices])
-                updates = orthogonal(updates.bfloat16() if together else updates)
-                for matrix, update in zip(matrices, updates, strict=True):
-                    matrix.mul_(1 - rate * decay)
-                    matrix.add_(update, alpha=-0.2 * rate * max(matrix.shape) ** 0.5)
+                if matrix.grad is None:
+                    continue
+                update = self._nesterov(matrix, momentum)
+                update = orthogonalize(update.bfloat16() if bf16 else update)
+                matrix.mul_(1 - rate * decay)
+                matrix.add_(update, alpha=-0.2 * rate * max(matrix.shape) ** 0.5)
 
-    def _mean(self, matrix: nn.Parameter, momentum: float) -> Tensor:
-        """The mean of the gradients, as Nesterov has it."""
+    def _nesterov(self, matrix: nn.Parameter, momentum: float) -> Tensor:
+        """Update the momentum of the gradient; return the Nesterov momentum."""
         assert matrix.grad is not None
         state = self.state[matrix]
         if not state:
@@ -72,16 +67,16 @@ class Muon(torch.optim.Muon):
 
 
 class MuonWithAdam(torch.optim.Optimizer):
-    """Muon for the matrices inside the layers, Adam for all other weights, as one optimizer.
+    """Muon for the matrices inside the layers and Adam for all other weights, as one optimizer.
 
-    Muon's steps are scaled to the size of Adam's, so that both rates mean the same. Weight decay is
-    decoupled (Loshchilov and Hutter 2019) and of matrices alone: biases and gains have no size to hold
-    down, and the embedding of a rare word would fade between its steps.
+    Muon's steps are scaled to the size of Adam's, so both learning rates have the same meaning. Weight decay
+    is decoupled (Loshchilov and Hutter 2019). It applies to matrices only: biases and gains need no limit on
+    their size, and the embedding of a rare word would shrink between its updates.
 
     Args:
-        model: whose weights are optimised; of its part `pretrained`, if it has one, with the
-            `encoder_learning_rate`.
-        recipe: its rates; without a `muon_learning_rate` Adam has all weights.
+        model: The model to optimize. If it has a submodule `pretrained`, this gets `encoder_learning_rate`.
+        recipe: The learning rates and weight decay. Without a `muon_learning_rate` Adam optimizes all
+            weights.
     """
 
     def __init__(self, model: nn.Module, recipe: Train) -> None:
@@ -91,20 +86,20 @@ class MuonWithAdam(torch.optim.Optimizer):
         others: list[nn.Parameter] = []
         encoder = getattr(model, "pretrained", None) if recipe.encoder_learning_rate else None
         pretrained = list(encoder.parameters()) if isinstance(encoder, nn.Module) else []
-        apart = set(map(id, pretrained))
+        pretrained_ids = set(map(id, pretrained))
         for name, parameter in model.named_parameters():
-            if id(parameter) in apart:
+            if id(parameter) in pretrained_ids:
                 continue
-            # Each row is a vector of its own: of an embedding, or the gains or biases of a branch.
-            of_vectors = id(parameter) in embeddings or name.endswith(("gain", "bias"))
-            inner = parameter.ndim >= 2 and not of_vectors
+            # The rows of an embedding are independent, and so are the gains or biases of several branches.
+            independent_rows = id(parameter) in embeddings or name.endswith(("gain", "bias"))
+            inner = parameter.ndim >= 2 and not independent_rows
             if inner and parameter.ndim == 2 and recipe.muon_learning_rate > 0:
                 matrices.append(parameter)
             elif inner and recipe.weight_decay > 0:
                 decayed.append(parameter)
             else:
                 others.append(parameter)
-        self.parts: list[torch.optim.Optimizer] = [
+        self.optimizers: list[torch.optim.Optimizer] = [
             torch.optim.Adam(
                 parameters,
                 lr=rate,
@@ -122,20 +117,22 @@ class MuonWithAdam(torch.optim.Optimizer):
             if parameters
         ]
         if matrices:
-            self.parts.append(Muon(matrices, lr=recipe.muon_learning_rate, weight_decay=recipe.weight_decay))
-        super().__init__([group for part in self.parts for group in part.param_groups], {})
-        self._share()
+            self.optimizers.append(
+                Muon(matrices, lr=recipe.muon_learning_rate, weight_decay=recipe.weight_decay)
+            )
+        super().__init__([group for part in self.optimizers for group in part.param_groups], {})
+        self._share_state()
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         super().load_state_dict(state_dict)
-        self._share()
+        self._share_state()
 
     @torch.no_grad()
     def step(self, closure: Callable[[], float] | None = None) -> None:  # type: ignore[override]
-        for part in self.parts:
-            part.step()
+        for optimizer in self.optimizers:
+            optimizer.step()
 
-    def _share(self) -> None:
-        """Scheduler and checkpoint see this optimizer; its parts work on the same groups and state."""
-        for part, group in zip(self.parts, self.param_groups, strict=True):
-            part.param_groups, part.state = [group], self.state
+    def _share_state(self) -> None:
+        """Let the inner optimizers use the groups and state that schedulers and checkpoints see."""
+        for optimizer, group in zip(self.optimizers, self.param_groups, strict=True):
+            optimizer.param_groups, optimizer.state = [group], self.state

@@ -1,4 +1,4 @@
-"""Where a result comes from: versions, devices and the commit of the code, as JSON."""
+"""Where a result comes from: versions, devices and the commit of the code."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from treeformers import __version__
+
+__all__ = ["commit", "environment"]
 
 
 def environment() -> dict[str, Any]:
@@ -24,18 +26,20 @@ def environment() -> dict[str, Any]:
         "cores": os.cpu_count(),
         "threads": torch.get_num_threads(),
         "treeformers": __version__,
-        "torch": str(torch.__version__),  # names the build, which the package's version may not
+        "torch": str(torch.__version__),  # unlike the version of the package, it names the build
         **{name: version(name) for name in ("transformers", "tokenizers", "accelerate")},
     }
 
 
 def commit() -> str:
-    """The commit of the code that runs, "+" after it if files differ; "" outside a checkout."""
-    folder = Path(__file__).parents[1]  # of the package
+    """The commit of the running code, followed by "+" if files were changed; "" outside a checkout."""
+    package = Path(__file__).parents[1]
 
     def git(*arguments: str) -> str:
         try:
-            done = subprocess.run(["git", *arguments], cwd=folder, capture_output=True, text=True, timeout=10)
+            done = subprocess.run(
+                ["git", *arguments], cwd=package, capture_output=True, text=True, timeout=10
+            )
         except (OSError, subprocess.TimeoutExpired):
             return ""
         return done.stdout.strip() if done.returncode == 0 else ""

@@ -23,7 +23,7 @@ from treeformers.tasks.classify import predictor as classification
 from treeformers.tasks.classify.examples import build_encoder
 from treeformers.tasks.classify.predictor import Classified, Classifier, Similarity, predict
 from treeformers.tasks.inputs import TreeReader
-from treeformers.training.folder import save_model
+from treeformers.training.saving import save_model
 from treeformers.trees.dependency import DependencyTree
 from treeformers.trees.heads import to_dependencies
 from treeformers.trees.tree import Tree

@@ -62,7 +62,7 @@ def test_trees_stand_over_the_words_as_given_in_their_order(each: Inducer) -> No
     assert each.parse([]) == []
 
 
-def test_a_batch_gives_what_single_sentences_give(each: Inducer, few_shapes: bool) -> None:
+def test_a_batch_gives_what_single_sentences_give(each: Inducer) -> None:
     together = each.links(SENTENCES, batch_size=5)
     for sentence, links in zip(SENTENCES, together, strict=True):
         assert links.shape == (3, len(sentence.split()) - 1)
@@ -165,7 +165,7 @@ def literal_log_probabilities(inducer: Inducer, sentences: Sequence[str]) -> lis
     return found
 
 
-def test_masked_log_probabilities_are_those_of_a_loop(each: Inducer, few_shapes: bool) -> None:
+def test_masked_log_probabilities_are_those_of_a_loop(each: Inducer) -> None:
     expected = literal_log_probabilities(each, SENTENCES)
     found = list(each.masked_log_probabilities(SENTENCES, batch_size=7))
     assert len(found) == len(expected) > 15

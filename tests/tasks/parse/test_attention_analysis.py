@@ -18,7 +18,7 @@ from treeformers.tasks.parse.attention_analysis import (
     one_word_attention,
 )
 from treeformers.tasks.parse.predictor import Parser
-from treeformers.training.folder import save_model
+from treeformers.training.saving import save_model
 from treeformers.trees.actions import (
     attended_positions_of,
     bottom_up,

@@ -24,7 +24,7 @@ from treeformers.tasks import batching
 from treeformers.tasks.parse.beam import search
 from treeformers.tasks.parse.predictor import Parser
 from treeformers.tasks.parse.train import build_parser
-from treeformers.training.folder import save_model
+from treeformers.training.saving import save_model
 from treeformers.trees.actions import from_bottom_up, is_well_formed, top_down
 from treeformers.trees.tree import Tree
 
@@ -302,7 +302,7 @@ class TestSearch:
 
     @pytest.mark.parametrize("model", [{}, {"heads": "right"}, TOP_DOWN], ids=["bound", "head", "top-down"])
     def test_order_and_result_do_not_depend_on_the_batches(
-        self, model: dict[str, Any], few_shapes: bool, monkeypatch: pytest.MonkeyPatch
+        self, model: dict[str, Any], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         made = parser(**model)
         alone = [made.parse([words])[0] for words in SENTENCES]
@@ -310,7 +310,7 @@ class TestSearch:
             assert made.parse(SENTENCES, batch_size=size) == alone
         assert made.parse(iter(SENTENCES)) == alone
         assert made.parse(SENTENCES[::-1]) == alone[::-1]
-        monkeypatch.setattr(batching, "TYPICAL", 1)
+        monkeypatch.setattr(batching, "TYPICAL_LENGTH", 1)
         assert made.parse(SENTENCES) == alone
 
     def test_batches_hold_so_many_sentences_and_words(
@@ -324,7 +324,7 @@ class TestSearch:
             return batch(self, sentences, *rest, **options)
 
         monkeypatch.setattr(SentenceReader, "batch", watched)
-        monkeypatch.setattr(batching, "TYPICAL", 5)  # tokens, of which the end mark is one
+        monkeypatch.setattr(batching, "TYPICAL_LENGTH", 5)  # tokens, of which the end mark is one
         bound.parse([["a"] * n for n in (1, 7, 3, 20, 3, 6, 6, 1, 2)], batch_size=3)
         assert sizes == [[1, 1], [3, 3, 2], [6, 6], [7], [20]]
 

@@ -16,7 +16,7 @@ from treeformers.recipes import Beam, ParallelText, TranslateRecipe
 from treeformers.tasks.translate import predictor as translation
 from treeformers.tasks.translate.predictor import SourceReader, Translator, train_units
 from treeformers.tasks.translate.train import build_translator, read_pairs
-from treeformers.training.folder import save_model
+from treeformers.training.saving import save_model
 from treeformers.trees.dependency import DependencyTree
 from treeformers.trees.escapes import unescape_word
 from treeformers.trees.tree import Tree

@@ -29,7 +29,7 @@ from treeformers.recipes import ClassifyRecipe, Examples, SimilarityRecipe
 from treeformers.tasks.feature_extractor import FrozenEncoder
 from treeformers.tasks.inputs import UNKNOWN, AnyTree, TreeReader, vocabulary
 from treeformers.tasks.tree_sources import find_any_trees
-from treeformers.training.configuration import building, check_keys
+from treeformers.training.configuration import check_keys, wrap_config_errors
 from treeformers.trees.dependency import DependencyTree
 from treeformers.trees.files import suffix_of
 from treeformers.trees.tree import Tree
@@ -177,7 +177,7 @@ def build_encoder(
     size = len(reader.words.words) if reader.words else 1
     config = _configure(recipe, given, vocab_size=size, **names)
     set_seed(seed)
-    with building():
+    with wrap_config_errors():
         if isinstance(config, AccumulationConfig):
             return AccumulationForSequenceClassification(config), reader
         model = (
@@ -220,7 +220,7 @@ def _configure(
     """The configuration of a classifier, whose encoder has the settings that are its own."""
     encoder = _ENCODERS[recipe.model["encoder"]]
     inner = {field.name for field in dataclasses.fields(encoder)} & set(given)
-    with building():
+    with wrap_config_errors():
         # The paper's own classifier has no settings but those of its encoder.
         if encoder is AccumulationConfig and not isinstance(recipe, SimilarityRecipe) and inner == set(given):
             return AccumulationConfig(**given, **sizes)

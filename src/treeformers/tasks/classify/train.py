@@ -28,7 +28,7 @@ from treeformers.tasks.classify.predictor import collate, longest_input, predict
 from treeformers.tasks.inputs import TreeReader
 from treeformers.training.batches import Features
 from treeformers.training.fit import Fit
-from treeformers.training.folder import Run
+from treeformers.training.run import Run
 
 logger = logging.getLogger(__name__)
 
@@ -88,7 +88,7 @@ def train_classifier(
         evaluate=scorer(reader, held_out, classes, recipe.data.coarse),
         metric="pearson" if scores else "accuracy",
         higher_is_better=True,
-        idle_weights=True,
+        find_unused_parameters=True,
     )
 
 

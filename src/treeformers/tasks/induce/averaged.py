@@ -14,7 +14,7 @@ from treeformers.induction import average_trees
 from treeformers.recipes import Decoding
 from treeformers.tasks.induce.predictor import Inducer, read_trees
 from treeformers.tasks.load import Sentence, check_positive, words_of
-from treeformers.training.model_folder import model_homes
+from treeformers.training.model_folder import seed_folders
 from treeformers.trees.tree import Tree
 
 __all__ = ["LOWEST", "AveragedInducer", "trees_of_layers"]
@@ -56,7 +56,7 @@ class AveragedInducer:
             FileNotFoundError: no such folder, or one without a model.
             ValueError: a model of another kind, or a damaged file.
         """
-        return cls([Inducer.from_pretrained(home, device) for home in model_homes(Path(folder))])
+        return cls([Inducer.from_pretrained(home, device) for home in seed_folders(Path(folder))])
 
     def parse(
         self, sentences: Iterable[Sentence], batch_size: int = 64, layer: int | None = None

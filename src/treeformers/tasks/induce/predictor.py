@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 from numpy.typing import NDArray
 from transformers import PreTrainedTokenizerBase
 
 from treeformers.data.text import normalize_word
 from treeformers.induction import build_tree, cky_trees, greedy_tree
-from treeformers.kernels.precision import wide_products
 from treeformers.models.treebert import TreeBertConfig, TreeBertForMaskedLM
 from treeformers.recipes import Decoding, InduceRecipe
 from treeformers.tasks.batching import batches
@@ -326,9 +324,8 @@ class Inducer:
         check_positive(batch_size=batch_size)
         device = self.model.device
         for batch in batches([len(case.tokens) for case in cases], batch_size):
-            chunk = [cases[number] for number in batch.rows]
-            width = self._within(batch.width)(len(chunk[0].tokens))
-            inputs = torch.full((len(chunk), width), int(self.tokenizer.pad_token_id))
+            chunk = [cases[number] for number in batch]
+            inputs = torch.full((len(chunk), len(chunk[0].tokens)), int(self.tokenizer.pad_token_id))
             labels = torch.full_like(inputs, -100)
             word_ids = torch.full_like(inputs, -1)
             for row, case in enumerate(chunk):
@@ -340,7 +337,7 @@ class Inducer:
             given = {"input_ids": inputs.to(device), "attention_mask": attention.to(device)}
             if self.model.config.link_level == "word":
                 given["word_ids"] = word_ids.to(device)
-            with wide_products(batch.recurs), torch.inference_mode():
+            with torch.inference_mode():
                 hidden = self.model.treebert(**given).last_hidden_state
                 chosen = (labels != -100).to(device)
                 scores = self.model.score(hidden[chosen]).float().log_softmax(-1)
@@ -359,16 +356,14 @@ class Inducer:
         check_positive(batch_size=batch_size)
         marks = self.tokenizer.num_special_tokens_to_add()
         for batch in batches([len(words) + marks for words in split], batch_size):
-            inputs, ids = self._encode([split[number] for number in batch.rows], batch.width)
-            with wide_products(batch.recurs), torch.inference_mode():
+            inputs, ids = self._encode([split[number] for number in batch])
+            with torch.inference_mode():
                 output = self.model.treebert(**inputs, output_links=True)
             self._require_links(output)
             links = torch.stack(output.links, dim=1).double().cpu().numpy()
-            yield batch.rows, links, ids, inputs["input_ids"]
+            yield batch, links, ids, inputs["input_ids"]
 
-    def _encode(
-        self, sentences: list[list[str]], width: Callable[[int], int] = int
-    ) -> tuple[dict[str, torch.Tensor], NDArray[np.int64]]:
+    def _encode(self, sentences: list[list[str]]) -> tuple[dict[str, torch.Tensor], NDArray[np.int64]]:
         """Input tensors, and the word of every token (B, T), -1 where there is none."""
         if self.normalize:
             sentences = [[normalize_word(word) for word in words] for words in sentences]
@@ -382,22 +377,10 @@ class Inducer:
             if np.unique(index[index >= 0]).size != len(words):
                 lost = sorted(set(range(len(words))) - set(index.tolist()))
                 raise ValueError(f"the tokenizer has nothing for the word {words[lost[0]]!r}")
-        spare = self._within(width)(ids.shape[1]) - ids.shape[1]
-        ids = np.pad(ids, ((0, 0), (0, spare)), constant_values=-1)
-        batch = {
-            "input_ids": F.pad(encoded["input_ids"], (0, spare), value=int(self.tokenizer.pad_token_id)),
-            "attention_mask": F.pad(encoded["attention_mask"], (0, spare)),
-        }
+        batch = {"input_ids": encoded["input_ids"], "attention_mask": encoded["attention_mask"]}
         if self.model.config.link_level == "word":
             batch["word_ids"] = torch.from_numpy(ids)
         return {key: value.to(self.model.device) for key, value in batch.items()}, ids
-
-    def _within(self, width: Callable[[int], int]) -> Callable[[int], int]:
-        """The same widths, but for those that the model has no positions for."""
-        config = self.model.config
-        if config.position_embedding_type != "learned":
-            return width
-        return lambda longest: max(longest, min(width(longest), config.max_position_embeddings))
 
     def _require_links(self, output: Any) -> None:
         if output.links is None:

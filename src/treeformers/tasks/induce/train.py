@@ -16,9 +16,9 @@ from treeformers.data.packing import PackedCollator, pack
 from treeformers.data.splits import check_part, sample_part
 from treeformers.models.treebert import TreeBertConfig, TreeBertForMaskedLM
 from treeformers.recipes import Data, InduceRecipe
-from treeformers.training.configuration import building, configure
+from treeformers.training.configuration import configure, wrap_config_errors
 from treeformers.training.fit import Fit
-from treeformers.training.folder import Run
+from treeformers.training.run import Run
 from treeformers.trees.punctuation import is_word
 from treeformers.trees.tree import Tree
 
@@ -103,7 +103,7 @@ def build_model(recipe: InduceRecipe, tokenizer: PreTrainedTokenizerBase, seed: 
     """
     config = _configure(recipe, vocab_size=len(tokenizer), pad_token_id=tokenizer.pad_token_id)
     set_seed(seed)
-    with building():
+    with wrap_config_errors():
         return TreeBertForMaskedLM(config)
 
 

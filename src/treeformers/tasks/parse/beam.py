@@ -13,7 +13,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from treeformers.kernels.precision import narrow_products
 from treeformers.models.parser import Memory, ParserConfig, TreeParser
 
 __all__ = ["Hypotheses", "search"]
@@ -82,8 +81,7 @@ def search(
     trail: list[tuple[Tensor, Tensor]] = []
     while len(scores):
         first, legal = state.legal()
-        with narrow_products(len(scores) < len(order)):  # from there on nearly every step has its own shape
-            total = torch.stack([run.step(state, action, first, legal) for run in runs]).mean(0)
+        total = torch.stack([run.step(state, action, first, legal) for run in runs]).mean(0)
         candidates = (scores[..., None] + total).flatten(1)
         scores, best = candidates.topk(min(size, candidates.shape[1]), dim=1)
         parent, action = best // total.shape[2], best % total.shape[2] + first

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple, Protocol, Self
 
@@ -12,13 +12,12 @@ from torch import Tensor, nn
 
 from treeformers.data.penn_tokenizer import split_words
 from treeformers.data.sentences import END, VOCABULARY, PieceReader, SentenceReader
-from treeformers.kernels.precision import wide_products
 from treeformers.models.parser import Memory, ParserConfig, TreeParser
 from treeformers.recipes import ParseRecipe
-from treeformers.tasks.batching import Batch, batches
+from treeformers.tasks.batching import batches
 from treeformers.tasks.load import Sentence, check_positive, words_of
 from treeformers.tasks.parse.beam import Hypotheses, search
-from treeformers.training.model_folder import EXPECTED, load_weights, loading, model_homes, read_settings
+from treeformers.training.model_folder import EXPECTED, load_weights, wrap_load_errors, seed_folders, read_settings
 from treeformers.trees.actions import from_bottom_up, from_top_down, is_well_formed
 from treeformers.trees.tree import Tree
 
@@ -34,8 +33,6 @@ class Reader(Protocol):
         self,
         sentences: Sequence[Sequence[str]],
         tags: Sequence[Sequence[str]] | None = None,
-        *,
-        width: Callable[[int], int] = ...,
     ) -> dict[str, Tensor]: ...
 
 
@@ -96,7 +93,7 @@ class Parser:
         if not folders:
             raise ValueError("no model folder was given, expected one or several")
         target = device or ("cuda" if torch.cuda.is_available() else "cpu")
-        places = [place for folder in folders for place in model_homes(Path(folder))]
+        places = [place for folder in folders for place in seed_folders(Path(folder))]
         loaded = [_load(place) for place in places]
         for model, _, _ in loaded:
             nn.Module.to(model, target)
@@ -207,27 +204,24 @@ class Parser:
         beam = self.beam if beam is None else beam
         check_positive(beam=beam, batch_size=batch_size)
         for batch in batches([len(words) + 1 for words in split], batch_size):
-            words = [split[number] for number in batch.rows]
-            given = None if tags is None else [tags[number] for number in batch.rows]
-            yield batch.rows, *self._search(batch, words, given, beam, count, constrained)
+            words = [split[number] for number in batch]
+            given = None if tags is None else [tags[number] for number in batch]
+            yield batch, *self._search(words, given, beam, count, constrained)
 
     @torch.inference_mode()
     def _search(
         self,
-        batch: Batch,
         words: Sequence[Sequence[str]],
         tags: Sequence[Sequence[str]] | None,
         beam: int,
         count: int | None,
         constrained: bool,
     ) -> tuple[Hypotheses, list[list[str]] | None]:
-        with wide_products(batch.recurs):
-            memories = [
-                _read(model, reader, batch, words, tags)
-                for model, reader in zip(self.models, self.readers, strict=True)
-            ]
-            found = search(self.models, memories, beam, constrained, count)
-            return found, self._predict_tags(memories, words)
+        memories = [
+            _read(model, reader, words, tags) for model, reader in zip(self.models, self.readers, strict=True)
+        ]
+        found = search(self.models, memories, beam, constrained, count)
+        return found, self._predict_tags(memories, words)
 
     def _predict_tags(
         self, memories: Sequence[Memory], words: Sequence[Sequence[str]]
@@ -270,11 +264,10 @@ def load_reader(folder: Path) -> Reader:
 def _read(
     model: TreeParser,
     reader: Reader,
-    batch: Batch,
     words: Sequence[Sequence[str]],
     tags: Sequence[Sequence[str]] | None,
 ) -> Memory:
-    inputs = reader.batch(words, tags, width=batch.width)
+    inputs = reader.batch(words, tags)
     return model.read(**{name: part.to(model.device) for name, part in inputs.items()})
 
 
@@ -283,7 +276,7 @@ def _load(folder: Path) -> tuple[TreeParser, Reader, ParseRecipe]:
     if config.get("encoder") != "pretrained" and not (folder / VOCABULARY).is_file():
         raise FileNotFoundError(f"{folder / VOCABULARY}: {EXPECTED}")
     model: TreeParser = load_weights(TreeParser, folder)
-    with loading(folder if (folder / VOCABULARY).is_file() else folder / "tokenizer.json"):
+    with wrap_load_errors(folder if (folder / VOCABULARY).is_file() else folder / "tokenizer.json"):
         reader = load_reader(folder)
     if isinstance(reader, SentenceReader):
         sizes = len(reader.words), len(reader.chars), len(reader.tags)

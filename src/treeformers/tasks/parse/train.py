@@ -24,9 +24,9 @@ from treeformers.models.words import find_pretrained
 from treeformers.recipes import ParseRecipe, Treebanks
 from treeformers.tasks.parse.predictor import Parser
 from treeformers.training.batches import Features
-from treeformers.training.configuration import building, configure
+from treeformers.training.configuration import configure, wrap_config_errors
 from treeformers.training.fit import Fit
-from treeformers.training.folder import Run
+from treeformers.training.run import Run
 from treeformers.trees.actions import attended_positions_of, bottom_up, top_down
 from treeformers.trees.tree import Tree
 
@@ -117,7 +117,7 @@ def build_parser(
         given["tags"] = sorted({tag for tree in trees for tag in tree.tags})
     given["actions"] = _inventory(trees, given.get("linearization", "bottom-up"))
     set_seed(seed)
-    with building():
+    with wrap_config_errors():
         model = TreeParser(ParserConfig(**given))
     if given.get("encoder") == "pretrained":
         body: Any = model.encoder.body

@@ -22,9 +22,9 @@ from treeformers.recipes import ParallelText, TranslateRecipe
 from treeformers.tasks.translate.predictor import UNKNOWN, SourceReader, train_units
 from treeformers.tasks.tree_sources import find_trees
 from treeformers.training.batches import Features
-from treeformers.training.configuration import building, configure
+from treeformers.training.configuration import configure, wrap_config_errors
 from treeformers.training.fit import Fit
-from treeformers.training.folder import Run
+from treeformers.training.run import Run
 from treeformers.trees.batch import split_subwords
 from treeformers.trees.escapes import unescape_word
 from treeformers.trees.tree import Tree
@@ -94,8 +94,8 @@ def train_translator(
         validation,
         collator,
         lengths=[(len(one["input_ids"]), len(one["labels"])) for one in kept],
-        held_out_lengths=[(len(one["input_ids"]), len(one["labels"])) for one in validation],
-        idle_weights=True,
+        validation_lengths=[(len(one["input_ids"]), len(one["labels"])) for one in validation],
+        find_unused_parameters=True,
     )
 
 
@@ -122,7 +122,7 @@ def build_translator(
         eos_token_id=units.eos_token_id,
     )
     set_seed(seed)
-    with building():
+    with wrap_config_errors():
         return AccumulationForTranslation(config), reader
 
 

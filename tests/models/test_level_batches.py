@@ -1,4 +1,4 @@
-"""Means of the states of words over the spans of nodes."""
+"""Mean word states over the spans of nodes."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tree_strategies import trees
-from treeformers.models.levels import span_means
+from treeformers.models.level_batches import span_means
 from treeformers.trees.batch import batch_trees
 from treeformers.trees.tree import Tree
 
 torch.set_num_threads(1)
 
 
-def test_by_hand() -> None:
+def test_span_means_by_hand() -> None:
     states = torch.tensor([[[1.0, 0.0], [3.0, 6.0], [5.0, 3.0]], [[2.0, 2.0], [0.0, 0.0], [0.0, 0.0]]])
     spans = torch.tensor([[[0, 3], [1, 3], [1, 2]], [[0, 1], [0, 0], [0, 0]]])
     expected = [[[3.0, 3.0], [4.0, 4.5], [3.0, 6.0]], [[2.0, 2.0], [0.0, 0.0], [0.0, 0.0]]]
@@ -24,8 +24,8 @@ def test_by_hand() -> None:
 
 @settings(max_examples=50, deadline=None)
 @given(given=st.lists(trees(), min_size=1, max_size=5), seed=st.integers(0, 99))
-def test_any_trees(given: list[Tree], seed: int) -> None:
-    """The mean over the words of each node, whatever else is in the batch; 0 on padding."""
+def test_span_means_of_any_trees(given: list[Tree], seed: int) -> None:
+    """Each node gets the mean of its words. The batch does not matter. Padding gets 0."""
     spans = batch_trees(given)["spans"]
     states = torch.randn(len(given), max(map(len, given)), 3, generator=torch.Generator().manual_seed(seed))
     means = span_means(states, spans)
@@ -40,7 +40,7 @@ def test_any_trees(given: list[Tree], seed: int) -> None:
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
-def test_late_words_of_long_texts_are_as_exact_as_early_ones(dtype: torch.dtype) -> None:
+def test_span_means_are_exact_at_the_end_of_long_texts(dtype: torch.dtype) -> None:
     states = (3 + torch.randn(1, 4000, 4, generator=torch.Generator().manual_seed(1))).to(dtype)
     starts = torch.arange(4000)
     means = span_means(states, torch.stack((starts, starts + 1), -1)[None])
@@ -48,7 +48,7 @@ def test_late_words_of_long_texts_are_as_exact_as_early_ones(dtype: torch.dtype)
     torch.testing.assert_close(means, states, rtol=1e-6, atol=1e-6)
 
 
-def test_gradients() -> None:
+def test_span_means_gradients() -> None:
     states = torch.randn(2, 5, 3, dtype=torch.float64, requires_grad=True)
     spans = torch.tensor([[[0, 5], [1, 3]], [[0, 2], [0, 0]]])
     assert torch.autograd.gradcheck(lambda given: span_means(given, spans), (states,))

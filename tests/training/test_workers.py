@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from treeformers.training.processes import LOCK, sole_writer, start_processes
+from treeformers.training.lock import LOCK_FILE, lock_folder, start_workers
 
 
 def die(_: object) -> None:
@@ -26,17 +26,17 @@ def remember(name: str, value: str) -> None:
 def test_each_is_prepared_and_has_its_share_of_the_cores(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OMP_NUM_THREADS")
     monkeypatch.setattr(os, "cpu_count", lambda: 6)
-    with start_processes(2, remember, "SPECIES", "owl") as pool:
+    with start_workers(2, remember, "SPECIES", "owl") as pool:
         assert list(pool.map(variable, ["SPECIES", "OMP_NUM_THREADS"])) == ["owl", "3"]
     monkeypatch.setenv("OMP_NUM_THREADS", "5")
-    with start_processes(8) as pool:
+    with start_workers(8) as pool:
         assert pool.submit(variable, "OMP_NUM_THREADS").result() == "5"
 
 
 def test_one_that_is_killed_ends_all() -> None:
     with (
         pytest.raises(ChildProcessError, match=r"a process was killed, .*; the run can be resumed"),
-        start_processes(2) as pool,
+        start_workers(2) as pool,
     ):
         list(pool.map(die, range(3)))
 
@@ -44,10 +44,10 @@ def test_one_that_is_killed_ends_all() -> None:
 STARTS = """
 import time
 
-from treeformers.training.processes import start_processes
+from treeformers.training.workers import start_workers
 
 if __name__ == "__main__":
-    with start_processes(1) as pool:
+    with start_workers(1) as pool:
         pool.submit(print, "begun", flush=True).result()
         pool.submit(time.sleep, 600).result()
 """
@@ -68,9 +68,9 @@ import sys
 import time
 from pathlib import Path
 
-from treeformers.training.processes import sole_writer
+from treeformers.training.lock import lock_folder
 
-with sole_writer(Path(sys.argv[1])):
+with lock_folder(Path(sys.argv[1])):
     print("begun", flush=True)
     time.sleep(600)
 """
@@ -78,16 +78,16 @@ with sole_writer(Path(sys.argv[1])):
 
 def test_a_folder_is_written_by_one(tmp_path: Path) -> None:
     folder = tmp_path / "deep" / "folder"
-    with sole_writer(folder):
+    with lock_folder(folder):
         with (
             pytest.raises(BlockingIOError, match=rf"{folder}: another process writes there; wait until"),
-            sole_writer(folder),
+            lock_folder(folder),
         ):
             pass
-        with sole_writer(tmp_path / "other"):
+        with lock_folder(tmp_path / "other"):
             pass
     assert not list(folder.iterdir())
-    with sole_writer(folder):
+    with lock_folder(folder):
         pass
 
 
@@ -98,10 +98,10 @@ def test_one_that_is_killed_keeps_nobody_out(tmp_path: Path) -> None:
         [sys.executable, str(script), str(folder)], stdout=subprocess.PIPE, text=True
     ) as other:
         assert other.stdout.readline() == "begun\n"
-        with pytest.raises(BlockingIOError, match="another process"), sole_writer(folder):
+        with pytest.raises(BlockingIOError, match="another process"), lock_folder(folder):
             pass
         other.kill()
     assert (folder / LOCK).is_file()
-    with sole_writer(folder):
+    with lock_folder(folder):
         pass
     assert not list(folder.iterdir())

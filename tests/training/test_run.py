@@ -11,8 +11,8 @@ from conftest import ROOT
 from treeformers.models.treebert import TreeBertForMaskedLM
 from treeformers.recipes import InduceRecipe
 from treeformers.tasks.induce.train import train_inducer
-from treeformers.training.folder import Run, refuse_others, save_model
-from treeformers.training.processes import sole_writer
+from treeformers.training.run import Run, check_output_folder, save_model
+from treeformers.training.lock import lock_folder
 
 torch.set_num_threads(1)
 
@@ -70,7 +70,7 @@ class TestRun:
 
     def test_where_another_process_trains_nothing_is_touched(self, tmp_path: Path) -> None:
         (tmp_path / "checkpoints").mkdir()
-        with sole_writer(tmp_path), pytest.raises(BlockingIOError, match=f"{tmp_path}: another process"):
+        with lock_folder(tmp_path), pytest.raises(BlockingIOError, match=f"{tmp_path}: another process"):
             train_inducer(recipe(), tmp_path, progress=False)
         assert [path.name for path in tmp_path.iterdir()] == ["checkpoints"]
 
@@ -127,10 +127,10 @@ class TestFolderOfSeveral:
         (folder / "recipe.json").write_text(json.dumps(recipe(*overrides).to_dict()))
 
     def test_seeds_of_one_recipe_stand_beside_each_other(self, tmp_path: Path) -> None:
-        refuse_others(tmp_path / "new", recipe("train.seeds=[1,2]"))
+        check_output_folder(tmp_path / "new", recipe("train.seeds=[1,2]"))
         self.seed(tmp_path / "seed-3", "train.seeds=[3]")
         self.seed(tmp_path / "seed-1", "train.epochs=9")  # is trained anew
-        refuse_others(tmp_path, recipe("train.seeds=[1,2]"))
+        check_output_folder(tmp_path, recipe("train.seeds=[1,2]"))
 
     def test_those_of_another_recipe_are_not_read_with_them(self, tmp_path: Path) -> None:
         self.seed(tmp_path / "seed-3", "train.epochs=9")
@@ -138,16 +138,16 @@ class TestFolderOfSeveral:
             if damage:
                 (tmp_path / "seed-3" / "recipe.json").write_text(damage)
             with pytest.raises(ValueError, match=r"seed-3: a model of another recipe, which would be read"):
-                refuse_others(tmp_path, recipe("train.seeds=[1,2]"))
+                check_output_folder(tmp_path, recipe("train.seeds=[1,2]"))
 
     def test_one_model_and_several_have_folders_of_their_own(self, tmp_path: Path) -> None:
         self.seed(tmp_path / "one")
         self.seed(tmp_path / "several" / "seed-1")
-        refuse_others(tmp_path / "one", recipe("train.seeds=[1]"))
+        check_output_folder(tmp_path / "one", recipe("train.seeds=[1]"))
         with pytest.raises(ValueError, match="one: holds a model, expected a folder for those of 2 seeds"):
-            refuse_others(tmp_path / "one", recipe("train.seeds=[1,2]"))
+            check_output_folder(tmp_path / "one", recipe("train.seeds=[1,2]"))
         with pytest.raises(ValueError, match="several: holds models of several seeds, expected a folder for"):
-            refuse_others(tmp_path / "several", recipe("train.seeds=[1]"))
+            check_output_folder(tmp_path / "several", recipe("train.seeds=[1]"))
 
 
 def test_nothing_of_a_former_model_stays(tmp_path: Path) -> None:

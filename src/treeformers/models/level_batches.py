@@ -1,7 +1,8 @@
-"""The walk up a batch of trees, shared by every encoder that composes children into their parent.
+"""A batch of trees processed level by level, bottom-up, for encoders that compose children into their parent.
 
-Shapes: B trees, T words, N nodes of the largest tree, M nodes of the whole batch, K words of the whole batch,
-n nodes of a level, R children of a level, D width.
+`treeformers.trees.levels` plans the levels; this module moves tensors along the plan. Shapes: B trees, T
+words, N nodes of the largest tree, M nodes of the batch, K words of the batch, n nodes of a level, R children
+of a level, D width.
 """
 
 from __future__ import annotations
@@ -34,15 +35,15 @@ _KEYS = {
 
 @dataclass
 class SentenceOutput(ModelOutput):
-    """What every sentence encoder returns.
+    """Output of every sentence encoder.
 
     Attributes:
-        root: (B, D), the vector of the sentence.
-        leaves: (B, T, D), the vectors of the words; zero on padding.
-        nodes: (B, N, D), the vectors of the nodes in the order of `tree.spans()`, or of the words of
-            dependency trees; zero on padding. None where the encoder sees no tree.
-        leaf_attention: (B, T), the share of its parent's attention that each word gets, if asked for.
-        node_attention: (B, N), the same for the nodes. 0 at roots, which have no parent, and on padding.
+        root: (B, D), the state of the sentence.
+        leaves: (B, T, D), the states of the words; 0 on padding.
+        nodes: (B, N, D), the states of the nodes in the order of `tree.spans()`, or of the words of
+            dependency trees; 0 on padding. None if the encoder reads no tree.
+        leaf_attention: (B, T), the attention weight that the parent gives to each word, if requested.
+        node_attention: (B, N), the same for the nodes; 0 at roots, which have no parent, and on padding.
     """
 
     root: Tensor | None = None
@@ -53,15 +54,15 @@ class SentenceOutput(ModelOutput):
 
 
 class Level(NamedTuple):
-    """Nodes of one height.
+    """The nodes of one height.
 
     Attributes:
-        height: of the nodes, 0 at the leaves.
+        height: Height of the nodes; 0 at the leaves.
         nodes: n.
-        width: the most children of a node.
-        children: (R,), rows of the children.
-        parents: (R,), number of each child's parent within the level.
-        positions: (R,), number of each child among its siblings.
+        width: Maximum number of children of a node.
+        children: (R,), row of each child among the M nodes.
+        parents: (R,), index of each child's parent within the level.
+        positions: (R,), index of each child among its siblings.
     """
 
     height: int
@@ -73,10 +74,13 @@ class Level(NamedTuple):
 
 
 class Levels:
-    """A plan of `treeformers.trees.levels.level_plan`, ready to be walked.
+    """The levels of a batch of trees, in order of height.
 
     Args:
-        plan: the plan.
+        plan: Output of `treeformers.trees.levels.level_plan`.
+
+    Raises:
+        ValueError: The plan lacks a tensor of `level_plan`.
     """
 
     def __init__(self, plan: Mapping[str, Tensor]) -> None:
@@ -86,7 +90,7 @@ class Levels:
                 f"the plan lacks {', '.join(sorted(missing))}: expected all of level_plan(trees)"
             )
         self._plan = plan
-        # The sizes steer the loop, so the host must know them: one transfer a batch.
+        # The loop over levels needs the sizes on the host: one transfer for each batch.
         levels: list[list[int]] = plan["levels"].tolist()
         pieces: list[list[int]] = plan["pieces"].tolist()
         self._pieces: list[list[tuple[int, int]]] = [[] for _ in levels]
@@ -106,12 +110,12 @@ class Levels:
 
     @property
     def widest(self) -> int:
-        """The most children of a node in the batch."""
+        """Maximum number of children of a node in the batch."""
         return max(level.width for level in self._levels)
 
     @property
     def leaves(self) -> int:
-        """Nodes of height 0."""
+        """Number of nodes of height 0."""
         return self._levels[0].nodes
 
     @property
@@ -120,27 +124,28 @@ class Levels:
         return sum(level.nodes for level in self._levels)
 
     def split(self, rows: Tensor) -> tuple[Tensor, ...]:
-        """What all nodes have, (M, ...), by level; or the leaves alone, as words in constituency trees."""
+        """Split rows of all nodes (M, ...) by level. Rows of the leaves alone give empty upper levels."""
         sizes = [level.nodes for level in self._levels]
         if len(rows) == self.leaves:
             sizes[1:] = [0] * (len(sizes) - 1)
         return rows.split(sizes)
 
     def by_parent(self, rows: Tensor) -> tuple[Tensor, ...]:
-        """What nodes with a parent have, (M - B, ...) in the order of `child_rows`, by the parent's level."""
+        """Split rows (M - B, ...) of the nodes with a parent, as in `child_rows`, by the parent's level."""
         return rows.split(self._children)
 
-    def climb(self, states: tuple[Tensor, ...], compose: Callable[..., tuple[Tensor, ...]]) -> Tensor:
-        """Compute the states of all nodes, bottom-up.
+    def bottom_up(self, states: tuple[Tensor, ...], compose: Callable[..., tuple[Tensor, ...]]) -> Tensor:
+        """Compute the states of all nodes, from the leaves up.
 
         Args:
-            states: of the nodes of height 0: one tensor (leaves, D) or several, of widths of their own.
-            compose: given a level and, for each of these tensors, the rows of its children (R, D), returns
-                those of its nodes (n, D).
+            states: States of the nodes of height 0: one or several tensors (leaves, D), whose widths may
+                differ.
+            compose: Called as `compose(level, *children)` with a tensor (R, D) of child states for each of
+                `states`. Returns the states (n, D) of the level's nodes, one tensor for each of `states`.
 
         Returns:
-            (M + 1, D), of the first of the tensors a row a node, and at the end the row of zeros that padding
-            points to.
+            (M + 1, D): the first of the state tensors, one row for each node. The last row is 0; padding
+            points to it.
         """
         done: list[Tensor] = []
         arrived: list[list[tuple[Tensor, ...]]] = [[] for _ in self._levels]
@@ -150,7 +155,7 @@ class Levels:
                 arrived[number].clear()
             pieces = self._pieces[number]
             counts = [count for _, count in pieces]
-            # Roots come last, and go nowhere.
+            # The roots come last. They have no parent, so `zip` drops them.
             parts = (rows.split([*counts, level.nodes - sum(counts)]) for rows in states)
             for (above, _), *part in zip(pieces, *parts, strict=False):
                 arrived[above].append(tuple(part))
@@ -158,7 +163,7 @@ class Levels:
         return torch.cat((*done, done[0].new_zeros(1, done[0].shape[-1])))
 
     def output(self, table: Tensor, attention: Tensor | None = None) -> SentenceOutput:
-        """Cut the table of states (M + 1, D), and of attention (M + 1,), into sentences."""
+        """Arrange the states (M + 1, D) and attention weights (M + 1,) of all nodes by sentence."""
         leaves, nodes = self._plan["leaf_rows"], self._plan["node_rows"]
         return SentenceOutput(
             root=table[self._plan["root_rows"]],
@@ -170,28 +175,28 @@ class Levels:
 
 
 def cut_words(words: Tensor, plan: Mapping[str, Tensor]) -> Tensor:
-    """The word vectors (B, T, E) without what stands beyond the longest sentence of the plan.
+    """Drop the padding of word embeddings (B, T, E) beyond the longest sentence of the plan.
 
     Raises:
-        ValueError: another batch, or fewer words than in the plan.
+        ValueError: The embeddings have another batch size than the plan, or fewer words.
     """
     sentences, tokens = plan["attention_mask"].shape
     if words.dim() != 3 or words.shape[0] != sentences or words.shape[1] < tokens:
         raise ValueError(
-            f"word vectors of shape {tuple(words.shape)}, but the plan is of {sentences} sentences of up to "
+            f"word embeddings of shape {tuple(words.shape)}, but the plan has {sentences} sentences of up to "
             f"{tokens} words: expected ({sentences}, {tokens}, E)"
         )
     return words[:, :tokens]
 
 
 def pack_words(words: Tensor, plan: Mapping[str, Tensor]) -> Tensor:
-    """The vectors of the words in the order of the rows: (B, T, E) to (K, E); see `cut_words`."""
+    """Word embeddings (B, T, E) in the order of the plan's rows: (K, E). Errors as in `cut_words`."""
     return cut_words(words, plan).flatten(0, 1).index_select(0, plan["words"])
 
 
 def span_means(states: Tensor, spans: Tensor) -> Tensor:
-    """Means of the states of words (B, T, D) over half-open spans (B, N, 2): (B, N, D); 0 of empty ones."""
-    # In float64, as small numbers are made of differences of large ones.
+    """Mean word states (B, T, D) over half-open spans (B, N, 2): (B, N, D). Empty spans give 0."""
+    # The sums of a span are small differences of large cumulative sums, so they need float64.
     sums = F.pad(states.cumsum(1, dtype=torch.float64), (0, 0, 1, 0))
     start, end = spans.unbind(-1)
     rows = torch.arange(len(states), device=states.device)[:, None]

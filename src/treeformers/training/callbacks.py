@@ -1,0 +1,111 @@
+"""What happens between the steps of training: the progress bar, saving at evaluations, early stopping, time."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from transformers import TrainerCallback
+
+__all__ = ["Clock", "EarlyStopping", "ProgressBar", "SaveAtEvaluation"]
+
+
+class ProgressBar(TrainerCallback):
+    """Shows one bar on standard error, with the losses, the validation metric and the time left.
+
+    Args:
+        metric: the metric that chooses the weights.
+    """
+
+    def __init__(self, metric: str) -> None:
+        columns = (
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TextColumn("{task.completed}/{task.total} steps"),
+            TimeElapsedColumn(),
+            TimeRemainingColumn(),
+        )
+        self.bar = Progress(*columns, console=Console(stderr=True))
+        self.names = ("loss", "eval_loss", f"eval_{metric}")
+        self.metrics: dict[str, float] = {}
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        if state.is_world_process_zero:
+            self.task = self.bar.add_task("training", total=state.max_steps, completed=state.global_step)
+            self.bar.start()
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        if state.is_world_process_zero:
+            self.bar.update(self.task, completed=state.global_step)
+
+    def on_log(
+        self, args: Any, state: Any, control: Any, logs: dict[str, float] | None = None, **kwargs: Any
+    ) -> None:
+        if state.is_world_process_zero and not self.bar.finished:
+            self.metrics |= {name: value for name, value in (logs or {}).items() if name in self.names}
+            shown = " ".join(
+                f"{name.replace('eval_', 'validation ')} {value:.3f}" for name, value in self.metrics.items()
+            )
+            self.bar.update(self.task, description=f"training {shown}")
+
+
+class SaveAtEvaluation(TrainerCallback):
+    """Saves a checkpoint at each evaluation, because it may be the best one.
+
+    The running means of the log restart at each checkpoint, so a resumed run logs the same values.
+    """
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        control.should_save |= control.should_evaluate
+        control.should_log |= control.should_save
+
+
+class EarlyStopping(TrainerCallback):
+    """Stops training after several evaluations in a row without a better metric.
+
+    The count is read from the log, so a resumed run continues it. `transformers.EarlyStoppingCallback` would
+    start again at 0.
+
+    Args:
+        patience: number of evaluations.
+    """
+
+    def __init__(self, patience: float) -> None:
+        self.patience = patience
+
+    def on_evaluate(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        control.should_training_stop |= self.is_over(args, state)
+
+    def is_over(self, args: Any, state: Any) -> bool:
+        """Whether the last evaluations were no better than the best one before them."""
+        name = args.metric_for_best_model
+        sign = 1 if args.greater_is_better else -1
+        values = [sign * entry[name] for entry in state.log_history if name in entry]
+        # As in the Trainer, nan is worse than any number.
+        values = [-math.inf if math.isnan(value) else value for value in values]
+        best = max(range(len(values)), key=values.__getitem__, default=0)
+        return len(values) - 1 - best >= self.patience
+
+
+class Clock:
+    """Measures the seconds since training began, including the time before a run was resumed.
+
+    Args:
+        log: the log of the run so far, whose entries hold the seconds; empty for a new run.
+    """
+
+    def __init__(self, log: Sequence[Mapping[str, float]]) -> None:
+        before = log[-1] if log else {}
+        self.wall_start = time.perf_counter() - before.get("wall_seconds", 0.0)
+        self.processor_start = time.process_time() - before.get("processor_seconds", 0.0)
+
+    def read(self) -> dict[str, float]:
+        """Wall-clock seconds and processor seconds of this process."""
+        return {
+            "wall_seconds": time.perf_counter() - self.wall_start,
+            "processor_seconds": time.process_time() - self.processor_start,
+        }

@@ -1,0 +1,40 @@
+"""A lock that lets one process at a time write a folder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+__all__ = ["LOCK_FILE", "lock_folder"]
+
+LOCK_FILE = ".lock"
+"""Name of the lock file in a locked folder."""
+
+
+@contextmanager
+def lock_folder(folder: Path) -> Iterator[None]:
+    """Lock a folder for the block. The folder is created if it does not exist.
+
+    A killed process leaves a stale lock file, which blocks nobody.
+
+    Raises:
+        BlockingIOError: another process holds the lock.
+        OSError: the folder cannot be created or written.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(folder / LOCK_FILE, timeout=0)
+    try:
+        lock.acquire()
+    except Timeout:
+        raise BlockingIOError(
+            f"{folder}: another process writes there; wait until it has ended, or use another folder"
+        ) from None
+    try:
+        yield
+    finally:
+        with suppress(OSError):  # before release: another process that opened the file notices that it is gone
+            (folder / LOCK_FILE).unlink()
+        lock.release()
