@@ -11,7 +11,7 @@ import statistics
 import time
 from pathlib import Path
 
-from figures import report
+from provenance import report
 
 from treeformers.tasks.induce.predictor import Inducer, read_trees
 

@@ -21,15 +21,15 @@ from functools import partial
 from pathlib import Path
 
 import torch
-from figures import report
+from provenance import report
 from torch import Tensor
 from torch.nn.functional import linear
 from transformers import BertConfig, BertModel
 from traversal import build, clock, plan_of, seconds
+from treeformers.models.pretrained import quicken
 
 from treeformers.induction import trivial_tree
 from treeformers.kernels.precision import computes_bf16, wide_products
-from treeformers.models.pretrained import quicken
 from treeformers.models.treebert import TreeBertConfig, TreeBertForMaskedLM
 from treeformers.training.optimizer import orthogonal
 

@@ -25,7 +25,7 @@ from multiprocessing.context import ForkProcess
 from pathlib import Path
 from typing import Any
 
-from figures import report
+from provenance import report
 from safetensors import SafetensorError, safe_open
 
 from lab.model_cache import train_once

@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from lab.provenance import origin
+from lab.provenance import provenance
 from treeformers.metrics import bleu
 from treeformers.metrics.statistics import summarise
 from treeformers.recipes import TranslateRecipe
 
 
-def collect(
+def evaluate(
     recipe: TranslateRecipe, models: Sequence[Path], fits: Sequence[Mapping[str, Any]]
 ) -> dict[str, Any]:
     """Score trained translation models of one recipe.
@@ -46,7 +46,7 @@ def collect(
         seeds.append(seed)
     train = read_pairs(recipe.data, "train")
     return {
-        **origin(recipe),
+        **provenance(recipe),
         "data": {"train": len(train), **{part: len(pairs) for part, pairs in parts.items()}},
         "seeds": seeds,
         "summary": summarise(seeds),

@@ -10,7 +10,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from lab.provenance import origin
+from lab.provenance import provenance
 from treeformers.metrics import ParsevalScore, SentenceScore, parseval
 from treeformers.metrics.statistics import summarise
 from treeformers.recipes import ParseRecipe, Treebanks
@@ -36,7 +36,7 @@ RESAMPLES = 1000
 SEED = 1  # of the resampling
 
 
-def collect(
+def evaluate(
     recipe: ParseRecipe, models: Sequence[Path], fits: Sequence[Mapping[str, Any]], processes: int = 1
 ) -> dict[str, Any]:
     """Score trained parsers of one recipe: each alone, and all of them as one ensemble.
@@ -70,7 +70,7 @@ def collect(
         seed |= compare_words(parser, [tree for trees in train.values() for tree in trees]) or {}
         seed["scoring_seconds"] = seconds
     result: dict[str, Any] = {
-        **origin(recipe),
+        **provenance(recipe),
         "data": _describe(train, gold, recipe.data.max_length),
         "seeds": seeds,
         "summary": summarise(seeds),
