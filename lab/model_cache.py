@@ -12,11 +12,11 @@ from typing import Any
 
 from lab.recipes import FineTuneRecipe
 from treeformers.recipes import Recipe, Scale
-from treeformers.tasks.train import FIT, finished, train_once
+from treeformers.tasks.train import FIT, Train, finished, train_once, trainer
 from treeformers.training.lock import LOCK_FILE, lock_folder
 from treeformers.trees.files import read_object
 
-__all__ = ["copy_model", "named_models", "sources", "train_model"]
+__all__ = ["copy_model", "find_trainer", "named_models", "sources", "train_model"]
 
 logger = logging.getLogger(__name__)
 
@@ -78,6 +78,19 @@ def sources(recipe: Mapping[str, Any], scale: Scale) -> dict[str, Any]:
     return found
 
 
+def find_trainer(recipe: Recipe) -> Train:
+    """The function that trains a recipe of the library or of the laboratory.
+
+    Raises:
+        ValueError: the task trains no models.
+    """
+    if isinstance(recipe, FineTuneRecipe):
+        from lab.fine_tune import train
+
+        return train
+    return trainer(recipe)
+
+
 def train_model(
     recipe: Recipe, seed: int, folder: Path, resume: bool = True, progress: bool = True
 ) -> dict[str, Any]:
@@ -93,7 +106,5 @@ def train_model(
     Returns:
         The record of training, see `treeformers.tasks.train.train_once`.
     """
-    train = None
-    if isinstance(recipe, FineTuneRecipe):
-        from lab.fine_tune import train
-    return train_once(recipe, seed, folder, resume, progress, train, sources(recipe.to_dict(), recipe.scale))
+    read = sources(recipe.to_dict(), recipe.scale)
+    return train_once(recipe, seed, folder, resume, progress, find_trainer(recipe), read)

@@ -44,7 +44,8 @@ def recipe_paths(experiment: Path, row: str = "*") -> list[Path]:
         experiment: the folder.
         row: name of one recipe, or "*".
     """
-    return [path for path in sorted(experiment.glob(f"{row}.toml")) if path.name != ROWS]
+    paths = (path for path in experiment.glob(f"{row}.toml") if path.name != ROWS)
+    return sorted(paths, key=lambda path: path.stem)
 
 
 def read_row_info(recipe: Path) -> RowInfo:

@@ -15,10 +15,10 @@ from treeformers.training.model_folder import (
     load_tokenizer,
     load_weights,
     model_files,
-    seed_folders,
     read_recipe,
     read_settings,
     saved_files,
+    seed_folders,
     write_checksums,
 )
 

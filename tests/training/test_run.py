@@ -11,8 +11,8 @@ from conftest import ROOT
 from treeformers.models.treebert import TreeBertForMaskedLM
 from treeformers.recipes import InduceRecipe
 from treeformers.tasks.induce.train import train_inducer
-from treeformers.training.run import Run, check_output_folder, save_model
 from treeformers.training.lock import lock_folder
+from treeformers.training.run import Run, check_output_folder, save_model
 
 torch.set_num_threads(1)
 

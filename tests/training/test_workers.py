@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from treeformers.training.lock import LOCK_FILE, lock_folder, start_workers
+from treeformers.training.lock import lock_folder, start_workers
 
 
 def die(_: object) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 
-from lab.classify import read_gold
+from lab.evaluate.classify import read_gold
 from lab.run import reproduce, run_recipe
 from treeformers.metrics import accuracy, mean_squared_error, pearson
 from treeformers.recipes import Examples, Recipe
@@ -22,7 +22,7 @@ TRAIN = """
 max_steps = 6
 tokens_per_batch = 200
 learning_rate = 1e-2
-evaluations = 2
+num_evaluations = 2
 bf16 = false
 seeds = [1, 2]
 """

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from lab.induce import _few
+from lab.evaluate.induce import _perplexity_lines
 from treeformers.tasks.induce.score import score_baselines, score_trees
 from treeformers.trees.tree import Tree
 
@@ -31,7 +31,7 @@ def test_scores_of_trees() -> None:
     assert baselines["random"]["sentence_f1"] <= baselines["random"]["sentence_f1_max"]
 
 
-def test_perplexity_is_measured_on_few_lines() -> None:
-    assert _few(["a b"] * 600) == ["a b"] * 500
-    assert [len(_few(["word " * size] * 4)) for size in (5000, 50_000)] == [2, 1]
-    assert _few([]) == []
+def test_perplexity_is_limited_to_the_first_lines() -> None:
+    assert _perplexity_lines(["a b"] * 600) == ["a b"] * 500
+    assert [len(_perplexity_lines(["word " * size] * 4)) for size in (5000, 50_000)] == [2, 1]
+    assert _perplexity_lines([]) == []

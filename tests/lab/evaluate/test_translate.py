@@ -37,7 +37,7 @@ hidden_dropout_prob = 0.0
 epochs = 15
 tokens_per_batch = 400
 learning_rate = 3e-2
-evaluations = 2
+num_evaluations = 2
 bf16 = false
 seeds = [1, 2]
 [beam]
