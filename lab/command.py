@@ -16,7 +16,7 @@ from lab.run_all import reproduce_all
 from treeformers.cli.console import stdout
 from treeformers.recipes import Scale
 
-logger = logging.getLogger(__name__)
+logger = logging.getLogger(f"treeformers.{__name__}")  # commands show the logs of treeformers
 
 
 def run_rows(

@@ -18,7 +18,7 @@ from treeformers.trees.files import read_object
 
 __all__ = ["copy_model", "find_trainer", "named_models", "sources", "train_model"]
 
-logger = logging.getLogger(__name__)
+logger = logging.getLogger(f"treeformers.{__name__}")  # commands show the logs of treeformers
 
 
 def copy_model(folder: Path, recipe: Recipe, runs: Path) -> None:

@@ -30,7 +30,7 @@ from treeformers.trees.files import write_json
 
 __all__ = ["Evaluation", "RowsFailed", "evaluation", "reproduce", "run_recipe"]
 
-logger = logging.getLogger(__name__)
+logger = logging.getLogger(f"treeformers.{__name__}")  # commands show the logs of treeformers
 
 
 class RowsFailed(ValueError):

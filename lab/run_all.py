@@ -16,7 +16,7 @@ from treeformers.training.workers import start_workers
 
 __all__ = ["reproduce_all"]
 
-logger = logging.getLogger(__name__)
+logger = logging.getLogger(f"treeformers.{__name__}")  # commands show the logs of treeformers
 
 Outcome: TypeAlias = Path | FileNotFoundError | str
 """The results file, the error about a missing file, or another error as text."""
