@@ -1,8 +1,8 @@
-"""Long parsing jobs: kill -9 at random moments, memory, several workers, and what it costs to be resumable.
+"""Benchmark of long parsing jobs: kill -9 at random moments, memory, several workers, cost of shards.
 
 python benchmarks/bulk.py MODEL --text sentences.txt --out results.json
 
-Without MODEL right-branching trees are made instead, which shows the cost of everything but the model.
+Without MODEL, right-branching trees take its place and show the cost of everything but the model.
 """
 
 from __future__ import annotations
@@ -24,8 +24,13 @@ from typing import Any
 
 from provenance import report
 
-from treeformers.bulk import CHUNK, MANIFEST, Progress, parse_files, parse_lines
-from treeformers.tasks.load import Engine, load_engine
+from treeformers.bulk import MANIFEST, Progress, parse_files
+from treeformers.tasks.tree_predictors import (
+    LINES_PER_CHUNK,
+    TreePredictor,
+    load_tree_predictor,
+    parse_lines,
+)
 from treeformers.trees.files import read_lines
 from treeformers.trees.tree import Tree
 
@@ -35,14 +40,14 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("model", type=Path, nargs="?", help="model folder")
-    parser.add_argument("--text", type=Path, required=True, help="text file, one sentence a line")
-    parser.add_argument("--sentences", type=int, default=100_000, help="of the text, over and over")
-    parser.add_argument("--killed-sentences", type=int, default=20_000, help="of the run that is killed")
+    parser.add_argument("--text", type=Path, required=True, help="text file, one sentence per line")
+    parser.add_argument("--sentences", type=int, default=100_000, help="number; the text is repeated")
+    parser.add_argument("--killed-sentences", type=int, default=20_000, help="sentences in the killed run")
     parser.add_argument("--shard-lines", type=int, default=1000)
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--out", type=Path, help="write the figures as JSON")
+    parser.add_argument("--out", type=Path, help="write the metrics as JSON")
     parser.add_argument("--run", type=Path, nargs=3, help=argparse.SUPPRESS)  # SOURCE OUT SAMPLES: a child
     parser.add_argument("--workers", type=int, default=1, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
@@ -55,8 +60,8 @@ def main() -> None:
         long, short = folder / "long.txt", folder / "short.txt"
         for path, number in ((long, arguments.sentences), (short, arguments.killed_sentences)):
             path.write_text("".join(f"{line}\n" for line in islice(cycle(lines), number)), encoding="utf-8")
-        figures = {
-            "engine": "model" if arguments.model else "right-branching",
+        metrics = {
+            "predictor": "model" if arguments.model else "right-branching",
             "sentences": arguments.sentences,
             "shard_lines": arguments.shard_lines,
             "cores": len(os.sched_getaffinity(0)),
@@ -65,11 +70,11 @@ def main() -> None:
             "workers": workers(arguments, long, folder),
             "resumability": resumability(arguments, short, folder),
         }
-    report(figures, arguments.out)
+    report(metrics, arguments.out)
 
 
 def memory(arguments: argparse.Namespace, source: Path, folder: Path) -> dict[str, float]:
-    """Resident memory after the first 5 % of the lines, and the most after that, in MiB."""
+    """Resident memory after the first 5 % of the lines, and its maximum after that, in MiB."""
     samples = folder / "samples.json"
     child(arguments, source, folder / "memory", samples).wait()
     table = json.loads(samples.read_text())
@@ -110,11 +115,11 @@ def killed(arguments: argparse.Namespace, source: Path, folder: Path) -> dict[st
 
 
 def workers(arguments: argparse.Namespace, source: Path, folder: Path) -> dict[str, float]:
-    """Seconds of one worker and of two, processes started and models loaded."""
-    load = os.getloadavg()[0]  # of other work: two workers are no quicker where no core is free
+    """Seconds of a run with one worker and with two, including their start and the loading of models."""
+    load = os.getloadavg()[0]  # of other programs: two workers are no faster if no core is free
     seconds: dict[int, list[float]] = {1: [], 2: []}
     for repeat in range(arguments.repeats):
-        for number in seconds:  # interleaved, so that other work on the machine hits all alike
+        for number in seconds:  # interleaved, so that other programs slow down all variants equally
             started = time.perf_counter()
             child(arguments, source, folder / f"workers-{number}-{repeat}", number=number).wait()
             seconds[number].append(time.perf_counter() - started)
@@ -123,21 +128,21 @@ def workers(arguments: argparse.Namespace, source: Path, folder: Path) -> dict[s
 
 
 def resumability(arguments: argparse.Namespace, source: Path, folder: Path) -> dict[str, float]:
-    """Seconds of a run in shards, and of one that writes all trees to one file as they come.
+    """Seconds of a run in shards, and of a run that writes all trees to one file.
 
-    Of the processor too, on which other work on the machine has less of a bearing. The first run of each is
-    not counted, in which kernels are made for new sizes; after it they take turns at being first.
+    Processor time is reported too, since other programs affect it less. The first run of each variant is a
+    warm-up and is not counted. The variants take turns at running first.
     """
-    engine = loader(arguments)()
+    predictor = loader(arguments)()
 
     def shards(repeat: int) -> None:
-        parse_files(lambda: engine, source, folder / f"shards-{repeat}", shard_lines=arguments.shard_lines)
+        parse_files(lambda: predictor, source, folder / f"shards-{repeat}", shard_lines=arguments.shard_lines)
 
     def plain(repeat: int) -> None:
         numbered = read_lines(source, strict=False)
         with (folder / f"plain-{repeat}.txt").open("w", encoding="utf-8") as file:
-            while chunk := list(islice(numbered, min(CHUNK, arguments.shard_lines))):
-                file.writelines(f"{tree}\n" for tree in parse_lines(engine, chunk, 64, []))
+            while chunk := list(islice(numbered, min(LINES_PER_CHUNK, arguments.shard_lines))):
+                file.writelines(f"{tree}\n" for tree in parse_lines(predictor, chunk, 64, []))
 
     ways = {"shards": shards, "plain": plain}
     seconds: dict[str, list[float]] = {name: [] for name in ways}
@@ -168,14 +173,14 @@ def child(
     model = [str(arguments.model)] if arguments.model else []
     command = [sys.executable, __file__, *model, "--text", str(source), "--workers", str(number)]
     command += ["--shard-lines", str(arguments.shard_lines)]
-    threads = {"OMP_NUM_THREADS": "1"}  # the same for one worker as for each of two
+    threads = {"OMP_NUM_THREADS": "1"}  # the same for one worker and for each of two
     return subprocess.Popen(
         [*command, "--run", str(source), str(out), str(samples)], env={**os.environ, **threads}
     )
 
 
 def run(arguments: argparse.Namespace, source: Path, out: Path, samples: Path) -> None:
-    """One run, which goes on where an earlier one in its folder stopped."""
+    """Run or resume a job in a child process."""
     table: list[tuple[float, float]] = []
 
     def sample(progress: Progress) -> None:
@@ -196,14 +201,14 @@ def run(arguments: argparse.Namespace, source: Path, out: Path, samples: Path) -
 
 
 def loader(arguments: argparse.Namespace) -> Any:
-    return partial(load_engine, arguments.model) if arguments.model else right_branching
+    return partial(load_tree_predictor, arguments.model) if arguments.model else right_branching
 
 
-def right_branching() -> Engine:
+def right_branching() -> TreePredictor:
     def tree(words: Any) -> Tree:
         return Tree.from_spans(words, [(start, len(words)) for start in range(len(words) - 1)])
 
-    return Engine(lambda sentences, _: [tree(words) for words in sentences], str.split, induces=True)
+    return TreePredictor(lambda sentences, _: [tree(words) for words in sentences], str.split, labeled=False)
 
 
 def contents(folder: Path) -> dict[str, Path]:
@@ -216,7 +221,7 @@ def finished(folder: Path, whole: Path) -> bool:
 
 
 def digest(folder: Path) -> str:
-    """Of the names and bytes of all shards."""
+    """SHA-256 of the names and contents of all shards."""
     total = hashlib.sha256()
     for name, path in contents(folder).items():
         total.update(name.encode() + path.read_bytes())

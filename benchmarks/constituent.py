@@ -23,13 +23,13 @@ from torch import Tensor, nn
 from torch.autograd.graph import saved_tensors_hooks
 
 from treeformers.models.treebert import TreeBertConfig, TreeBertForMaskedLM, TreeBertLayer
-from treeformers.models.treebert_layers import Applied
+from treeformers.models.treebert_layers import LayerOutput
 
 
 class DenseLayer(TreeBertLayer):
     """A block whose links and prior are T x T matrices; the state is the prior of the layer below."""
 
-    def forward(self, hidden, state, layout, eager):
+    def forward(self, hidden, link_state, layout, eager):
         tokens, constituents = hidden.shape[1], self.constituents
         normed = constituents.norm(hidden)
         scores = constituents.query(normed) @ constituents.key(normed).mT / (hidden.shape[2] / 2)
@@ -37,7 +37,7 @@ class DenseLayer(TreeBertLayer):
         neighbors = ones.triu(1).tril(1) + ones.tril(-1).triu(-1)
         chosen = scores.masked_fill(neighbors == 0, -1e9).softmax(-1)
         links = (chosen * chosen.mT + 1e-9).sqrt()
-        links = links if state is None else state + (1 - state) * links
+        links = links if link_state is None else link_state + (1 - link_state) * links
         steps = (links + 1e-9).log().masked_fill(ones.triu(1).tril(1) == 0, 0.0)
         prior = (ones.tril() @ (steps @ ones.tril())).exp().masked_fill(ones.triu(1) == 0, 0.0)
         prior = prior + prior.mT + torch.eye(tokens)
@@ -50,7 +50,7 @@ class DenseLayer(TreeBertLayer):
         context = (weights @ v).transpose(1, 2).flatten(2)
         hidden = hidden + self.dropout(attention.output(context))
         hidden = hidden + self.dropout(self.feed_forward(self.feed_forward_norm(hidden)))
-        return Applied(hidden, prior, None, None)
+        return LayerOutput(hidden, prior, None, None)
 
 
 def build(kind: str, args: argparse.Namespace, tokens: int) -> TreeBertForMaskedLM:
@@ -64,7 +64,7 @@ def build(kind: str, args: argparse.Namespace, tokens: int) -> TreeBertForMasked
         hidden_dropout_prob=args.dropout,
         attention_probs_dropout_prob=args.dropout,
         max_position_embeddings=tokens,
-        prior="none" if kind == "plain" else "outside",
+        prior_position="none" if kind == "plain" else "after_softmax",
     )
     model = TreeBertForMaskedLM(config).train()
     if kind == "dense":

@@ -6,14 +6,14 @@ python benchmarks/inducing.py MODEL --text sentences.txt --out results.json
 from __future__ import annotations
 
 import argparse
-import gc
 import statistics
 import time
 from pathlib import Path
 
 from provenance import report
 
-from treeformers.tasks.induce.predictor import Inducer, read_trees
+from treeformers.tasks.induce.decoding import decode_trees
+from treeformers.tasks.induce.predictor import Inducer
 
 
 def main() -> None:
@@ -34,7 +34,6 @@ def main() -> None:
     some = sentences[:: max(1, len(sentences) // arguments.one_by_one)]
     inducer = Inducer.from_pretrained(arguments.model)
     inducer.parse(sentences[:8])
-    gc.freeze()  # as `treeformers parse` does
 
     batched, single, reading = [], [], []
     for _ in range(arguments.repeats):  # interleaved, so that other work on the machine hits all alike
@@ -50,7 +49,7 @@ def main() -> None:
         started = time.process_time()
         links = inducer.links(sentences, arguments.batch_size)
         linked = time.process_time()
-        read_trees(links, sentences, inducer.decoding)
+        decode_trees(links, sentences, inducer.decoding)
         reading.append((time.process_time() - linked) / (time.process_time() - started))
 
     figures = {

@@ -6,9 +6,8 @@
     python benchmarks/precision.py --out benchmarks/results/precision-amd.json    # AMD with AVX-512
 
 Single products of matrices (rows x inner x columns), steps, forward and backward, of encoders at the sizes
-of the recipes for small machines, and the iteration of Muon for one matrix. A ratio above 1 says that
-bfloat16 is faster; `computes_bf16` is what training goes by. Then float32 as torch multiplies it beside
-float32 in `wide_products`, where they change it, and the largest difference between the two.
+of the recipes for small machines, and the iteration of Muon for one matrix. With a ratio above 1, bfloat16 is
+faster. Training follows `computes_bf16`.
 """
 
 from __future__ import annotations
@@ -17,21 +16,18 @@ import argparse
 import random
 import statistics
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 
 import torch
 from provenance import report
 from torch import Tensor
 from torch.nn.functional import linear
-from transformers import BertConfig, BertModel
 from traversal import build, clock, plan_of, seconds
-from treeformers.models.pretrained import quicken
 
 from treeformers.induction import trivial_tree
-from treeformers.kernels.precision import computes_bf16, wide_products
+from treeformers.kernels.precision import computes_bf16
 from treeformers.models.treebert import TreeBertConfig, TreeBertForMaskedLM
-from treeformers.training.optimizer import orthogonal
+from treeformers.training.optimizer import orthogonalize
 
 PRODUCTS = ((1024, 128, 5000), (2048, 128, 256), (1500, 300, 300), (1000, 2688, 150))
 
@@ -73,42 +69,16 @@ def tree_transformer(args: argparse.Namespace) -> Measure:
 def muon(size: int) -> Measure:
     matrix = torch.randn(size, size)
 
-    return lambda bfloat16: timed(lambda: orthogonal((matrix.bfloat16() if bfloat16 else matrix)[None]))
+    return lambda bfloat16: timed(lambda: orthogonalize(matrix.bfloat16() if bfloat16 else matrix))
 
 
-def pretrained_encoder(args: argparse.Namespace) -> Work:
-    """An encoder of the size of all-MiniLM-L6-v2, whose states are read."""
-    sizes = {"hidden_size": 384, "num_hidden_layers": 6, "num_attention_heads": 12, "intermediate_size": 1536}
-    model = BertModel(BertConfig(vocab_size=args.vocabulary, **sizes)).eval()
-    quicken(model)
-    ids = torch.randint(1, args.vocabulary, (args.sentences, 40))
-    states: Work = torch.no_grad()(lambda: model(input_ids=ids).last_hidden_state)
-    return states
-
-
-def widely(work: Work) -> Measure:
-    """Seconds of what is computed in float32, in wide products or not."""
-
-    def measure(wide: bool) -> float:
-        with wide_products(wide):
-            return timed(work)
-
-    return measure
-
-
-def difference(work: Work) -> float:
-    with wide_products():
-        found = work()
-    return (found - work()).abs().max().item()
-
-
-def compare(measure: Measure, repeats: int, other: str = "bfloat16") -> dict[str, float]:
-    """Milliseconds in float32 and the other way, by turns, and how many times as fast the other is."""
+def compare(measure: Measure, repeats: int) -> dict[str, float]:
+    """Milliseconds in float32 and in bfloat16, measured alternately, and their ratio."""
     pairs = [(measure(False), measure(True)) for _ in range(repeats + 1)][1:]
     single, half = zip(*pairs, strict=True)
     return {
         "float32_milliseconds": 1e3 * statistics.median(single),
-        f"{other}_milliseconds": 1e3 * statistics.median(half),
+        "bfloat16_milliseconds": 1e3 * statistics.median(half),
         "ratio": statistics.median(a / b for a, b in pairs),
     }
 
@@ -133,16 +103,7 @@ def main() -> None:
     measures["Tree Transformer"] = tree_transformer(args)
     measures |= {f"Muon, {size} x {size}": muon(size) for size in (128, 256)}
     rows = {name: compare(measure, args.repeats) for name, measure in measures.items()}
-    works: dict[str, Work] = {
-        name: partial(linear, torch.randn(rows, inner), torch.randn(columns, inner))
-        for name, (rows, inner, columns) in named.items()
-    }
-    works["pretrained encoder"] = pretrained_encoder(args)
-    wide = {
-        name: {**compare(widely(work), args.repeats, "wide"), "difference": difference(work)}
-        for name, work in works.items()
-    }
-    report({"computes_bf16": computes_bf16(), "rows": rows, "wide": wide}, args.out)
+    report({"computes_bf16": computes_bf16(), "rows": rows}, args.out)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
-"""Training under kill -9, at random moments and while it saves; resumed, and compared with a run left alone.
+"""Benchmark of resuming: train under kill -9, resume, and compare with an uninterrupted run.
 
 python benchmarks/resuming.py --out results.json
 
-The recipes are run at the scale "smoke", on the embedded grammar. A run that is done before all kills were is
-followed by another one. Every other kill is where a file is made, moved or removed.
+The recipes run at the scale "smoke", on the embedded grammar. If a run finishes before all kills, another one
+follows. Every second kill happens when a file is created, moved or removed; the others are at random moments.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from typing import Any
 from provenance import report
 from safetensors import SafetensorError, safe_open
 
-from lab.model_cache import find_trainer, train_model
+from lab.model_cache import find_train_function, train_model
 from treeformers.recipes import Recipe
 
 EXPERIMENTS = Path(__file__).parents[1] / "experiments"
@@ -42,28 +42,28 @@ RECIPES: dict[str, tuple[Path, tuple[str, ...]]] = {
     ),
     "classify": (EXPERIMENTS / "ahmed2019" / "sst-ctt-highway.toml", ("train.tokens_per_batch=60",)),
     "translate": (EXPERIMENTS / "nguyen2020" / "multi30k-en-de-tree.toml", ()),
-    "judge": (  # a rate that ends it early
+    "fine-tune": (  # a learning rate that triggers early stopping
         EXPERIMENTS / "ginn2024" / "table11-id-bert.toml",
         ("train.epochs=40", "train.num_evaluations=40", "train.patience=2", "train.learning_rate=0.02"),
     ),
 }
 CHANGES = ("open", "os.mkdir", "os.remove", "os.rename", "os.rmdir")
-"""Audit events of Python at which a file or folder is made, moved or removed."""
+"""Audit events of Python for creating, moving and removing files and folders."""
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--kills", type=int, default=20, help="of all recipes together")
-    parser.add_argument("--seed", type=int, default=1, help="of the moments")
-    parser.add_argument("--out", type=Path, help="write the figures as JSON")
+    parser.add_argument("--kills", type=int, default=20, help="number of kills of all recipes together")
+    parser.add_argument("--seed", type=int, default=1, help="seed of the moments")
+    parser.add_argument("--out", type=Path, help="write the metrics as JSON")
     arguments = parser.parse_args()
-    chance = random.Random(arguments.seed)
+    rng = random.Random(arguments.seed)
     with tempfile.TemporaryDirectory() as place:
         runs = {}
         for name in RECIPES:
-            runs[name] = Trial(name, Path(place, name), chance).kill(arguments.kills // len(RECIPES))
+            runs[name] = Trial(name, Path(place, name), rng).kill(arguments.kills // len(RECIPES))
     report({"seed": arguments.seed, "recipes": runs}, arguments.out)
 
 
@@ -72,19 +72,19 @@ class Trial:
     """The runs of a recipe.
 
     Attributes:
-        name: of the recipe.
-        folder: for its models.
-        chance: draws the moments.
-        counts: of kills and of what they left.
+        name: name of the recipe.
+        folder: folder of its models.
+        rng: draws the moments.
+        counts: number of kills and of damaged files.
     """
 
     name: str
     folder: Path
-    chance: random.Random
+    rng: random.Random
     counts: Counter[str] = field(default_factory=Counter)
 
     def kill(self, kills: int) -> dict[str, Any]:
-        """Kill and resume runs until so many kills were, and all runs are done."""
+        """Kill and resume runs until the number of kills is reached and all runs have finished."""
         whole = self.folder / "whole"
         started = time.perf_counter()
         process, changes = self.start(whole)
@@ -103,12 +103,12 @@ class Trial:
         return {**counts, "different": sorted(different)}
 
     def attempt(self, out: Path, kills: int, seconds: float, most: int) -> bool:
-        """Begin a run or go on with it; whether it was killed, at a moment or at a change of a file."""
+        """Start or resume a run. Returns whether it was killed, at a random moment or at a file change."""
         kill = self.counts["kills"] < kills
         at_change = kill and self.counts["kills"] % 2 == 1
-        process, _ = self.start(out, self.chance.randint(1, most // 2) if at_change else 0)
+        process, _ = self.start(out, self.rng.randint(1, most // 2) if at_change else 0)
         if kill and not at_change:
-            process.join(self.chance.uniform(0, seconds / 2))
+            process.join(self.rng.uniform(0, seconds / 2))
             process.kill()
         process.join()
         if process.exitcode == -signal.SIGKILL:
@@ -119,17 +119,17 @@ class Trial:
         return False
 
     def inspect(self, out: Path) -> None:
-        """Count what a kill left: states and models that are half written, and files that cannot be read."""
+        """Count the half-written checkpoints and models and the unreadable files that a kill left."""
         self.counts["half_written"] += any(out.glob("checkpoints/.saving/checkpoint-*"))
         self.counts["half_written"] += any(out.glob(".saving-*"))
         files = [*out.glob("checkpoints/checkpoint-*/*"), *out.glob("*.*")]
         self.counts["unreadable_files"] += sum(not is_readable(path) for path in files if path.is_file())
 
     def start(self, out: Path, last_change: int = 0) -> tuple[ForkProcess, Any]:
-        """A process that trains, and the number of its changes of files so far."""
+        """Start a process that trains. Returns it and the counter of its file changes."""
         path, overrides = RECIPES[self.name]
         recipe = Recipe.load(path, "smoke", (*SIZES, *overrides))
-        find_trainer(recipe)  # imports what the process needs
+        find_train_function(recipe)  # imports what the process needs
         changes = FORK.Value("i", 0)
         process = FORK.Process(target=train, args=(recipe, out, changes, last_change))
         process.start()
@@ -142,7 +142,7 @@ class Trial:
 
 
 def train(recipe: Recipe, out: Path, changes: Any, last: int) -> None:
-    """Train, or go on; counts changes of files, and ends this process at the last one if it is not 0."""
+    """Train or resume. Count file changes, and kill this process at number `last` unless that is 0."""
 
     def watch(event: str, arguments: tuple[Any, ...]) -> None:
         if event in CHANGES and (event != "open" or is_written(arguments)):
@@ -175,7 +175,7 @@ def is_readable(path: Path) -> bool:
 
 
 def differences(folder: Path, whole: Path) -> set[str]:
-    """The files of one folder that are not as in another, but for the time that training took."""
+    """The files that differ between two folders, except those that hold times."""
     found, expected = (
         {path.relative_to(one).as_posix(): path.read_bytes() for path in one.rglob("*") if path.is_file()}
         for one in (folder, whole)

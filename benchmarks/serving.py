@@ -1,10 +1,10 @@
-"""How the playground's service holds up: many clients at once, batching, and hostile requests.
+"""Benchmark of the service of the playground: many clients, batches, and hostile requests.
 
     python benchmarks/serving.py MODEL --beam 1 --out benchmarks/results/serving.json
 
-Two servers run in processes of their own, one with batches and one that computes one sentence at a time. The
-clients are one process and ask them in turn; each sends one sentence of the treebank's test part and waits
-for its answer before it asks again.
+Two servers run in separate processes, one with batches and one that computes one sentence at a time. The
+clients share one process and load the servers in turn. Each client sends a sentence of the test split of a
+treebank and waits for the answer before it sends the next.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from provenance import report
 from treeformers.recipes import Treebanks
 from treeformers.tasks.parse.train import read_treebank
 
-TOLD = 8  # of the statuses of hostile requests
+MAX_STATUSES = 8  # number of statuses of hostile requests to report
 TURNS = 3
 
 
@@ -40,12 +40,12 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("model", type=Path, help="folder of an inducer or a parser")
-    parser.add_argument("--beam", type=int, help="hypotheses kept; those of the parser's recipe by default")
+    parser.add_argument("--beam", type=int, help="beam size; by default the one in the recipe of the parser")
     parser.add_argument("--data", default="wsj-sample", help="treebank of the sentences")
     parser.add_argument("--clients", type=int, default=50)
-    parser.add_argument("--seconds", type=float, default=30.0, help="of each of the two ways")
-    parser.add_argument("--hostile", type=int, default=1000, help="hostile requests")
-    parser.add_argument("--out", type=Path, help="write the figures as JSON")
+    parser.add_argument("--seconds", type=float, default=30.0, help="duration of the load on each server")
+    parser.add_argument("--hostile", type=int, default=1000, help="number of hostile requests")
+    parser.add_argument("--out", type=Path, help="write the metrics as JSON")
     parser.add_argument("--serve", type=int, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.serve is not None:
@@ -53,7 +53,7 @@ def main() -> None:
         return
     trees = read_treebank(arguments.data, "test", Treebanks())
     sentences = [" ".join(tree.words) for tree in trees]
-    figures: dict[str, Any] = {
+    metrics: dict[str, Any] = {
         "model": arguments.model.name,
         "beam": arguments.beam,
         "words_of_a_sentence": round(statistics.fmean(map(len, trees)), 1),
@@ -68,12 +68,12 @@ def main() -> None:
         loads = {way: _Load() for way in servers}
         for port, _ in servers.values():
             asyncio.run(_Load().run(port, sentences, arguments.clients, 1.0))  # loads the model
-        for _ in range(TURNS):  # in turn, so that other work on the machine hits both alike
+        for _ in range(TURNS):  # in turn, so that other programs slow down both equally
             for way, (port, process) in servers.items():
                 loads[way].processor -= _seconds(process.pid)
                 asyncio.run(loads[way].run(port, sentences, arguments.clients, arguments.seconds / TURNS))
                 loads[way].processor += _seconds(process.pid)
-        figures |= {way: load.figures() for way, load in loads.items()}
+        metrics |= {way: load.metrics() for way, load in loads.items()}
         port, process = servers["batched"]
         asyncio.run(_attack(port, 100))
         before = _megabytes(process.pid)
@@ -81,25 +81,25 @@ def main() -> None:
         after = _megabytes(process.pid)
         alive = _Load()
         asyncio.run(alive.run(port, sentences, 1, 0.5))
-        figures["hostile"] = {
+        metrics["hostile"] = {
             "requests": sum(statuses.values()),
-            "statuses": dict(statuses.most_common(TOLD)),
+            "statuses": dict(statuses.most_common(MAX_STATUSES)),
             "megabytes_before": round(before, 1),
             "megabytes_after": round(after, 1),
             "growth_percent": round(100 * (after / before - 1), 2),
             "alive_after": alive.statuses[200] > 0,
         }
-    figures["batched_over_one_at_a_time"] = round(
-        figures["batched"]["answers_per_second"] / figures["one at a time"]["answers_per_second"], 2
+    metrics["batched_over_one_at_a_time"] = round(
+        metrics["batched"]["answers_per_second"] / metrics["one at a time"]["answers_per_second"], 2
     )
-    report(figures, arguments.out)
+    report(metrics, arguments.out)
 
 
 def _serve(model: Path, beam: int | None, batch: int) -> None:
-    from treeformers.web import Limits, find_engines, serve
+    from treeformers.web import Limits, find_models, serve
 
     limits = replace(Limits(), batch_sentences=1, gather_seconds=0.0) if batch else Limits()
-    serve(find_engines([model], beam), port=0, limits=limits, started=lambda url: print(url, flush=True))
+    serve(find_models([model], beam), port=0, limits=limits, started=lambda url: print(url, flush=True))
 
 
 @contextmanager
@@ -116,10 +116,10 @@ def _server(model: Path, beam: int | None, batch: int) -> Iterator[tuple[int, su
 
 
 class _Load:
-    """What clients get who each send one sentence at a time.
+    """The answers to clients that each send one sentence at a time.
 
     Attributes:
-        processor: seconds of processors that the server spent on it.
+        processor: processor seconds of the server.
     """
 
     def __init__(self) -> None:
@@ -128,15 +128,15 @@ class _Load:
         self.seconds = self.processor = 0.0
 
     async def run(self, port: int, sentences: Sequence[str], clients: int, seconds: float) -> None:
-        """Ask with so many clients for so long; what is asked is waited for."""
-        engine = (await _info(port))["engines"][0]["name"]
+        """Send requests from several clients for some seconds, and wait for the last answers."""
+        model = (await _info(port))["models"][0]["name"]
         started = time.perf_counter()
 
         async def client(number: int) -> None:
-            chance = random.Random(f"{number} {len(self.waits)}")
+            rng = random.Random(f"{number} {len(self.waits)}")
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
             while time.perf_counter() - started < seconds:
-                body = json.dumps({"text": chance.choice(sentences), "engines": [engine]}).encode()
+                body = json.dumps({"text": rng.choice(sentences), "models": [model]}).encode()
                 began = time.perf_counter()
                 status, _ = await _ask(reader, writer, "/api/parse", body)
                 self.waits.append(time.perf_counter() - began)
@@ -146,7 +146,7 @@ class _Load:
         await asyncio.gather(*(client(number) for number in range(clients)))
         self.seconds += time.perf_counter() - started
 
-    def figures(self) -> dict[str, Any]:
+    def metrics(self) -> dict[str, Any]:
         answers, ranked = self.statuses[200], statistics.quantiles(self.waits, n=100)
         return {
             "answers": answers,
@@ -162,7 +162,7 @@ class _Load:
 
 
 async def _attack(port: int, count: int) -> Counter[str]:
-    """Statuses of hostile requests, each on a connection of its own."""
+    """Statuses of hostile requests, each on its own connection."""
     statuses: Counter[str] = Counter()
     for number in range(count):
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
@@ -177,11 +177,11 @@ async def _attack(port: int, count: int) -> Counter[str]:
 
 
 def _hostile(number: int) -> tuple[str, bytes]:
-    chance = random.Random(number)
-    path = chance.choice(["/api/parse", "/api/layers", "/api/steps", "/api/classify", "/api/latex"])
+    rng = random.Random(number)
+    path = rng.choice(["/api/parse", "/api/layers", "/api/steps", "/api/classify", "/api/latex"])
     deep = "(S " * 10_000 + "(X a)" + ")" * 10_000
-    controls = "".join(chr(chance.randrange(32)) for _ in range(50))
-    value = chance.choice(
+    controls = "".join(chr(rng.randrange(32)) for _ in range(50))
+    value = rng.choice(
         [
             deep,
             controls,
@@ -195,10 +195,10 @@ def _hostile(number: int) -> tuple[str, bytes]:
             {},
         ]
     )
-    field = chance.choice(["text", "engines", "engine", "words", "trees", "tree"])
-    fields = {"text": "a", "engines": ["right"], field: value}
+    field = rng.choice(["text", "models", "model", "words", "trees", "tree"])
+    fields = {"text": "a", "models": ["right"], field: value}
     bodies = [json.dumps(fields).encode(), b"[" * 100_000, os.urandom(200), b"", json.dumps(value).encode()]
-    return path, chance.choice(bodies)
+    return path, rng.choice(bodies)
 
 
 async def _info(port: int) -> Any:
@@ -222,13 +222,13 @@ async def _ask(
 
 
 def _seconds(process: int) -> float:
-    """Processor time of a process, which is the same on a machine that does other things too."""
+    """Processor time of a process; other programs hardly affect it."""
     fields = Path(f"/proc/{process}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def _megabytes(process: int) -> float:
-    """Resident memory of a process."""
+    """Resident memory of a process, in MiB."""
     pages = int(Path(f"/proc/{process}/statm").read_text(encoding="ascii").split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE") / (1 << 20)
 

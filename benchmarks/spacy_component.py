@@ -1,4 +1,4 @@
-"""Trees and speed of the spaCy component beside those of the model on the same lists of words.
+"""Benchmark of the spaCy component: trees and speed, compared with the model on the same words.
 
 python benchmarks/spacy_component.py MODEL --text sentences.txt --out results.json
 """
@@ -16,7 +16,7 @@ from provenance import report
 from spacy.tokens import Doc
 
 from treeformers.spacy_component import Component
-from treeformers.tasks.load import load_engine
+from treeformers.tasks.tree_predictors import load_tree_predictor
 
 
 def main() -> None:
@@ -24,11 +24,11 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("model", type=Path, help="model folder")
-    parser.add_argument("--text", type=Path, required=True, help="text file, one sentence a line")
+    parser.add_argument("--text", type=Path, required=True, help="text file, one sentence per line")
     parser.add_argument("--sentences", type=int, default=500)
-    parser.add_argument("--per-document", type=int, default=10, help="sentences of a document")
+    parser.add_argument("--per-document", type=int, default=10, help="number of sentences in a document")
     parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--out", type=Path, help="write the figures as JSON")
+    parser.add_argument("--out", type=Path, help="write the metrics as JSON")
     arguments = parser.parse_args()
 
     lines = (line.split() for line in arguments.text.read_text(encoding="utf-8").splitlines())
@@ -36,16 +36,16 @@ def main() -> None:
     starts = range(0, len(sentences), arguments.per_document)
     documents = [sentences[start : start + arguments.per_document] for start in starts]
     vocab = spacy.blank("en").vocab
-    engine = load_engine(arguments.model)
+    predictor = load_tree_predictor(arguments.model)
     component = Component(arguments.model)
     list(component.pipe([document(vocab, sentences[:2])]))  # loads the model
     gc.freeze()
 
     seconds: dict[str, list[float]] = {"model": [], "component": []}
-    for _ in range(arguments.repeats):  # interleaved, so that other work on the machine hits all alike
+    for _ in range(arguments.repeats):  # interleaved, so that other programs slow down both equally
         docs = [document(vocab, rows) for rows in documents]
         started = time.perf_counter()
-        trees = engine.parse(sentences, 64)
+        trees = predictor.parse(sentences, 64)
         seconds["model"].append(time.perf_counter() - started)
 
         started = time.perf_counter()
@@ -53,7 +53,7 @@ def main() -> None:
         seconds["component"].append(time.perf_counter() - started)
     found = [sentence._.tree for doc in done for sentence in doc.sents]
     pairs = zip(seconds["model"], seconds["component"], strict=True)
-    figures = {
+    metrics = {
         "model": arguments.model.name,
         "sentences": len(sentences),
         "documents": len(documents),
@@ -63,7 +63,7 @@ def main() -> None:
         },
         "ratio": statistics.median(model / component for model, component in pairs),
     }
-    report(figures, arguments.out)
+    report(metrics, arguments.out)
 
 
 def document(vocab: spacy.vocab.Vocab, sentences: list[list[str]]) -> Doc:

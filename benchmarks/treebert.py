@@ -29,7 +29,7 @@ from treeformers.models.treebert import TreeBertModel
 from treeformers.models.treeify import treeify
 from treeformers.training.provenance import commit, environment
 
-KINDS = ["bert", "off", "outside", "inside", "treeified"]
+KINDS = ["bert", "off", "after_softmax", "before_softmax", "treeified"]
 
 
 def build(args: argparse.Namespace) -> dict[str, PreTrainedModel]:
@@ -50,9 +50,10 @@ def build(args: argparse.Namespace) -> dict[str, PreTrainedModel]:
     models: dict[str, PreTrainedModel] = {"bert": bert, "treeified": treeify(copy.deepcopy(bert))}
     with tempfile.TemporaryDirectory() as folder:
         bert.save_pretrained(folder)
-        for kind, prior in (("off", "none"), ("outside", "outside"), ("inside", "inside")):
-            if kind in args.kinds:
-                models[kind] = TreeBertModel.from_bert(folder, prior=prior)
+        for kind in args.kinds:
+            if kind not in models:
+                position = "none" if kind == "off" else kind
+                models[kind] = TreeBertModel.from_bert(folder, prior_position=position)
     return {kind: models[kind].to(args.device) for kind in args.kinds}
 
 

@@ -22,7 +22,7 @@ from typing import Any
 import uvicorn
 from playwright.sync_api import Page, expect, sync_playwright
 
-from treeformers.web import create_app, find_engines
+from treeformers.web import create_app, find_models
 
 ARGUMENTS = [
     *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),
@@ -44,7 +44,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "pictures")
     arguments = parser.parse_args()
     arguments.out.mkdir(parents=True, exist_ok=True)
-    app = create_app(find_engines(arguments.models), report=arguments.report)
+    app = create_app(find_models(arguments.models), report=arguments.report)
     browser = os.environ.get("CHROMIUM") or which("chromium") or which("chromium-browser")
     with serving(app) as address, sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=browser, args=ARGUMENTS)

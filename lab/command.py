@@ -78,9 +78,9 @@ def _render(experiment: Path, written: Sequence[Path]) -> None:
         typer.echo(readme)
     else:
         logger.info("%s: no such file; no tables are rendered", readme)
-    page = experiment.parent.parent / "docs" / "results.md"
-    if page.is_file():
-        typer.echo(render.render_page(page, experiment.parent))
+    for page in (experiment.parent.parent / name for name in render.PAGES):
+        if page.is_file():
+            typer.echo(render.render_page(page, experiment.parent))
 
 
 def list_rows(experiments: Path, scale: Scale) -> None:

@@ -14,8 +14,8 @@ from transformers import AutoTokenizer, PreTrainedTokenizerBase, set_seed
 
 from lab.recipes import FineTuneRecipe, FineTuningData
 from treeformers.data import corpora, text
-from treeformers.data.examples import Labelled, kind_of
-from treeformers.data.splits import choose_part
+from treeformers.data.examples import LabeledText, kind_of
+from treeformers.data.splits import choose_split
 from treeformers.metrics import accuracy, precision_recall
 from treeformers.models.treebert import TreeBertConfig, TreeBertForSequenceClassification
 from treeformers.recipes import Examples
@@ -169,7 +169,7 @@ def read_sentences(data: FineTuningData, split: str, corpus: str = "") -> list[S
     if name == "grammar":
         sampled = Examples(corpus=name, sentences=data.sentences, scored_sentences=data.scored_sentences)
         return [Sentence(one.trees[0].words, one.label) for one in read_examples(sampled, split)]
-    found = choose_part(corpora.load(name, root=data.data_dir or None), split, name)[: limit or None]
+    found = choose_split(corpora.load(name, data_dir=data.data_dir or None), split, name)[: limit or None]
     sentences = [_read(one, name) for one in found]
     if not sentences:
         raise ValueError(f"{name}: no sentences in its {split} split")
@@ -228,7 +228,7 @@ def classes_of(model: TreeBertForSequenceClassification) -> list[str]:
 
 
 def _read(one: Any, name: str) -> Sentence:
-    if not isinstance(one, Labelled):
+    if not isinstance(one, LabeledText):
         raise ValueError(f"{name} holds {kind_of(one)}, expected sentences with classes")
     words = tuple(one.text.split()) if isinstance(one.text, str) else one.text.words
     return Sentence(words, one.label, one.group)

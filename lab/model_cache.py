@@ -12,11 +12,11 @@ from typing import Any
 
 from lab.recipes import FineTuneRecipe
 from treeformers.recipes import Recipe, Scale
-from treeformers.tasks.train import FIT, Train, finished, train_once, trainer
+from treeformers.tasks.train import FIT_FILE, TrainFunction, finished_fit, train_once, training_function
 from treeformers.training.lock import LOCK_FILE, lock_folder
 from treeformers.trees.files import read_object
 
-__all__ = ["copy_model", "find_trainer", "named_models", "sources", "train_model"]
+__all__ = ["copy_model", "find_train_function", "named_models", "sources", "train_model"]
 
 logger = logging.getLogger(f"treeformers.{__name__}")  # commands show the logs of treeformers
 
@@ -36,7 +36,7 @@ def copy_model(folder: Path, recipe: Recipe, runs: Path) -> None:
         return
     for other in sorted(runs.glob(f"*/*/{folder.name}")):
         try:
-            usable = finished(other, recipe, sources(recipe.to_dict(), recipe.scale)) is not None
+            usable = finished_fit(other, recipe, sources(recipe.to_dict(), recipe.scale)) is not None
         except ValueError as error:
             logger.warning("%s; this model is not copied", error)
             continue
@@ -72,13 +72,13 @@ def sources(recipe: Mapping[str, Any], scale: Scale) -> dict[str, Any]:
     """
     found: dict[str, Any] = {}
     for key, folder in named_models(recipe, scale).items():
-        for path in [*folder.glob(FIT), *sorted(folder.glob(f"seed-*/{FIT}"))][:1]:
+        for path in [*folder.glob(FIT_FILE), *sorted(folder.glob(f"seed-*/{FIT_FILE}"))][:1]:
             training = read_object(path).get("training", {})
             found |= {key: training, **sources(training, scale)}
     return found
 
 
-def find_trainer(recipe: Recipe) -> Train:
+def find_train_function(recipe: Recipe) -> TrainFunction:
     """The function that trains a recipe of the library or of the laboratory.
 
     Raises:
@@ -88,7 +88,7 @@ def find_trainer(recipe: Recipe) -> Train:
         from lab.fine_tune import train
 
         return train
-    return trainer(recipe)
+    return training_function(recipe)
 
 
 def train_model(
@@ -107,4 +107,4 @@ def train_model(
         The record of training, see `treeformers.tasks.train.train_once`.
     """
     read = sources(recipe.to_dict(), recipe.scale)
-    return train_once(recipe, seed, folder, resume, progress, find_trainer(recipe), read)
+    return train_once(recipe, seed, folder, resume, progress, find_train_function(recipe), read)

@@ -15,8 +15,9 @@ from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
 from pathlib import Path
 
-from lab.tables import run_times
 from lab.tables.formatting import Results, provenance
+from lab.tables.overview import overview
+from lab.tables.run_times import times
 from treeformers.trees.files import atomic_write
 
 PAPERS = {
@@ -32,6 +33,9 @@ functions from results to the plots of a part, from file name to SVG. Any other 
 
 ALL_PAPERS = "all"
 """The place of the paper in parts about all papers. Their results are named PAPER/ROW."""
+ALL_PARTS: Mapping[str, Callable[[Results], str]] = {"overview": overview, "times": times}
+PAGES = ("README.md", "docs/results.md")
+"""The pages about several papers, in the root of the repository."""
 
 _MARK = re.compile(r"<!-- results: (?:([\w-]+)/)?([\w-]+)(?: at (\w+))? -->\n")
 _END = "<!-- end -->"
@@ -110,7 +114,7 @@ def plots(text: str, results: Path) -> dict[str, str]:
 def _parts(results: Path) -> Mapping[str, Callable[[Results], str]]:
     paper = results.absolute().parent.name
     if paper == ALL_PAPERS:
-        return run_times.PARTS
+        return ALL_PARTS
     return import_module(PAPERS[paper]).PARTS if paper in PAPERS else {"provenance": provenance}
 
 

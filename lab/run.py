@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -74,15 +75,12 @@ def evaluation(recipe: Recipe, workers: int = 1) -> Evaluation:
         case InduceRecipe():
             from lab.evaluate import induce
 
-            return Evaluation(
-                lambda *models: induce.evaluate(*models, workers), lambda: induce.read_tests(recipe.data)
-            )
+            evaluate = partial(induce.evaluate, workers=workers)
+            return Evaluation(evaluate, lambda: induce.read_tests(recipe.data))
         case ParseRecipe():
             from lab.evaluate import parse
 
-            return Evaluation(
-                lambda *models: parse.evaluate(*models, workers), lambda: parse.read_gold(recipe.data)
-            )
+            return Evaluation(partial(parse.evaluate, workers=workers), lambda: parse.read_gold(recipe.data))
         case ClassifyRecipe() | SimilarityRecipe():
             from lab.evaluate import classify
 

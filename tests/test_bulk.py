@@ -1,4 +1,4 @@
-"""Runs that are stopped and go on give the same bytes as one that was left alone."""
+"""Parsing jobs: stopped and resumed runs write the same bytes as an uninterrupted run."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-import bulk_engines
+import bulk_predictors
 from conftest import ROOT
 from tiny_models import save_inducer, save_parser
-from treeformers.bulk import MANIFEST, Progress, Summary, parse_files, parse_lines, shards
-from treeformers.bulk.shards import Task
+from treeformers.bulk import MANIFEST, Progress, Summary, parse_files, shards
+from treeformers.bulk.shards import ShardWriter
 from treeformers.cli import app
-from treeformers.tasks.load import Engine
+from treeformers.tasks.tree_predictors import TreePredictor
 from treeformers.training.lock import lock_folder
 from treeformers.trees.formats import read_trees
 from treeformers.trees.tree import Tree
@@ -46,7 +46,7 @@ def manifest(folder: Path) -> dict[str, Any]:
 
 
 def joined(folder: Path, name: str) -> str:
-    """The shards of a file one after the other."""
+    """The concatenated shards of a file."""
     names = sorted(path.name for path in folder.iterdir() if path.name.startswith(f"{name}-"))
     return "".join((folder / name).read_text() for name in names if not name.endswith(".unparsed"))
 
@@ -59,28 +59,28 @@ def text(tmp_path: Path) -> Path:
 
 
 class Stop(BaseException):
-    """Ends a run as a signal would."""
+    """Stops a run like a signal."""
 
 
 class StopsAfter:
-    """An engine that parses some chunks and no more."""
+    """A predictor that parses some chunks and then stops."""
 
     def __init__(self, chunks: int) -> None:
         self.left = chunks
 
-    def __call__(self) -> Engine:
-        return Engine(self.parse, str.split, induces=True)
+    def __call__(self) -> TreePredictor:
+        return TreePredictor(self.parse, str.split, labeled=False)
 
     def parse(self, sentences: Sequence[str | Sequence[str]], batch_size: int) -> list[Tree]:
         if not self.left:
             raise Stop
         self.left -= 1
-        return bulk_engines.parse(sentences, batch_size)
+        return bulk_predictors.parse(sentences, batch_size)
 
 
-def test_each_line_has_its_line(text: Path, tmp_path: Path) -> None:
+def test_shards_hold_the_lines_of_the_input(text: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    done = parse_files(bulk_engines.quick, text, out, shard_lines=3)
+    done = parse_files(bulk_predictors.quick, text, out, shard_lines=3)
     assert done == Summary(lines=8, shards=3, unparsed=0, problems=())
     assert sorted(contents(out)) == ["text.txt-000000.txt", "text.txt-000001.txt", "text.txt-000002.txt"]
     assert [len((out / name).read_text().splitlines()) for name in sorted(contents(out))] == [3, 3, 2]
@@ -95,20 +95,20 @@ def test_each_line_has_its_line(text: Path, tmp_path: Path) -> None:
 
 
 def test_json_and_gzip(text: Path, tmp_path: Path) -> None:
-    packed = tmp_path / "text.txt.gz"
-    packed.write_bytes(gzip.compress(b"\xef\xbb\xbf" + TEXT.encode()))
-    parse_files(bulk_engines.quick, packed, tmp_path / "packed", format="json", shard_lines=3)
-    parse_files(bulk_engines.quick, text, tmp_path / "plain", format="json", shard_lines=3)
-    names = sorted(contents(tmp_path / "packed"))
+    zipped = tmp_path / "text.txt.gz"
+    zipped.write_bytes(gzip.compress(b"\xef\xbb\xbf" + TEXT.encode()))
+    parse_files(bulk_predictors.quick, zipped, tmp_path / "zipped", format="json", shard_lines=3)
+    parse_files(bulk_predictors.quick, text, tmp_path / "plain", format="json", shard_lines=3)
+    names = sorted(contents(tmp_path / "zipped"))
     assert names == [f"text.txt.gz-00000{number}.jsonl" for number in range(3)]
-    assert joined(tmp_path / "packed", "text.txt.gz") == joined(tmp_path / "plain", "text.txt")
-    trees = [tree for name in names for tree in read_trees(tmp_path / "packed" / name)]
+    assert joined(tmp_path / "zipped", "text.txt.gz") == joined(tmp_path / "plain", "text.txt")
+    trees = [tree for name in names for tree in read_trees(tmp_path / "zipped" / name)]
     assert [tree.words for tree in trees] == [tuple(line.split()) for line in LINES if line.strip()]
 
 
-def test_gzip_is_unpacked_once_for_all_shards(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    packed = tmp_path / "text.txt.gz"
-    packed.write_bytes(gzip.compress(TEXT.encode() * 50))
+def test_gzip_is_decompressed_once_for_all_shards(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    zipped = tmp_path / "text.txt.gz"
+    zipped.write_bytes(gzip.compress(TEXT.encode() * 50))
     opened: list[Path] = []
 
     def unpack(path: Path) -> gzip.GzipFile:
@@ -116,15 +116,15 @@ def test_gzip_is_unpacked_once_for_all_shards(tmp_path: Path, monkeypatch: pytes
         return gzip.GzipFile(path)
 
     monkeypatch.setattr(shards.gzip, "open", unpack)
-    parse_files(bulk_engines.quick, packed, tmp_path / "out", shard_lines=7)
-    assert len(opened) == 2  # to cut it, and to read it
+    parse_files(bulk_predictors.quick, zipped, tmp_path / "out", shard_lines=7)
+    assert len(opened) == 2  # once to split it, once to read it
 
 
 @settings(deadline=None, max_examples=40)
 @given(
     st.lists(st.text("ab \r\u2028é", max_size=5), min_size=1, max_size=12), st.integers(1, 5), st.booleans()
 )
-def test_the_size_of_shards_changes_nothing(
+def test_output_does_not_depend_on_the_shard_size(
     tmp_path_factory: pytest.TempPathFactory, lines: list[str], size: int, ends: bool
 ) -> None:
     folder = tmp_path_factory.mktemp("run")
@@ -133,13 +133,13 @@ def test_the_size_of_shards_changes_nothing(
     if not whole:
         return
     path.write_bytes(whole.encode())
-    parse_files(bulk_engines.quick, path, folder / "out", shard_lines=size)
+    parse_files(bulk_predictors.quick, path, folder / "out", shard_lines=size)
     given = whole.split("\n")[: -1 if whole.endswith("\n") else None]
-    expected = [str(bulk_engines.right_branching(line.split())) if line.split() else "" for line in given]
+    expected = [str(bulk_predictors.right_branching(line.split())) if line.split() else "" for line in given]
     assert joined(folder / "out", "text").split("\n")[:-1] == expected
 
 
-def test_a_folder(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_folder_of_files(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     source = tmp_path / "texts"
     for name in ("b.txt", "part/a.txt", "part/.hidden", ".git/c.txt", "empty.txt"):
         path = source / name
@@ -147,9 +147,9 @@ def test_a_folder(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
         path.write_text("" if name == "empty.txt" else TEXT)
     for link, to in (("more", "part"), ("old.txt", "gone.txt"), (".hidden-link", "gone.txt")):
         (source / link).symlink_to(source / to)
-    done = parse_files(bulk_engines.quick, source, tmp_path / "out", shard_lines=5)
+    done = parse_files(bulk_predictors.quick, source, tmp_path / "out", shard_lines=5)
     assert (done.lines, done.shards) == (16, 4)
-    says = f"left out: 2 links to folders or to nothing, the first: {source / 'more'}"
+    says = f"skipped 2 links to folders or to nothing, the first: {source / 'more'}"
     assert caplog.messages == [says]
     assert sorted(contents(tmp_path / "out")) == [
         "b.txt-000000.txt",
@@ -160,41 +160,41 @@ def test_a_folder(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     assert joined(tmp_path / "out", "b.txt") == joined(tmp_path / "out" / "part", "a.txt")
 
 
-@pytest.mark.parametrize("chunks", range(8))
-def test_a_stopped_run_goes_on_where_it_was(
+@pytest.mark.parametrize("chunks", [0, 1, 2, 5])
+def test_stopped_run_resumes_at_the_first_missing_shard(
     text: Path, tmp_path: Path, chunks: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(shards, "CHUNK", 1)
-    parse_files(bulk_engines.quick, text, tmp_path / "whole", shard_lines=2)
+    monkeypatch.setattr(shards, "LINES_PER_CHUNK", 1)
+    parse_files(bulk_predictors.quick, text, tmp_path / "whole", shard_lines=2)
     out = tmp_path / "out"
     with pytest.raises(Stop):
         parse_files(StopsAfter(chunks), text, out, shard_lines=2)
     finished = contents(out)
     assert len(finished) == chunks // 2
-    # What a killed process leaves: half a shard under another name, and the reasons of one that is not there.
+    # A killed process leaves half a shard under a temporary name, and the reasons file of a missing shard.
     (out / ".text.txt-000003.txt.0123abcd.tmp").write_text("(X (X he")
     (out / "text.txt-000003.txt.unparsed").write_text("a reason\n")
     parsed: list[Progress] = []
-    done = parse_files(bulk_engines.quick, text, out, shard_lines=2, resume=True, progress=parsed.append)
+    done = parse_files(bulk_predictors.quick, text, out, shard_lines=2, resume=True, progress=parsed.append)
     assert contents(out) == contents(tmp_path / "whole")
     assert (done.lines, done.unparsed) == (8, 0)
     assert len(parsed) == 4 - len(finished)
     assert manifest(out)["lines_done"] == 8
 
 
-def test_a_finished_run_does_nothing_more(text: Path, tmp_path: Path) -> None:
+def test_finished_run_is_not_repeated(text: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    done = parse_files(bulk_engines.quick, text, out)
+    done = parse_files(bulk_predictors.quick, text, out)
     times = {path: path.stat().st_mtime_ns for path in out.glob("text*")}
-    assert parse_files(bulk_engines.broken, text, out, resume=True) == done
+    assert parse_files(bulk_predictors.broken, text, out, resume=True) == done
     assert {path: path.stat().st_mtime_ns for path in out.glob("text*")} == times
 
 
-def test_lines_that_cannot_be_parsed_keep_their_place_and_are_named(tmp_path: Path) -> None:
+def test_unparsed_lines_are_empty_and_listed(tmp_path: Path) -> None:
     path = tmp_path / "text"
     path.write_bytes(b"he runs\na bad dog\n\nr\xe9n\n\x00\nme\nbad\n")
     out = tmp_path / "out"
-    done = parse_files(bulk_engines.quick, path, out, shard_lines=6)
+    done = parse_files(bulk_predictors.quick, path, out, shard_lines=6)
     assert (done.lines, done.unparsed) == (7, 4)
     assert done.problems == (
         f"{path}:4: not UTF-8 text: byte 0xe9",
@@ -206,49 +206,41 @@ def test_lines_that_cannot_be_parsed_keep_their_place_and_are_named(tmp_path: Pa
     assert [bool(line) for line in lines] == [True, False, False, False, False, True, False]
     assert (out / "text-000001.txt.unparsed").read_text() == f"{path}:7: has the word 'bad'\n"
     assert manifest(out)["unparsed"] == 4
-    assert parse_files(bulk_engines.quick, path, out, shard_lines=6, resume=True) == done
+    assert parse_files(bulk_predictors.quick, path, out, shard_lines=6, resume=True) == done
 
 
-def test_a_tree_that_cannot_be_written_is_such_a_line(text: Path, tmp_path: Path) -> None:
+def test_tree_that_cannot_be_written_is_an_unparsed_line(text: Path, tmp_path: Path) -> None:
     def parse(sentences: Sequence[Any], batch_size: int) -> list[Tree]:
         return [Tree("X", word="no word" if sentence == ["me"] else "w") for sentence in sentences]
 
-    done = parse_files(lambda: Engine(parse, str.split, True), text, tmp_path / "out")
+    done = parse_files(lambda: TreePredictor(parse, str.split, False), text, tmp_path / "out")
     assert done.problems == (
         f"{text}:4: 'no word' cannot be written in brackets: it is empty or holds a blank",
     )
     assert joined(tmp_path / "out", "text.txt").split("\n")[3] == ""
 
 
-def test_lines_are_parsed_one_by_one_where_together_they_fail() -> None:
-    problems: list[str] = []
-    lines = [(f"f:{number}", line) for number, line in enumerate(["a b", "", "bad", "c"], start=1)]
-    trees = parse_lines(bulk_engines.quick(), lines, 2, problems)
-    assert [tree and tree.words for tree in trees] == [("a", "b"), None, None, ("c",)]
-    assert problems == ["f:3: has the word 'bad'"]
-
-
 def test_progress(text: Path, tmp_path: Path) -> None:
-    seen: list[Progress] = []
-    parse_files(bulk_engines.quick, text, tmp_path / "out", shard_lines=3, progress=seen.append)
-    assert [(now.done, now.lines, now.unparsed) for now in seen] == [(3, 8, 0), (6, 8, 0), (8, 8, 0)]
-    assert seen[-1].seconds_left == 0
-    assert all(now.per_second > 0 and now.seconds_left >= 0 for now in seen)
+    reported: list[Progress] = []
+    parse_files(bulk_predictors.quick, text, tmp_path / "out", shard_lines=3, progress=reported.append)
+    assert [(now.done, now.lines, now.unparsed) for now in reported] == [(3, 8, 0), (6, 8, 0), (8, 8, 0)]
+    assert reported[-1].seconds_left == 0
+    assert all(now.per_second > 0 and now.seconds_left >= 0 for now in reported)
 
 
-def test_several_processes_make_the_same_shards(text: Path, tmp_path: Path) -> None:
-    parse_files(bulk_engines.quick, text, tmp_path / "one", shard_lines=2)
-    done = parse_files(bulk_engines.quick, text, tmp_path / "two", shard_lines=2, workers=2)
+def test_output_does_not_depend_on_the_number_of_processes(text: Path, tmp_path: Path) -> None:
+    parse_files(bulk_predictors.quick, text, tmp_path / "one", shard_lines=2)
+    done = parse_files(bulk_predictors.quick, text, tmp_path / "two", shard_lines=2, workers=2)
     assert (done.lines, done.shards) == (8, 4)
     assert contents(tmp_path / "two") == contents(tmp_path / "one")
 
 
-def test_errors_of_workers_come_through(text: Path, tmp_path: Path) -> None:
+def test_errors_of_workers_are_raised(text: Path, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="no model here"):
-        parse_files(bulk_engines.broken, text, tmp_path / "out", shard_lines=2, workers=2)
+        parse_files(bulk_predictors.broken, text, tmp_path / "out", shard_lines=2, workers=2)
     with pytest.raises(ChildProcessError, match=r"a process was killed, .*; the run can be resumed"):
-        parse_files(bulk_engines.killed, text, tmp_path / "out", shard_lines=2, workers=2, resume=True)
-    parse_files(bulk_engines.quick, text, tmp_path / "out", shard_lines=2, resume=True)
+        parse_files(bulk_predictors.killed, text, tmp_path / "out", shard_lines=2, workers=2, resume=True)
+    parse_files(bulk_predictors.quick, text, tmp_path / "out", shard_lines=2, resume=True)
     assert len(joined(tmp_path / "out", "text.txt").splitlines()) == 8
 
 
@@ -256,18 +248,18 @@ RUN = """
 import sys
 from functools import partial
 
-import bulk_engines
+import bulk_predictors
 from treeformers.bulk import parse_files
 
 if __name__ == "__main__":
     source, out, notes, workers = sys.argv[1:]
-    load = partial(bulk_engines.slow, notes)
+    load = partial(bulk_predictors.slow, notes)
     parse_files(load, source, out, shard_lines=25, workers=int(workers), resume=True)
 """
 
 
 def ended(process: int) -> bool:
-    """Whether a process is no more, or only its entry waits for somebody to look at it."""
+    """Whether a process has exited or is a zombie."""
     try:
         return Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[0] == "Z"
     except OSError:
@@ -276,25 +268,25 @@ def ended(process: int) -> bool:
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc to see processes go")
 @pytest.mark.parametrize("workers", [1, 2])
-def test_killed_at_any_moment(tmp_path: Path, workers: int) -> None:
+def test_killed_run_resumes_to_the_same_bytes(tmp_path: Path, workers: int) -> None:
     text, script, notes = tmp_path / "text", tmp_path / "run.py", tmp_path / "notes"
     text.write_text("".join(f"w{number} in line {number}\n" for number in range(500)))
     script.write_text(RUN)
     notes.mkdir()
-    parse_files(bulk_engines.quick, text, tmp_path / "whole", shard_lines=25)
+    parse_files(bulk_predictors.quick, text, tmp_path / "whole", shard_lines=25)
     out = tmp_path / "out"
     command = [sys.executable, str(script), str(text), str(out), str(notes), str(workers)]
     python = os.pathsep.join([str(ROOT / "src"), str(ROOT / "tests")])
-    chance = random.Random(workers)
+    rng = random.Random(workers)
     kills = 0
     while True:
         run = subprocess.Popen(command, env={**os.environ, "PYTHONPATH": python})
         shards_before = len(list(out.glob("text-*")))
         try:
-            # Once it works, at a random moment; after three kills it may end.
+            # Kill it at a random moment after its first shard, three times; then let it finish.
             while kills < 3 and run.poll() is None and len(list(out.glob("text-*"))) <= shards_before:
                 time.sleep(0.01)
-            assert run.wait(chance.uniform(0, 0.15) if kills < 3 else 120) == 0
+            assert run.wait(rng.uniform(0, 0.15) if kills < 3 else 120) == 0
             break
         except subprocess.TimeoutExpired:
             run.kill()
@@ -311,28 +303,28 @@ def test_killed_at_any_moment(tmp_path: Path, workers: int) -> None:
 class TestBadInput:
     def fails(self, match: str, source: Path, out: Path, **options: Any) -> None:
         with pytest.raises(ValueError, match=match):
-            parse_files(bulk_engines.quick, source, out, **options)
+            parse_files(bulk_predictors.quick, source, out, **options)
 
-    def test_numbers(self, text: Path, tmp_path: Path) -> None:
+    def test_numbers_below_one(self, text: Path, tmp_path: Path) -> None:
         for name in ("batch_size", "shard_lines", "workers"):
             self.fails(f"{name} is 0, expected at least 1", text, tmp_path / "out", **{name: 0})
 
-    def test_nothing_to_parse(self, tmp_path: Path) -> None:
+    def test_empty_or_missing_input(self, tmp_path: Path) -> None:
         (tmp_path / "empty").touch()
         (tmp_path / "folder").mkdir()
         self.fails("empty: no sentences in it", tmp_path / "empty", tmp_path / "out")
         self.fails("folder: no sentences in it", tmp_path / "folder", tmp_path / "out")
         with pytest.raises(FileNotFoundError):
-            parse_files(bulk_engines.quick, tmp_path / "none", tmp_path / "out")
+            parse_files(bulk_predictors.quick, tmp_path / "none", tmp_path / "out")
         assert not (tmp_path / "out").exists()
 
     @pytest.mark.skipif(sys.platform != "linux", reason="names that are no text need a file system of Linux")
-    def test_a_name_that_is_no_text(self, tmp_path: Path) -> None:
+    def test_file_name_that_is_not_utf8(self, tmp_path: Path) -> None:
         folder = tmp_path / "texts"
         folder.mkdir()
         (folder / "a.txt").write_text("he runs\n")
         (folder / os.fsdecode(b"bad\xff.txt")).write_text("she runs\n")
-        says = r"texts/bad\\udcff\.txt: a name that is not UTF-8; rename the file"
+        says = r"texts/bad\\udcff\.txt: the file name is not UTF-8; rename the file"
         self.fails(says, folder, tmp_path / "out")
         assert not (tmp_path / "out").exists()
 
@@ -341,39 +333,41 @@ class TestBadInput:
         path.write_bytes(gzip.compress(TEXT.encode())[:-9])
         self.fails(r"text.gz:\d+: damaged gzip file", path, tmp_path / "out")
 
-    def test_a_folder_of_something_else(self, text: Path, tmp_path: Path) -> None:
+    def test_output_folder_with_other_files(self, text: Path, tmp_path: Path) -> None:
         self.fails("not empty, and without manifest.json; expected a new folder", text, tmp_path)
         self.fails("inside the folder that is parsed", tmp_path, tmp_path / "out")
 
-    def test_a_run_is_not_begun_twice(self, text: Path, tmp_path: Path) -> None:
-        parse_files(bulk_engines.quick, text, tmp_path / "out")
-        self.fails("out: holds a run; expected --resume to go on with it", text, tmp_path / "out")
+    def test_existing_run_needs_resume(self, text: Path, tmp_path: Path) -> None:
+        parse_files(bulk_predictors.quick, text, tmp_path / "out")
+        self.fails("out: holds a run; expected --resume to continue it", text, tmp_path / "out")
 
-    def test_another_run_writes_there(self, text: Path, tmp_path: Path) -> None:
+    def test_folder_locked_by_another_run(self, text: Path, tmp_path: Path) -> None:
         out = tmp_path / "out"
         with lock_folder(out), pytest.raises(BlockingIOError, match="out: another process writes there"):
-            parse_files(bulk_engines.quick, text, out)
+            parse_files(bulk_predictors.quick, text, out)
         assert not contents(out)
-        parse_files(bulk_engines.quick, text, out)
+        parse_files(bulk_predictors.quick, text, out)
         assert len(contents(out)) == 1
 
-    def test_another_run(self, text: Path, tmp_path: Path) -> None:
+    def test_resume_with_other_options(self, text: Path, tmp_path: Path) -> None:
         out = tmp_path / "out"
-        parse_files(bulk_engines.quick, text, out, settings={"model": "a", "beam": None})
+        parse_files(bulk_predictors.quick, text, out, settings={"model": "a", "beam": None})
         given = {"settings": {"model": "a", "beam": None}, "resume": True}
-        begun = "manifest.json: the run was begun with"
-        self.fails(f"{begun} model a, it is b now", text, out, **{**given, "settings": {"model": "b"}})
+        started = "manifest.json: the run started with"
+        self.fails(f"{started} model a, now it is b", text, out, **{**given, "settings": {"model": "b"}})
         self.fails(
-            f"{begun} beam None, it is 3 now", text, out, **{**given, "settings": {"model": "a", "beam": 3}}
+            f"{started} beam None, now it is 3", text, out, **{**given, "settings": {"model": "a", "beam": 3}}
         )
-        self.fails(f"{begun} shard_lines 10000, it is 9 now", text, out, shard_lines=9, **given)
-        self.fails(f"{begun} format brackets, it is json now", text, out, format="json", **given)
+        self.fails(f"{started} shard_lines 10000, now it is 9", text, out, shard_lines=9, **given)
+        self.fails(f"{started} format brackets, now it is json", text, out, format="json", **given)
         text.write_text(TEXT + "more\n")
-        self.fails(f"{begun} another text.txt: .*it is .* now; resume it as it was begun", text, out, **given)
+        self.fails(
+            f"{started} another text.txt: .*now it is .*; resume it with the same options", text, out, **given
+        )
         (out / MANIFEST).write_text("{")
         self.fails("manifest.json: damaged: ", text, out, **given)
 
-    def test_no_ray(self, text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_ray_not_installed(self, text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(sys.modules, "ray", None)
         self.fails(
             r"Ray is not installed .*; expected pip install treeformers\[ray\]",
@@ -392,7 +386,7 @@ class TestCommand:
     def run(self, *arguments: object) -> Any:
         return CliRunner().invoke(app, ["parse", *map(str, arguments)])
 
-    def test_a_file_into_a_folder(self, inducer: Path, text: Path, tmp_path: Path) -> None:
+    def test_file_into_a_folder(self, inducer: Path, text: Path, tmp_path: Path) -> None:
         out = tmp_path / "out"
         sharded = ("--shard-lines", 3, "--layer", 1)
         done = self.run(inducer, text, "--out", out, *sharded)
@@ -406,22 +400,22 @@ class TestCommand:
         assert self.run(inducer, text, "--out", out, "--resume", "--workers", 2, *sharded).exit_code == 0
         assert joined(out, "text.txt") == self.run(inducer, text, "--layer", 1).stdout
         other = self.run(inducer, text, "--out", out, "--resume", "--shard-lines", 3)
-        assert "the run was begun with layer 1, it is None now" in other.stderr
+        assert "the run started with layer 1, now it is None" in other.stderr
 
-    def test_an_interruption_says_how_to_go_on(
+    def test_interrupted_command_tells_how_to_resume(
         self, inducer: Path, text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         def interrupted(*_: object) -> None:
             raise KeyboardInterrupt
 
-        monkeypatch.setattr(Task, "run", interrupted)
+        monkeypatch.setattr(ShardWriter, "write", interrupted)
         done = self.run(inducer, text, "--out", tmp_path / "out")
-        says = "treeformers: interrupted; the same command with --resume goes on\n"
+        says = "treeformers: interrupted; run the same command with --resume to continue\n"
         assert (done.exit_code, done.stderr) == (130, says)
         monkeypatch.undo()
         assert self.run(inducer, text, "--out", tmp_path / "out", "--resume").exit_code == 0
 
-    def test_a_folder_and_lines_that_cannot_be_parsed(self, tmp_path: Path) -> None:
+    def test_folder_with_an_unparsed_line(self, tmp_path: Path) -> None:
         parser = save_parser(tmp_path / "parser")
         (tmp_path / "texts").mkdir()
         (tmp_path / "texts" / "a.txt").write_bytes(b"he runs\nr\xe9n\n")
@@ -448,17 +442,17 @@ class TestCommand:
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_ray_makes_the_same_shards(text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ray = pytest.importorskip("ray", reason="Ray is not installed: pip install treeformers[ray]")
-    parse_files(bulk_engines.quick, text, tmp_path / "one", shard_lines=2)
+    parse_files(bulk_predictors.quick, text, tmp_path / "one", shard_lines=2)
     options: dict[str, Any] = {"shard_lines": 2, "workers": 2, "ray": True, "resume": True}
     monkeypatch.setenv("PYTHONPATH", str(ROOT / "tests"), prepend=os.pathsep)
     ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
     try:
-        done = parse_files(bulk_engines.quick, text, tmp_path / "ray", **options)
+        done = parse_files(bulk_predictors.quick, text, tmp_path / "ray", **options)
         assert contents(tmp_path / "ray") == contents(tmp_path / "one")
         (tmp_path / "ray" / "text.txt-000001.txt").unlink()
-        assert parse_files(bulk_engines.quick, text, tmp_path / "ray", **options) == done
+        assert parse_files(bulk_predictors.quick, text, tmp_path / "ray", **options) == done
         with pytest.raises(ChildProcessError, match=r"Ray: .*no model here.*; the run can be resumed"):
-            parse_files(bulk_engines.broken, text, tmp_path / "broken", **options)
+            parse_files(bulk_predictors.broken, text, tmp_path / "broken", **options)
     finally:
         ray.shutdown()
     assert contents(tmp_path / "ray") == contents(tmp_path / "one")

@@ -1,4 +1,4 @@
-"""Trees of a pipeline are those of the model on the same words; spans answer as benepar's users expect."""
+"""The spaCy component returns the trees of the model, and spans have the extensions of benepar."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def pipeline(folder: Path, **config: Any) -> Any:
 
 
 def words(doc: Any) -> list[list[str]]:
-    """Of every sentence that has any."""
+    """The words of each sentence that has any."""
     sentences = ([token.text for token in sentence if not token.is_space] for sentence in doc.sents)
     return [sentence for sentence in sentences if sentence]
 
@@ -68,13 +68,13 @@ def found(docs: Iterable[Any]) -> list[Tree]:
 
 
 def annotated(tree: Tree) -> Any:
-    """A document with this tree on it."""
+    """A document with this tree."""
     doc = Doc(NLP.vocab, words=list(tree.words))
-    doc.user_data[KEY] = Constituents.of(len(doc), [(list(range(len(doc))), tree)]).to_message()
+    doc.user_data[KEY] = Constituents.from_trees(len(doc), [(list(range(len(doc))), tree)]).to_message()
     return doc
 
 
-def test_trees_are_those_of_the_parser_on_the_same_words(parser_folder: Path) -> None:
+def test_trees_equal_those_of_the_parser(parser_folder: Path) -> None:
     docs = list(pipeline(parser_folder).pipe(TEXTS))
     assert [doc.text for doc in docs] == TEXTS
     sentences = [sentence for doc in docs for sentence in words(doc)]
@@ -83,13 +83,13 @@ def test_trees_are_those_of_the_parser_on_the_same_words(parser_folder: Path) ->
     assert docs[0].user_data[KEY]["length"] == len(docs[0])
 
 
-def test_trees_are_those_of_the_inducer_on_the_same_words(inducer_folder: Path) -> None:
+def test_trees_equal_those_of_the_inducer(inducer_folder: Path) -> None:
     docs = list(pipeline(inducer_folder, layer=1).pipe(TEXTS, batch_size=2))
     sentences = [sentence for doc in docs for sentence in words(doc)]
     assert found(docs) == Inducer.from_pretrained(inducer_folder).parse(sentences, layer=1)
 
 
-def test_one_document_is_as_in_a_stream(parser_folder: Path) -> None:
+def test_single_document_equals_stream(parser_folder: Path) -> None:
     nlp = pipeline(parser_folder, batch_size=1, beam=1)
     docs = list(nlp.pipe(TEXTS))
     assert found(nlp(text) for text in TEXTS) == found(docs)
@@ -97,9 +97,7 @@ def test_one_document_is_as_in_a_stream(parser_folder: Path) -> None:
     assert [number for _, number in pairs] == [0, 1, 2, 3, 4]
 
 
-def test_sentences_of_all_documents_are_computed_together(
-    parser_folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_documents_share_batches(parser_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[int] = []
     parse = Parser.parse
 
@@ -109,10 +107,10 @@ def test_sentences_of_all_documents_are_computed_together(
 
     monkeypatch.setattr(Parser, "parse", counted)
     list(pipeline(parser_folder).pipe(TEXTS))
-    assert calls == [1, 5]  # a word when the model is loaded
+    assert calls == [1, 5]  # the first call tests the model when it is loaded
 
 
-def test_spans_and_tokens_answer() -> None:
+def test_extensions_of_spans_and_tokens() -> None:
     doc = annotated(Tree.from_brackets(GOLD))
     sentence = doc[:]
     assert [(span.start, span.end, span._.labels) for span in sentence._.constituents] == [
@@ -141,7 +139,7 @@ def test_spans_and_tokens_answer() -> None:
 
 @settings(deadline=None, max_examples=60)
 @given(trees(words=tokens.filter(lambda word: not word.isspace())), st.data())
-def test_every_tree_comes_back_from_its_document(tree: Tree, data: st.DataObject) -> None:
+def test_tree_round_trip(tree: Tree, data: st.DataObject) -> None:
     doc = annotated(tree)
     assert doc[:]._.tree == tree
     constituents = list(doc[:]._.constituents)
@@ -159,37 +157,35 @@ def test_every_tree_comes_back_from_its_document(tree: Tree, data: st.DataObject
     assert joined == ([] if len(span) == 1 else list(range(span.start, span.end)))
 
 
-def test_white_space_is_no_word(parser_folder: Path) -> None:
+def test_white_space_is_skipped(parser_folder: Path) -> None:
     doc = pipeline(parser_folder)("The dog  \n sees Ann.\n\n")
-    sentence = doc[:]  # the line ends behind it too, of which spaCy makes a sentence of its own
+    sentence = doc[:]  # includes the final line breaks, which spaCy makes a sentence of their own
     assert sentence._.tree.words == ("The", "dog", "sees", "Ann", ".")
     assert next(span.text for span in sentence._.constituents) == "The dog  \n sees Ann."
     blank = next(token for token in doc if token.is_space)
-    with pytest.raises(NotAConstituent, match="are no constituent"):
+    with pytest.raises(NotAConstituent, match="are not a constituent"):
         blank._.labels  # noqa: B018
 
 
-def test_a_span_that_is_no_constituent_is_an_error() -> None:
+def test_span_that_is_not_a_constituent() -> None:
     doc = annotated(Tree.from_brackets(GOLD))
-    with pytest.raises(NotAConstituent, match=r"tokens 1 to 3 are no constituent: 'dog sees'"):
+    with pytest.raises(NotAConstituent, match=r"tokens 1 to 3 are not a constituent: 'dog sees'"):
         doc[1:3]._.labels  # noqa: B018
-    with pytest.raises(ValueError, match="no constituent"):
+    with pytest.raises(ValueError, match="not a constituent"):
         doc[1:1]._.parent  # noqa: B018
 
 
-def test_documents_without_trees_or_with_other_tokens_are_errors() -> None:
-    with pytest.raises(ValueError, match="the document has no trees; expected one that a pipeline"):
+def test_document_without_trees_or_with_other_tokens() -> None:
+    with pytest.raises(ValueError, match="the document has no trees; expected one from a pipeline"):
         NLP("the dog")[0]._.labels  # noqa: B018
     doc = annotated(Tree.from_brackets(GOLD))
     with doc.retokenize() as retokenizer:
         retokenizer.merge(doc[0:2])
-    with pytest.raises(ValueError, match="the trees are over 5 tokens, the document has 4 by now"):
+    with pytest.raises(ValueError, match="the trees are over 5 tokens, the document now has 4"):
         doc[0]._.labels  # noqa: B018
 
 
-def test_no_sentence_boundaries_no_model_and_a_missing_folder_are_errors(
-    parser_folder: Path, tmp_path: Path
-) -> None:
+def test_missing_boundaries_model_or_folder(parser_folder: Path, tmp_path: Path) -> None:
     nlp = spacy.blank("en")
     with pytest.raises(ValueError, match="no model was given; expected nlp"):
         nlp.add_pipe("treeformers")
@@ -201,7 +197,7 @@ def test_no_sentence_boundaries_no_model_and_a_missing_folder_are_errors(
         pipeline(tmp_path / "none")("The dog ran.")
 
 
-def test_the_error_handler_gets_the_documents_that_fail(parser_folder: Path) -> None:
+def test_error_handler_receives_failed_documents(parser_folder: Path) -> None:
     nlp = spacy.blank("en")
     nlp.add_pipe("treeformers", config={"model": str(parser_folder)})
     failed: list[str] = []
@@ -211,14 +207,14 @@ def test_the_error_handler_gets_the_documents_that_fail(parser_folder: Path) -> 
     assert failed == ["no boundaries"]
 
 
-def test_documents_can_be_saved(parser_folder: Path) -> None:
+def test_document_serialization(parser_folder: Path) -> None:
     nlp = pipeline(parser_folder)
     doc = nlp(TEXTS[0])
     again = Doc(nlp.vocab).from_bytes(doc.to_bytes())
     assert found([again]) == found([doc]) == found([send(doc)()])
 
 
-def test_pipelines_are_saved_with_their_model(parser_folder: Path, tmp_path: Path) -> None:
+def test_pipeline_serialization_includes_the_model(parser_folder: Path, tmp_path: Path) -> None:
     moved = tmp_path / "model"
     shutil.copytree(parser_folder, moved)
     nlp = pipeline(moved, beam=1)
@@ -228,7 +224,7 @@ def test_pipelines_are_saved_with_their_model(parser_folder: Path, tmp_path: Pat
     shutil.rmtree(moved)
 
     saved = spacy.load(tmp_path / "pipeline")
-    saved.to_disk(tmp_path / "pipeline")  # over the files that it was read from
+    saved.to_disk(tmp_path / "pipeline")  # overwrites the files that it was read from
     shutil.rmtree(tmp_path / "pipeline")
     assert found(saved.pipe(TEXTS)) == expected
     other = pipeline(tmp_path / "none", beam=1).from_bytes(packed)
@@ -236,10 +232,10 @@ def test_pipelines_are_saved_with_their_model(parser_folder: Path, tmp_path: Pat
     assert found(receive().pipe(TEXTS)) == expected
 
 
-def test_bytes_name_no_files_elsewhere(tmp_path: Path) -> None:
+def test_bytes_cannot_write_outside_the_folder(tmp_path: Path) -> None:
     import srsly
 
-    with pytest.raises(ValueError, match="no file of a model"):
+    with pytest.raises(ValueError, match="not a file of a model"):
         Component(tmp_path).from_bytes(srsly.msgpack_dumps({"../config.json": b"{}"}))
 
 
@@ -251,10 +247,10 @@ def test_several_processes(parser_folder: Path) -> None:
     assert found(docs) == expected
 
 
-def test_a_tree_over_some_tokens_of_a_document() -> None:
+def test_trees_over_some_tokens_of_a_document() -> None:
     tree = Tree.from_spans(["a", "b", "c"], [Span(0, 3, "S"), Span(1, 3, "T")])
-    made = Constituents.of(6, [([1, 2, 4], tree), ([5], Tree("N", word="d"))])
-    rows = list(zip(made.starts, made.ends, made.labels, made.parents, strict=True))
+    result = Constituents.from_trees(6, [([1, 2, 4], tree), ([5], Tree("N", word="d"))])
+    rows = list(zip(result.starts, result.ends, result.labels, result.parents, strict=True))
     assert rows == [
         (1, 5, ["S"], -1),
         (1, 2, [], 0),
@@ -263,7 +259,7 @@ def test_a_tree_over_some_tokens_of_a_document() -> None:
         (4, 5, [], 2),
         (5, 6, [], -1),
     ]
-    assert made.tags == ["", "X", "X", "", "X", "N"]
-    assert made.find(1, 5) == 0
-    assert made.find(3, 5) is None
-    assert list(made.children(0)) == [1, 2]
+    assert result.tags == ["", "X", "X", "", "X", "N"]
+    assert result.find(1, 5) == 0
+    assert result.find(3, 5) is None
+    assert list(result.children(0)) == [1, 2]

@@ -13,7 +13,7 @@ from treeformers.data.text import train_tokenizer
 from treeformers.models.parser import TreeParser
 from treeformers.models.treebert import TreeBertConfig, TreeBertForMaskedLM
 from treeformers.recipes import Beam, ClassifyRecipe, Decoding, Examples, InduceRecipe, ParseRecipe
-from treeformers.tasks.classify.examples import build_encoder
+from treeformers.tasks.classify.build import build_model
 from treeformers.tasks.classify.predictor import Classifier
 from treeformers.tasks.induce.predictor import Inducer
 from treeformers.tasks.parse.predictor import Parser
@@ -70,7 +70,7 @@ def tiny_classifier(**model: Any) -> Classifier:
     recipe = ClassifyRecipe(
         model={"encoder": "accumulation", **sizes, **model}, data=Examples(corpus="grammar")
     )
-    return Classifier(*build_encoder(recipe, TREES, ["calm", "stormy"], 1))
+    return Classifier(*build_model(recipe, TREES, ["calm", "stormy"], 1))
 
 
 def decided_parser(
@@ -92,8 +92,8 @@ def save_parser(folder: Path, seed: int = 1) -> Path:
     return folder
 
 
-def save_inducer(folder: Path, prior: str = "outside") -> Path:
+def save_inducer(folder: Path, **model: Any) -> Path:
     lines = [" ".join(tree.words) for tree in WITH_BRACKETS] * 2
-    made = tiny_inducer(lines, vocab_size=90, initializer_range=0.5, prior=prior)
+    made = tiny_inducer(lines, vocab_size=90, initializer_range=0.5, **model)
     save_model(made.model, made.tokenizer, folder, {"recipe.json": InduceRecipe().to_dict()})
     return folder

@@ -1,1 +1,1 @@
-"""Metrics for results files: one module for each task, each with a function `evaluate`."""
+"""Metrics for results files: for each task a module with a function `evaluate`."""

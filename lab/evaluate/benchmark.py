@@ -1,4 +1,4 @@
-"""Results of measurements of fresh models: how many weights they have, and what a sentence takes."""
+"""Benchmark of fresh models: their number of weights, and the time per sentence."""
 
 from __future__ import annotations
 
@@ -15,32 +15,32 @@ CLASSES = ["0", "1"]
 
 
 def evaluate(recipe: BenchmarkRecipe) -> dict[str, Any]:
-    """Measure the models of a recipe.
+    """Benchmark the models of a recipe.
 
     Returns:
-        What is written to the results file: `models` has for each `parameters` and, where the recipe names
-        lengths, `training` and `inference`, the milliseconds that a sentence of each length takes, alone in
-        its batch: forward, backward and a step of Adam, or forward alone; the batch is made anew each time,
-        the tree is not.
+        The content of the results file. For each model, `models` has `parameters`. If the recipe names
+        lengths, it also has `training` and `inference`: the milliseconds for a batch of one sentence of each
+        length. Training is forward, backward and a step of Adam; inference is forward. The time includes
+        making the batch, but not the tree.
 
     Raises:
-        ValueError: an unknown encoder or key, or a value that a configuration does not take.
+        ValueError: an unknown encoder or key, or a value that a configuration refuses.
     """
     started = time.perf_counter()
-    models = {name: _measure(dict(sizes), recipe.data) for name, sizes in recipe.model.items()}
+    models = {name: _benchmark(dict(sizes), recipe.data) for name, sizes in recipe.model.items()}
     return {**provenance(recipe), "wall_seconds": time.perf_counter() - started, "models": models}
 
 
-def _measure(sizes: dict[str, Any], data: Lengths) -> dict[str, Any]:
+def _benchmark(sizes: dict[str, Any], data: Lengths) -> dict[str, Any]:
     if sizes.get("encoder") == "translation":
         return {"parameters": _weights_of_translation(sizes)}
-    from treeformers.tasks.classify.examples import build_encoder
+    from treeformers.tasks.classify.build import build_model
     from treeformers.tasks.tree_sources import find_trees
 
     words = [[f"w{place}" for place in range(length)] for length in data.lengths or (1,)]
     trees = find_trees(words, data.trees)
-    of = Examples(corpus="grammar", trees=data.trees)
-    model, reader = build_encoder(ClassifyRecipe(model=sizes, data=of), trees, CLASSES, 1)
+    recipe = ClassifyRecipe(model=sizes, data=Examples(corpus="grammar", trees=data.trees))
+    model, reader = build_model(recipe, trees, CLASSES, 1)
     found: dict[str, Any] = {"parameters": sum(weight.numel() for weight in model.parameters())}
     if data.lengths:
         times = [_time(model, reader, encoded, data.steps) for encoded in reader.encode(trees)]
@@ -50,7 +50,7 @@ def _measure(sizes: dict[str, Any], data: Lengths) -> dict[str, Any]:
 
 
 def _time(model: Any, reader: Any, encoded: Any, steps: int) -> tuple[float, float]:
-    """Milliseconds of a step of training and of inference, each the median."""
+    """Median milliseconds of a training step and of inference."""
     import torch
 
     device = "cuda" if torch.cuda.is_available() else "cpu"
@@ -74,12 +74,12 @@ def _time(model: Any, reader: Any, encoded: Any, steps: int) -> tuple[float, flo
 
 
 def _milliseconds(step: Callable[[], None], steps: int) -> float:
-    """The median; of processor time, so that other work on the machine hardly counts, if it is no GPU."""
+    """The median time. On a CPU it is processor time, which other work on the machine hardly changes."""
     import torch
 
     cuda = torch.cuda.is_available()
     taken = []
-    for _ in range(steps + 1):  # what comes first also warms up
+    for _ in range(steps + 1):  # the first step warms up
         started = time.perf_counter() if cuda else time.process_time()
         step()
         if cuda:
@@ -89,7 +89,7 @@ def _milliseconds(step: Callable[[], None], steps: int) -> float:
 
 
 def _weights_of_translation(sizes: dict[str, Any]) -> int:
-    """They are counted, not made: the large ones would fill a small machine."""
+    """Count the weights without allocating them: the large models would fill a small machine."""
     import torch
 
     from treeformers.models.accumulation import AccumulationConfig

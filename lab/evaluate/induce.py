@@ -11,10 +11,11 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
+from lab.evaluate.inducer_scores import average_forests, score_inducer
 from lab.provenance import provenance
 from treeformers.metrics.statistics import summarise
 from treeformers.recipes import Data, Decoding, InduceRecipe
-from treeformers.tasks.induce.score import average_forests, score_baselines, score_inducer, score_trees
+from treeformers.tasks.induce.score import score, score_baselines
 from treeformers.training.workers import start_workers
 from treeformers.trees.tree import Tree
 
@@ -30,12 +31,12 @@ def read_tests(data: Data) -> tuple[list[Tree], list[str]]:
     Raises:
         ValueError: the corpus of the text has no test split.
     """
-    from treeformers.tasks.induce.train import read_gold, read_text
+    from treeformers.tasks.induce.data import read_gold_trees, read_sentences
 
-    gold = read_gold(data) if data.gold else []
+    gold = read_gold_trees(data) if data.gold else []
     if data.text == "grammar":
         return gold, [" ".join(tree.words) for tree in gold]
-    return gold, read_text(replace(data, splits=("test",), sentences=0))
+    return gold, read_sentences(replace(data, splits=("test",), sentences=0))
 
 
 def evaluate(
@@ -59,10 +60,10 @@ def evaluate(
     seeds: list[dict[str, Any]] = []
     forests: list[list[Tree]] = []
     layers: list[list[Tree]] = []
-    score = partial(_score, gold=gold, sentences=_perplexity_lines(sentences), decoding=recipe.decoding)
+    score_model = partial(_score, gold=gold, sentences=_perplexity_lines(sentences), decoding=recipe.decoding)
     workers = min(workers, len(models))
     with start_workers(workers) if workers > 1 else nullcontext() as pool:
-        running = (pool.map if pool else map)(score, models)
+        running = (pool.map if pool else map)(score_model, models)
         baselines = score_baselines(gold) if gold else None  # meanwhile, the workers score the models
         scored = list(running)
     for (metrics, trees, by_layer), fit in zip(scored, fits, strict=True):
@@ -76,8 +77,8 @@ def evaluate(
         "summary": summarise(seeds),
     }
     if len(forests) > 1:
-        result["averaged"] = score_trees(gold, average_forests(forests))
-        result["averaged_layers"] = score_trees(gold, average_forests(layers))
+        result["averaged"] = score(gold, average_forests(forests))
+        result["averaged_layers"] = score(gold, average_forests(layers))
     if baselines:
         result["baselines"] = baselines
     return result

@@ -59,7 +59,7 @@ def _induce(row: InduceRecipe, folder: Path, sentence: Tree | str) -> dict[str, 
 
     inducer = Inducer.from_pretrained(folder)
     words = list(sentence.words) if isinstance(sentence, Tree) else sentence
-    inside = inducer.look(words)
+    inside = inducer.visualize(words)
     top = len(inside.priors) - 1
     layers = sorted({0, top // 2, top})
     (tree,) = inducer.parse([words], decoding=row.decoding)

@@ -1,0 +1,1 @@
+"""Scripts that carry recipes and results over to new names."""

@@ -258,7 +258,8 @@ def _on_corpora(results: Results, corpora: Sequence[str]) -> Results:
 
 
 def _sees_trees(result: Result) -> bool:
-    return bool(result["recipe"]["model"].get("tree", True))
+    model = result["recipe"]["model"]
+    return bool(model.get("tree", True)) and model.get("encoder") != "post-norm-transformer"
 
 
 def _kind(result: Result) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Mapping
 
 from lab.tables.formatting import Result, Results
 from treeformers.drawing.markdown import markdown_table
@@ -73,9 +72,6 @@ def times(results: Results) -> str:
         markdown_table(("", "models", "minutes, two at a time", "one by one", "models by the clock"), cells),
     )
     return "\n\n".join(filter(None, tables))
-
-
-PARTS: Mapping[str, Callable[[Results], str]] = {"times": times}
 
 
 def _sums(rows: list[Result]) -> tuple[str, ...]:

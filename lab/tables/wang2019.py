@@ -22,20 +22,20 @@ from lab.tables.formatting import (
 )
 from treeformers.drawing import heat_map_svg, learning_curve_svg
 from treeformers.drawing.markdown import markdown_table
-from treeformers.tasks.induce.score import FROM, LABELS, SHORT, TRIVIAL
+from treeformers.tasks.induce.score import LABELS, MAX_WORDS, MIN_WORDS, TRIVIAL_KINDS
 from treeformers.trees.files import atomic_write
 
 
 def table1(results: Results) -> str:
     """F1 on all sentences; trivial trees are in the last rows."""
-    head = ("spans a sentence", "flat trees, %", f"F1 from {FROM} words")
-    names = ("spans_per_sentence", "flat_share", f"sentence_f1_from_{FROM}")
+    head = ("spans a sentence", "flat trees, %", f"F1 from {MIN_WORDS} words")
+    names = ("spans_per_sentence", "flat_share", f"sentence_f1_from_{MIN_WORDS}")
     return _f1_table(in_table(results, "1"), "sentence_f1", dict(zip(head, names, strict=True)))
 
 
 def table2(results: Results) -> str:
     """F1 on sentences of at most ten words."""
-    return _f1_table(in_table(results, "2"), f"sentence_f1_{SHORT}", {})
+    return _f1_table(in_table(results, "2"), f"sentence_f1_{MAX_WORDS}", {})
 
 
 def table3(results: Results) -> str:
@@ -206,7 +206,7 @@ def draw_heat_maps(model: str | Path, sentence: str | Sequence[str], out: str | 
     """
     from treeformers.tasks.induce.predictor import Inducer
 
-    inside = Inducer.from_pretrained(model).look(sentence)
+    inside = Inducer.from_pretrained(model).visualize(sentence)
     top = len(inside.links) - 1
     written = []
     Path(out).mkdir(parents=True, exist_ok=True)
@@ -247,7 +247,7 @@ def _f1_table(results: Results, metric: str, more: Mapping[str, str]) -> str:
                 *(mean(row, name) for name in more.values()),
             )
         )
-        for kind in (*TRIVIAL, "best binary"):
+        for kind in (*TRIVIAL_KINDS, "best binary"):
             score = row["baselines"][kind]
             paper = [published.get(f"{kind}_{metric}_{value}") for value in ("median", "max")]
             if (gold, kind) not in trivial or any(paper):
@@ -294,8 +294,7 @@ def _figure4_plot(result: Result) -> str:
 
 
 def _is_plain(result: Result) -> bool:
-    model = result["recipe"]["model"]
-    return bool(model.get("prior_position", model.get("prior")) == "none")
+    return bool(result["recipe"]["model"].get("prior_position") == "none")
 
 
 def _size(result: Result) -> tuple[int, int]:

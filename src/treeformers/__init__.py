@@ -16,9 +16,10 @@ if TYPE_CHECKING:
         TreeBertModel,
     )
     from treeformers.models.treeify import treeify
-    from treeformers.tasks.classify.predictor import Classifier, Similarity
+    from treeformers.tasks.classify.predictor import Classifier
     from treeformers.tasks.induce.predictor import Inducer
     from treeformers.tasks.parse.predictor import Parser
+    from treeformers.tasks.similarity.predictor import Similarity
     from treeformers.tasks.translate.predictor import Translator
     from treeformers.trees.tree import DependencyTree, Span, Tree
 
@@ -46,7 +47,7 @@ _HOME = {
     "DependencyTree": "treeformers.trees.tree",
     "Inducer": "treeformers.tasks.induce.predictor",
     "Parser": "treeformers.tasks.parse.predictor",
-    "Similarity": "treeformers.tasks.classify.predictor",
+    "Similarity": "treeformers.tasks.similarity.predictor",
     "Span": "treeformers.trees.tree",
     "Translator": "treeformers.tasks.translate.predictor",
     "Tree": "treeformers.trees.tree",

@@ -1,4 +1,4 @@
-"""Every function against literal loops over Wang et al. 2019, Eqs. 2-8, in float64: values and gradients."""
+"""Constituent attention against loops over Wang et al. 2019, Eqs. 2-8: values and gradients in float64."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def assert_same(ours: Tensor, literal: Tensor, inputs: tuple[Tensor, ...]) -> No
 
 
 def padded_mask(batch: int, tokens: int, padding: int) -> Tensor:
-    """The first sentence is full, the others lose up to `padding` tokens, all but one at most."""
+    """The first sentence is full. The others lose `padding` tokens but keep at least one."""
     lengths = torch.tensor([max(1, tokens - min(b, 1) * padding) for b in range(batch)])
     return torch.arange(tokens) < lengths[:, None]
 
@@ -124,7 +124,7 @@ def test_neighbor_links_at_the_edges() -> None:
 
 @sizes
 @given(st.integers(1, 7), st.integers(1, 5))
-def test_accumulation_in_both_arithmetics(tokens: int, layers: int) -> None:
+def test_link_accumulation_in_both_arithmetics(tokens: int, layers: int) -> None:
     currents = tuple(random_links(2, tokens) for _ in range(layers))
     literal = torch.zeros(2, tokens - 1, dtype=torch.float64)
     links = odds = None
@@ -200,7 +200,7 @@ def test_dropout_is_the_same_forward_and_backward(monkeypatch: pytest.MonkeyPatc
     assert_same(dropped, literal, (q, k, identity, links))
 
 
-def test_dropout_keeps_the_asked_share() -> None:
+def test_dropout_keeps_the_expected_fraction() -> None:
     q, links = torch.zeros(4, 8, 64, 64), torch.ones(4, 63)
     identity = torch.eye(64).expand(4, 8, 64, 64)
     for p in (0.1, 0.5):
@@ -208,6 +208,32 @@ def test_dropout_keeps_the_asked_share() -> None:
         assert kept.item() == pytest.approx(1 - p, abs=0.006)
     with pytest.raises(ValueError, match="dropout_p is 1"):
         constituent_attention(q, q, identity, links, dropout_p=1)
+
+
+@pytest.mark.parametrize(("block", "most"), [(150, 144), (72, 72), (30, 24), (1, 12)])
+def test_a_block_bounds_the_scores_of_any_batch(
+    monkeypatch: pytest.MonkeyPatch, block: int, most: int
+) -> None:
+    """Two heads and six tokens: 72 scores for each sentence, 12 for each query row."""
+    sizes, scores = [], constituent._scores
+
+    def recorded(q: Tensor, k: Tensor) -> Tensor:
+        result = scores(q, k)
+        sizes.append(result.numel())
+        return result
+
+    monkeypatch.setitem(constituent._BLOCK, "cpu", block)
+    monkeypatch.setattr(constituent, "_scores", recorded)
+    q = leaf(7, 2, 6, 3)
+    constituent_attention(q, q, q, random_links(7, 6)).sum().backward()
+    assert max(sizes) == most and sum(sizes) == 2 * 7 * 72
+
+
+def test_no_tokens_give_no_values() -> None:
+    q, links = leaf(2, 2, 0, 3), torch.ones(2, 0, dtype=torch.float64)
+    output = constituent_attention(q, q, q, links)
+    output.sum().backward()
+    assert output.shape == q.shape == q.grad.shape
 
 
 def test_padding_never_reaches_real_tokens() -> None:
@@ -224,7 +250,7 @@ def test_padding_never_reaches_real_tokens() -> None:
     torch.testing.assert_close(attended, short)
 
 
-def test_projections_in_one_and_in_two_steps_agree() -> None:
+def test_one_projection_equals_two() -> None:
     module = ConstituentAttention(8).double()
     hidden = torch.randn(5, 4, 8, dtype=torch.float64, requires_grad=True)
     inputs = (hidden, *module.parameters())
@@ -292,7 +318,7 @@ def test_autocast_computes_links_in_float32() -> None:
     assert log_links.dtype == torch.float32 and q.grad is not None and q.grad.isfinite().all()
 
 
-def test_link_scores_start_as_in_the_released_code() -> None:
+def test_initial_link_scores_have_the_scale_of_the_released_code() -> None:
     module = ConstituentAttention(512)
     hidden = module.norm(torch.randn(64, 8, 512))
     scores = (module.query(hidden)[:, :-1] * module.key(hidden)[:, 1:]).sum(-1) / 256
@@ -300,22 +326,31 @@ def test_link_scores_start_as_in_the_released_code() -> None:
 
 
 def literal_variant(
-    q: Tensor, k: Tensor, v: Tensor, links: Tensor, seen: Tensor, self_prior: float, inside: bool, hard: bool
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    links: Tensor,
+    seen: Tensor,
+    self_prior: float,
+    before_softmax: bool,
+    straight_through: bool,
 ) -> Tensor:
-    """One query at a time, with a prior for each group of heads: links (B, G, T-1), seen (B, T, T)."""
+    """One query at a time, with a prior for each group of heads: links (B, G, T-1), mask (B, T, T)."""
     heads = q.shape[1] // links.shape[1]
     output = []
     for b in range(q.shape[0]):
         for h in range(q.shape[1]):
             link = links[b, h // heads][None]
             prior = literal_prior(link, self_prior)[0]
-            if hard:  # the value of the rounded links, the slope of the others
+            if straight_through:  # the value with rounded links, the gradient with the given ones
                 prior = prior + (literal_prior((link > 0.5).double(), self_prior)[0] - prior).detach()
             for i in range(q.shape[2]):
                 keys = seen[b, i].nonzero()[:, 0]
                 scores = torch.stack([q[b, h, i] @ k[b, h, j] / math.sqrt(q.shape[3]) for j in keys])
                 weights = (
-                    (scores * prior[i, keys]).softmax(0) if inside else scores.softmax(0) * prior[i, keys]
+                    (scores * prior[i, keys]).softmax(0)
+                    if before_softmax
+                    else scores.softmax(0) * prior[i, keys]
                 )
                 output.append(weights @ v[b, h, keys])
     return torch.stack(output).view(q.shape)
@@ -324,18 +359,26 @@ def literal_variant(
 @pytest.mark.parametrize("block", [2**19, 1])
 @pytest.mark.parametrize("groups", [1, 2])
 @pytest.mark.parametrize(
-    ("self_prior", "inside", "hard"),
+    ("self_prior", "before_softmax", "straight_through"),
     [(1.0, True, False), (0.0, True, False), (1.0, False, True), (1.0, True, True), (1.0, False, False)],
 )
 def test_variants_of_attention(
-    monkeypatch: pytest.MonkeyPatch, self_prior: float, inside: bool, hard: bool, groups: int, block: int
+    monkeypatch: pytest.MonkeyPatch,
+    self_prior: float,
+    before_softmax: bool,
+    straight_through: bool,
+    groups: int,
+    block: int,
 ) -> None:
     monkeypatch.setitem(constituent._BLOCK, "cpu", block)
     q, k, v = (leaf(2, 4, 5, 3) for _ in range(3))
     links = random_links(2 * groups, 5).detach().view(2, groups, 4).requires_grad_()
     seen = padded_mask(2, 5, 2)[:, None] & (torch.rand(2, 5, 5) > 0.3) | torch.eye(5, dtype=torch.bool)
-    literal = literal_variant(q, k, v, links, seen, self_prior, inside, hard)
-    inputs, switches = (q, k, v, links), {"self_prior": self_prior, "inside": inside, "hard": hard}
+    literal = literal_variant(q, k, v, links, seen, self_prior, before_softmax, straight_through)
+    inputs, switches = (
+        (q, k, v, links),
+        {"self_prior": self_prior, "before_softmax": before_softmax, "straight_through": straight_through},
+    )
     given = links if groups > 1 else links[:, 0]
     assert_same(constituent_attention(q, k, v, given, seen, **switches), literal, inputs)
     assert_same(constituent_weights(q, k, given, seen, **switches) @ v, literal, inputs)
@@ -343,39 +386,46 @@ def test_variants_of_attention(
     assert_same(fused, literal, inputs)
 
 
-@pytest.mark.parametrize("inside", [True, False])
-@pytest.mark.parametrize("hard", [True, False])
-def test_dropout_of_the_variants(inside: bool, hard: bool) -> None:
+@pytest.mark.parametrize("before_softmax", [True, False])
+@pytest.mark.parametrize("straight_through", [True, False])
+def test_dropout_of_the_variants(before_softmax: bool, straight_through: bool) -> None:
     q, k, links = leaf(2, 2, 9, 9), leaf(2, 2, 9, 9), random_links(2, 9)
     identity = torch.eye(9, dtype=torch.float64).expand(2, 2, 9, 9).contiguous().requires_grad_()
     inputs = (q, k, identity, links)
-    weights = constituent_weights(q, k, links, inside=inside, hard=hard)
+    weights = constituent_weights(
+        q, k, links, before_softmax=before_softmax, straight_through=straight_through
+    )
     torch.manual_seed(3)
-    dropped = constituent_attention(q, k, identity, links, dropout_p=0.3, inside=inside, hard=hard)
-    torch.manual_seed(3)  # the mask, from a plain softmax over the same scores: none of its weights is 0
+    dropped = constituent_attention(
+        q, k, identity, links, dropout_p=0.3, before_softmax=before_softmax, straight_through=straight_through
+    )
+    torch.manual_seed(3)  # recover the mask with links of 1, which leave no weight at 0
     certain = torch.ones_like(links)
     kept = constituent_attention(q, k, identity, certain, dropout_p=0.3) != 0
     assert 0.55 < kept.double().mean() < 0.85
     assert_same(dropped, torch.where(kept, weights / 0.7, 0.0) @ identity, inputs)
 
 
-def test_a_prior_inside_the_softmax_leaves_most_attention_outside_the_constituent() -> None:
+def test_a_prior_before_the_softmax_leaves_attention_outside_the_constituent() -> None:
     q, k = torch.randn(1, 1, 12, 4), torch.randn(1, 1, 12, 4)
     links = torch.ones(1, 11)
     links[0, 2::3] = 0  # four constituents of three words
     same = constituent_prior(links)[0].bool()
-    inside, outside = (constituent_weights(q, k, links, inside=inside)[0, 0] for inside in (True, False))
-    assert (outside[~same] == 0).all() and outside.sum(1).max() < 1
-    assert inside[~same].sum() / 12 > 0.5
-    torch.testing.assert_close(inside.sum(1), torch.ones(12))
+    before, after = (
+        constituent_weights(q, k, links, before_softmax=before_softmax)[0, 0]
+        for before_softmax in (True, False)
+    )
+    assert (after[~same] == 0).all() and after.sum(1).max() < 1
+    assert before[~same].sum() / 12 > 0.5
+    torch.testing.assert_close(before.sum(1), torch.ones(12))
 
 
 def test_hard_links_round_and_keep_a_gradient() -> None:
     links = torch.tensor([[0.9, 0.5, 0.6]], dtype=torch.float64, requires_grad=True)
-    prior = constituent_prior(links, hard=True)
+    prior = constituent_prior(links, straight_through=True)
     assert prior[0].tolist() == [[1, 1, 0, 0], [1, 1, 0, 0], [0, 0, 1, 1], [0, 0, 1, 1]]
-    assert torch.equal(constituent_prior(links.log(), log=True, hard=True), prior)
-    prior[0, 0, 3].backward()  # 0.9 * 0.5 * 0.6 as far as the gradient knows
+    assert torch.equal(constituent_prior(links.log(), log=True, straight_through=True), prior)
+    prior[0, 0, 3].backward()  # the gradient of 0.9 * 0.5 * 0.6
     assert links.grad is not None
     torch.testing.assert_close(links.grad, torch.tensor([[0.3, 0.54, 0.45]], dtype=torch.float64))
 
@@ -400,7 +450,7 @@ def test_no_link_crosses_a_boundary(lengths: list[int], padding: int) -> None:
 
 
 @pytest.mark.parametrize("arithmetic", ["log", "probability"])
-def test_groups_link_for_themselves(arithmetic: str) -> None:
+def test_groups_have_independent_links(arithmetic: str) -> None:
     module = ConstituentAttention(8, arithmetic=arithmetic, groups=2).double()  # type: ignore[arg-type]
     hidden, mask = torch.randn(3, 6, 8, dtype=torch.float64, requires_grad=True), padded_mask(3, 6, 3)
     first, state = module(hidden, None, mask)

@@ -13,7 +13,7 @@ from command_line import (
     with_decoding,
 )
 from treeformers.recipes import ClassifyRecipe, Examples, SimilarityRecipe
-from treeformers.tasks.classify.examples import build_encoder
+from treeformers.tasks.classify.build import build_model
 from treeformers.training.saving import save_model
 
 
@@ -52,13 +52,12 @@ def dependency_encoders(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("dependencies")
     data = Examples(structure="dependencies")
     model = {
-        "encoder": "traversal",
-        "tree": "dependency",
+        "encoder": "dtt",
         "input_size": 8,
         "hidden_size": 8,
         "num_branches": 2,
     }
     for recipe in (ClassifyRecipe(data=data, model=model), SimilarityRecipe(data=data, model=model)):
-        made, reader = build_encoder(recipe, DEPENDENCIES, ["one", "other"], seed=1)
+        made, reader = build_model(recipe, DEPENDENCIES, ["one", "other"], seed=1)
         save_model(made, reader, folder / recipe.task, {"recipe.json": recipe.to_dict()})
     return folder

@@ -1,4 +1,4 @@
-"""All commands: their help, and bad usage."""
+"""All commands: help, bad usage, standard streams."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from command_line import (
     ROOT,
     complaint,
     output,
+    run,
 )
+from treeformers.bulk import SHARD_LINES
 
 COMMANDS = (
     "demo",
@@ -30,9 +32,9 @@ COMMANDS = (
     "serve",
     "env",
     "data list",
-    "data get",
-    "data make agreement",
-    "data make grammar",
+    "data download",
+    "data generate agreement",
+    "data generate grammar",
 )
 
 
@@ -47,36 +49,35 @@ def test_help_is_cheap() -> None:
     subprocess.run([sys.executable, "-c", code], check=True, env=environment, timeout=60)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [
+def test_module_runs_as_a_script() -> None:
+    for arguments, says in (
         ("parse", "Missing argument 'MODEL'; see treeformers parse --help"),
         ("data list > /dev/full", "standard output: No space left on device"),
         ("data list >&-", "standard output: Bad file descriptor"),
         ("score - trees.txt <&-", "<stdin>: Bad file descriptor"),
-    ],
-)
-def test_module_runs_as_a_script(arguments: str, says: str) -> None:
-    command = f"{sys.executable} -m treeformers.cli {arguments}"
-    environment = os.environ | {"PYTHONPATH": str(ROOT / "src")}
-    result = subprocess.run(command, shell=True, capture_output=True, text=True, env=environment, timeout=60)
-    assert (result.returncode, result.stderr) == (2, f"treeformers: error: {says}\n")
+    ):
+        command = f"{sys.executable} -m treeformers.cli {arguments}"
+        environment = os.environ | {"PYTHONPATH": str(ROOT / "src")}
+        result = subprocess.run(
+            command, shell=True, capture_output=True, text=True, env=environment, timeout=60
+        )
+        assert (result.returncode, result.stderr) == (2, f"treeformers: error: {says}\n")
 
 
 @pytest.mark.parametrize(
-    ("given", "turns"), [({}, "10000"), ({"GOMP_SPINCOUNT": "7"}, "7"), ({"OMP_WAIT_POLICY": "active"}, None)]
+    ("given", "spins"), [({}, "10000"), ({"GOMP_SPINCOUNT": "7"}, "7"), ({"OMP_WAIT_POLICY": "active"}, None)]
 )
-def test_threads_that_wait_leave_the_cores_to_others(given: dict[str, str], turns: str | None) -> None:
+def test_waiting_threads_spin_less(given: dict[str, str], spins: str | None) -> None:
     code = "import os, treeformers.cli; print(os.environ.get('GOMP_SPINCOUNT'))"
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("OMP_", "GOMP_"))}
     environment = kept | {"PYTHONPATH": str(ROOT / "src")} | given
     shown = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, env=environment, timeout=60, check=True
     )
-    assert shown.stdout.strip() == str(turns)
+    assert shown.stdout.strip() == str(spins)
 
 
-def test_output_is_utf8_whatever_the_terminal_takes(tmp_path: Path) -> None:
+def test_output_is_utf8_in_any_locale(tmp_path: Path) -> None:
     drawn = tmp_path / "\u0394\u03ad\u03bd\u03c4\u03c1\u03bf.txt"
     environment = os.environ | {"PYTHONPATH": str(ROOT / "src"), "PYTHONIOENCODING": "cp1252"}
     command = [sys.executable, "-m", "treeformers.cli", "draw", "--out", str(drawn)]
@@ -86,7 +87,7 @@ def test_output_is_utf8_whatever_the_terminal_takes(tmp_path: Path) -> None:
     assert shown.stdout.decode("utf-8") == f"{drawn}\n"
 
 
-def test_what_was_written_to_an_open_file_before_stays(tmp_path: Path) -> None:
+def test_output_is_appended_to_an_open_file(tmp_path: Path) -> None:
     log = tmp_path / "log.txt"
     command = (
         f"(echo before; echo '(S (NN a))' | {sys.executable} -m treeformers.cli score - gold.txt "
@@ -100,13 +101,13 @@ def test_what_was_written_to_an_open_file_before_stays(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["gold.txt", "log.txt"]
 
 
-def test_a_dash_is_no_file_to_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_dash_is_not_an_output_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    assert complaint("draw", "--out", "-", stdin="(S (NN a))") == "--out -: expected the name of a file"
+    assert complaint("draw", "--out", "-", stdin="(S (NN a))") == "--out -: expected a file name"
     assert not list(tmp_path.iterdir())
 
 
-def test_a_reader_that_has_enough_is_no_error() -> None:
+def test_closed_pipe_is_not_an_error() -> None:
     command = f"set -o pipefail; {sys.executable} -m treeformers.cli data list | true; echo $PIPESTATUS"
     environment = os.environ | {"PYTHONPATH": str(ROOT / "src")}
     shell = ["bash", "-c", command]
@@ -114,9 +115,14 @@ def test_a_reader_that_has_enough_is_no_error() -> None:
     assert (result.stdout, result.stderr) == ("1\n", "")
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_has_help_with_an_example(command: str) -> None:
-    assert f"Example: treeformers {command}" in " ".join(output(*command.split(), "--help").split())
+def test_every_command_has_help_with_an_example() -> None:
+    for command in COMMANDS:
+        assert f"Example: treeformers {command}" in " ".join(output(*command.split(), "--help").split())
+
+
+def test_help_states_the_default_shard_size() -> None:
+    shown = " ".join(output("parse", "--help").replace("│", " ").split())
+    assert f"{SHARD_LINES:,} by default" in shown
 
 
 def test_all_commands_are_tested() -> None:
@@ -127,17 +133,25 @@ def test_all_commands_are_tested() -> None:
     }
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [[], ["sing"], ["parse"], ["parse", "--pretty"], ["train", "r.toml", "--out", "x", "--scale", "big"]],
-)
-def test_bad_usage(arguments: list[str]) -> None:
-    assert "--help" in complaint(*arguments)
+def test_bad_usage() -> None:
+    for arguments in ([], ["sing"], ["parse"], ["parse", "--pretty"]):
+        assert "--help" in complaint(*arguments)
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
+def test_bug_keeps_its_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> None:
+        raise KeyError("a bug")
+
+    monkeypatch.setattr("treeformers.cli.trees.read_trees", broken)
+    result = run("draw", "--out", "a.txt", stdin="(S (NN a))")
+    assert isinstance(result.exception, KeyError) and "treeformers: error" not in result.stderr
+
+
+def test_inputs_are_not_overwritten(tmp_path: Path) -> None:
+    read, link, text = tmp_path / "my.txt", tmp_path / "link.txt", "(S (NN a) (VB b))\n"
+    read.write_text(text)
+    link.symlink_to(read)
+    for command in (
         "parse no-model {read} --out",
         "classify no-model {read} --out",
         "similarity no-model {read} --out",
@@ -146,20 +160,15 @@ def test_bad_usage(arguments: list[str]) -> None:
         "score {read} gold.txt --json",
         "evaluate no-model --data {read} --json",
         "probe right {read} --html",
-    ],
-)
-def test_no_input_is_written_to(command: str, tmp_path: Path) -> None:
-    read, link, text = tmp_path / "my.txt", tmp_path / "link.txt", "(S (NN a) (VB b))\n"
-    read.write_text(text)
-    link.symlink_to(read)
-    for out in (read, link, tmp_path / ".." / tmp_path.name / "my.txt"):
-        option = command.split()[-1]
-        expected = f"{option} {out}: would replace {read}, which is read; expected another file"
-        assert complaint(*command.format(read=read).split(), out) == expected
+    ):
+        for out in (read, link, tmp_path / ".." / tmp_path.name / "my.txt"):
+            option = command.split()[-1]
+            expected = f"{option} {out}: would overwrite the input {read}; expected another file"
+            assert complaint(*command.format(read=read).split(), out) == expected
     assert read.read_text() == text
 
 
-def test_a_choice_that_is_none_names_those_that_are() -> None:
+def test_bad_choice_lists_the_valid_ones() -> None:
     says = complaint("train", "r.toml", "--out", "x", "--scale", "big")
     assert "Invalid value for '--scale': 'big' is not one of 'smoke', 'small', 'paper'; see" in says
 

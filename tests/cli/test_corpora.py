@@ -11,6 +11,7 @@ import pytest
 from command_line import (
     complaint,
     output,
+    run,
 )
 from treeformers.data import agreement, corpora
 from treeformers.trees.formats import read_trees
@@ -21,33 +22,46 @@ class TestData:
         printed = output("data", "list")
         assert all(f" {name} " in printed for name in corpora.CORPORA)
 
-    def test_get(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_download(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv("TREEFORMERS_DATA", raising=False)
-        assert "unknown corpus 'brown'" in complaint("data", "get", "brown", "--out", tmp_path)
-        assert "needs a licence" in complaint("data", "get", "wsj", "--out", tmp_path)
-        assert "--out" in complaint("data", "get", "ewt")
+        assert "unknown corpus 'brown'" in complaint("data", "download", "brown", "--out", tmp_path)
+        assert "needs a licence" in complaint("data", "download", "wsj", "--out", tmp_path)
+        assert "--out" in complaint("data", "download", "ewt")
 
-    def test_make_agreement(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_generate_agreement(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(agreement.write_sets, "__defaults__", (1, True, (60, 20, 20)))
-        for version, clean in (("--clean", True), ("--as-published", False)):
-            printed = output("data", "make", "agreement", "--out", tmp_path, "--seed", 5, version)
+        for version, clean in (("--clean", True), ("--original", False)):
+            printed = output("data", "generate", "agreement", "--out", tmp_path, "--seed", 5, version)
             summary = json.loads((tmp_path / "summary.json").read_text())
             assert (summary["seed"], summary["clean"]) == (5, clean)
             rows = [
                 line.split() for line in printed.splitlines() if re.search(r"(train|validation|test) ", line)
             ]
             assert len(rows) == 9
-            assert " rec-gen " in printed and " linear rule" in printed
+            assert " rec-gen " in printed and "linear rule: accuracy" in printed
             for name in agreement.SETS:
-                parts = corpora.load(tmp_path / name)
-                assert [len(part) for part in parts.values()] == [60, 20, 20]
+                splits = corpora.load(tmp_path / name)
+                assert [len(split) for split in splits.values()] == [60, 20, 20]
         (tmp_path / "file").write_text("")
-        assert "file" in complaint("data", "make", "agreement", "--out", tmp_path / "file")
+        assert "file" in complaint("data", "generate", "agreement", "--out", tmp_path / "file")
 
-    def test_make_grammar(self, tmp_path: Path) -> None:
-        printed = output("data", "make", "grammar", "--out", tmp_path, "--sentences", 20, "--seed", 5)
+    def test_generate_grammar(self, tmp_path: Path) -> None:
+        printed = output("data", "generate", "grammar", "--out", tmp_path, "--sentences", 20, "--seed", 5)
         text, trees, rules = map(Path, printed.split())
         assert [" ".join(tree.words) for tree in read_trees(trees)] == text.read_text().splitlines()
         assert len(text.read_text().splitlines()) == 20
         assert "NP_3Sg_nom ->" in rules.read_text()
         assert set(corpora.load(trees)) == {"train"}
+
+    def test_old_commands_work_and_print_the_new_name(self, tmp_path: Path) -> None:
+        done = run("data", "make", "grammar", "--out", tmp_path, "--sentences", 2)
+        assert done.exit_code == 0 and len(done.stdout.split()) == 3
+        assert "`treeformers data make` is now `treeformers data generate`" in done.stderr
+        done = run("data", "get", "wsj", "--out", tmp_path)
+        assert done.exit_code == 2 and "needs a licence" in done.stderr
+        assert "`treeformers data get` is now `treeformers data download`" in done.stderr
+        assert "  get" not in output("data", "--help")
+
+    def test_an_old_option_is_refused_with_the_new_name(self, tmp_path: Path) -> None:
+        says = complaint("data", "generate", "agreement", "--as-published", "--out", tmp_path)
+        assert says.startswith("--as-published is now --original; see")

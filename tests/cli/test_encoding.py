@@ -1,4 +1,4 @@
-"""`treeformers classify`, `similarity` and `translate` end to end, and what they say of bad input."""
+"""`treeformers classify`, `similarity` and `translate` end to end, and their errors."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from command_line import (
 )
 from treeformers.cli import encoding
 from treeformers.cli.encoding import read_text
-from treeformers.tasks.classify.predictor import Classifier, Similarity
+from treeformers.tasks.classify.predictor import Classifier
+from treeformers.tasks.similarity.predictor import Similarity
 from treeformers.tasks.translate.predictor import Translator
 from treeformers.trees.formats import write_dependencies
 from treeformers.trees.tree import Tree
@@ -25,7 +26,7 @@ class TestClassify:
     TREES = ("(S (NP (DT the) (NNS dogs)) (VP (VBP run)))", "(S (NP (PRP he)) (VP (VBZ runs)))")
     TEXT = f"{TREES[0]}\n\n{TREES[1]}\n  \n"
 
-    def test_a_class_for_each_line(self, encoders: Path, tmp_path: Path) -> None:
+    def test_one_class_per_line(self, encoders: Path, tmp_path: Path) -> None:
         model, path = encoders / "classify", tmp_path / "trees.txt"
         path.write_text(self.TEXT)
         result = run("classify", model, path)
@@ -45,12 +46,12 @@ class TestClassify:
             assert set(answer["probabilities"]) == {"plural", "singular"}
             assert answer["label"] == max(answer["probabilities"], key=answer["probabilities"].get)
 
-    def test_chunks_change_nothing(self, encoders: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_output_does_not_depend_on_chunks(self, encoders: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         whole = output("classify", encoders / "classify", stdin=self.TEXT * 3)
         monkeypatch.setattr(encoding, "CHUNK", 2)
         assert output("classify", encoders / "classify", stdin=self.TEXT * 3) == whole
 
-    def test_trees_are_cleaned_as_in_training(self, encoders: Path) -> None:
+    def test_trees_are_cleaned_like_training_trees(self, encoders: Path) -> None:
         penn = "( (S (NP-SBJ-1 (DT the) (NNS dogs)) (VP (VBP run) (NP (-NONE- *-1)))) )"
         first, second = output("classify", encoders / "classify", stdin=f"{penn}\n{self.TREES[0]}\n").split(
             "\n"
@@ -71,13 +72,13 @@ class TestClassify:
         other = complaint("classify", model, "--trees", encoders / "translate", stdin="he runs\nhe\n")
         assert other.startswith(str(encoders / "translate")) and "2 lines" not in other
 
-    def test_two_words_in_parentheses_are_a_sentence(self) -> None:
+    def test_words_in_parentheses_are_a_sentence(self) -> None:
         for text in ("(fine day)", "(Applause)", "(a very fine day)", "(Applause continues)"):
             assert read_text(text) == text
         for label in ("NN", "3"):
             assert read_text(f"({label} day)") == Tree(label, word="day")
 
-    def test_a_line_that_cannot_be_read_costs_itself_alone(self, encoders: Path, tmp_path: Path) -> None:
+    def test_unreadable_line_is_lost_alone(self, encoders: Path, tmp_path: Path) -> None:
         model, path = encoders / "classify", tmp_path / "classes"
         lines = [
             b"(S (NP he)", b"(S (NP he) (VP runs)))", b"(S (laughter))", b"(S a b)", b"\x00", b"r\xe9n",
@@ -135,7 +136,7 @@ class TestClassify:
             "<stdin>: no trees in it, expected CoNLL-U"
         )
 
-    def test_another_model(self, encoders: Path, parser: Path, model: Path, tmp_path: Path) -> None:
+    def test_model_of_another_task(self, encoders: Path, parser: Path, model: Path, tmp_path: Path) -> None:
         for command, task in (
             ("classify", "classify"),
             ("similarity", "similarity"),
@@ -153,7 +154,7 @@ class TestClassify:
                 assert says.endswith(f"expected {task!r}")
             assert "config.json: no such file" in complaint(command, tmp_path, stdin="he runs\n")
 
-    def test_nothing_to_read(self, encoders: Path, tmp_path: Path) -> None:
+    def test_empty_input(self, encoders: Path, tmp_path: Path) -> None:
         assert complaint("classify", encoders / "classify", stdin="\n \n") == "<stdin>: no sentences in it"
         says = complaint("classify", encoders / "classify", tmp_path / "no.txt")
         assert says.endswith("no.txt: No such file or directory")
@@ -187,13 +188,13 @@ class TestSimilarity:
         )
         says = complaint("similarity", encoders / "scores", "--out", out, stdin=text)
         assert says == (
-            "4 of 6 lines have no answer, the first: <stdin>:1: expected two texts with a tab between, got 1"
+            "4 of 6 lines have no answer, the first: <stdin>:1: expected two texts separated by a tab, got 1"
         )
         assert [bool(line) for line in out.read_text().split("\n")] == [False, True, False, True] + 4 * [
             False
         ]
         warned = run("similarity", encoders / "scores", stdin=text).stderr
-        assert "treeformers: <stdin>:5: expected two texts with a tab between, got 3\n" in warned
+        assert "treeformers: <stdin>:5: expected two texts separated by a tab, got 3\n" in warned
         assert "treeformers: <stdin>:6: is no tree, but this model was trained on trees" in warned
 
     def test_dependency_trees(self, dependency_encoders: Path, tmp_path: Path) -> None:
@@ -202,11 +203,11 @@ class TestSimilarity:
         lines = output("similarity", model, path).splitlines()
         assert len(lines) == 2 and lines[0] == lines[1] and lines[0].split("\t")[0] in ("one", "other")
         write_dependencies(DEPENDENCIES + DEPENDENCIES[:1], path)
-        assert complaint("similarity", model, path) == f"{path}: 3 trees, expected 2 for each line of answer"
+        assert complaint("similarity", model, path) == f"{path}: 3 trees, expected 2 for each line of output"
 
 
 class TestTranslate:
-    def test_a_translation_for_each_line(self, encoders: Path, tmp_path: Path) -> None:
+    def test_one_translation_per_line(self, encoders: Path, tmp_path: Path) -> None:
         model, out = encoders / "translate", tmp_path / "out"
         text = "the dogs run\n\n(X (X he) (X runs))\n"
         output("translate", model, "--out", out, stdin=text)
@@ -217,7 +218,7 @@ class TestTranslate:
         assert printed == " ".join(greedy[0].split()) + "\n"
         assert "--beam" in complaint("translate", model, "--beam", 0, stdin="he runs\n")
 
-    def test_a_sentence_that_is_too_long_costs_itself_alone(self, encoders: Path, tmp_path: Path) -> None:
+    def test_too_long_sentence_is_lost_alone(self, encoders: Path, tmp_path: Path) -> None:
         out = tmp_path / "out"
         text = "he runs\n" + "dog " * 2100 + "\nthe dogs run\n\x02\n"
         says = complaint("translate", encoders / "translate", "--beam", 1, "--out", out, stdin=text)

@@ -11,7 +11,7 @@ from command_line import complaint, copied, output
 
 
 class TestEvaluate:
-    def test_the_data_of_the_recipe(self, model: Path, tmp_path: Path) -> None:
+    def test_data_of_the_recipe(self, model: Path, tmp_path: Path) -> None:
         printed = output("evaluate", model, "--json", tmp_path / "scores.json")
         assert [line.split("│")[1].strip() for line in printed.splitlines() if line.startswith("│")] == [
             "induced",
@@ -38,7 +38,7 @@ class TestEvaluate:
         assert says.endswith("text.txt: no constituency trees in test")
         assert "no.brackets" in complaint("evaluate", model, "--data", tmp_path / "no.brackets")
 
-    def test_parts(self, model: Path, tmp_path: Path) -> None:
+    def test_splits(self, model: Path, tmp_path: Path) -> None:
         folder, scores = tmp_path / "treebank", tmp_path / "scores.json"
         folder.mkdir()
         left, right = "(S (X (D the) (N dog)) (V runs))\n", "(S (D the) (X (N dog) (V runs)))\n"
@@ -49,7 +49,7 @@ class TestEvaluate:
             output("evaluate", model, "--data", folder, *asked, "--json", scores)
             found = json.loads(scores.read_text())
             assert (found["splits"], found["scores"]["left"]["sentence_f1"]) == (parts, expected)
-        says = f"--split: {folder} has no part 'test': expected train, validation"
+        says = f"--split: {folder} has no split 'test': expected train, validation"
         assert complaint("evaluate", model, "--data", folder) == says
 
     @pytest.mark.parametrize(
@@ -85,9 +85,7 @@ class TestEvaluate:
             f"{file}: example 2 of the test part is of the class 'neither', the model knows plural, singular"
         )
 
-    def test_labels_may_have_the_names_that_the_recipe_gives_them(
-        self, encoders: Path, tmp_path: Path
-    ) -> None:
+    def test_labels_may_use_the_class_names_of_the_recipe(self, encoders: Path, tmp_path: Path) -> None:
         folder = copied(encoders / "classify", tmp_path / "model")
         stored = json.loads((folder / "recipe.json").read_text())
         stored["data"]["classes"] = {"0": "singular", "1": "plural"}
@@ -98,5 +96,5 @@ class TestEvaluate:
         (found,) = json.loads(scores.read_text())["scores"].values()
         assert found["examples"] == 2
 
-    def test_trees_for_what_makes_them(self, model: Path) -> None:
+    def test_trees_option_of_an_inducer(self, model: Path) -> None:
         assert "--trees is for models that read trees" in complaint("evaluate", model, "--trees", "right")

@@ -1,4 +1,4 @@
-"""`treeformers parse` and `treeformers evaluate` end to end, and what they say of bad input."""
+"""`treeformers parse` and `treeformers evaluate` end to end, and their errors."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from treeformers.trees.tree import Tree
 
 
 class TestParse:
-    def test_trees_stand_on_the_lines_of_their_sentences(self, model: Path, tmp_path: Path) -> None:
+    def test_output_lines_match_input_lines(self, model: Path, tmp_path: Path) -> None:
         path = tmp_path / "sentences.txt"
         path.write_text(SENTENCES)
         result = run("parse", model, path)
@@ -36,18 +36,18 @@ class TestParse:
         assert [
             " ".join(Tree.from_brackets(line).words) if line else "" for line in lines
         ] == SENTENCES.split("\n")
-        assert "3 sentences, 1.3 spans a sentence, 0.0 % of the trees flat" in result.stderr
+        assert "3 sentences, 1.3 spans per sentence, 0.0 % of the trees are flat" in result.stderr
         assert output("parse", model, stdin=SENTENCES) == result.stdout
         assert output("parse", model, path, "--out", tmp_path / "trees.txt") == ""
         assert (tmp_path / "trees.txt").read_text() == result.stdout
-        packed = tmp_path / "sentences.txt.gz"
-        packed.write_bytes(gzip.compress(SENTENCES.encode()))
-        assert output("parse", model, packed) == result.stdout
+        zipped = tmp_path / "sentences.txt.gz"
+        zipped.write_bytes(gzip.compress(SENTENCES.encode()))
+        assert output("parse", model, zipped) == result.stdout
 
-    def test_chunks_and_batches_change_nothing(self, model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_chunks_and_batches_do_not_matter(self, model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         text = SENTENCES * 3
         whole = output("parse", model, stdin=text)
-        monkeypatch.setattr(parsing, "CHUNK", 2)
+        monkeypatch.setattr(parsing, "LINES_PER_CHUNK", 2)
         assert output("parse", model, "--batch-size", 1, stdin=text) == whole
 
     def test_formats(self, model: Path, tmp_path: Path) -> None:
@@ -62,7 +62,7 @@ class TestParse:
         assert parse("svg").count("<svg") == 3
         assert parse("latex").count("\\begin{forest}") == 3
 
-    def test_the_name_of_the_file_says_the_format(self, model: Path, tmp_path: Path) -> None:
+    def test_suffix_selects_the_format(self, model: Path, tmp_path: Path) -> None:
         for name, format in (("a.JSON", "json"), ("a.svg", "svg"), ("a.tex", "latex"), ("a.txt", "brackets")):
             output("parse", model, "--out", tmp_path / name, stdin=SENTENCES)
             printed = output("parse", model, "--format", format, stdin=SENTENCES)
@@ -79,41 +79,35 @@ class TestParse:
         )
         assert "layer 3 is not a layer" in complaint("parse", model, "--layer", 3, stdin=sentence)
 
-    def test_says_when_there_is_no_structure(self, model: Path, tmp_path: Path) -> None:
+    def test_warning_about_flat_trees(self, model: Path, tmp_path: Path) -> None:
         flat = with_decoding(model, tmp_path / "flat", method="algorithm1", threshold=0.0)
         result = run("parse", flat, stdin="the dogs run\nhe runs\n")
         assert result.stdout.startswith("(X (X the) (X dogs) (X run))\n")
-        assert "100.0 % of the trees flat" in result.stderr
-        assert "warning: most trees hold no structure" in result.stderr
+        assert "100.0 % of the trees are flat" in result.stderr
+        assert "warning: most trees are flat" in result.stderr
         assert "warning" not in run("parse", model, stdin="the dogs run\n").stderr
 
-    def test_a_line_of_5000_words(self, model: Path) -> None:
+    def test_line_of_5000_words(self, model: Path) -> None:
         trees = output("parse", model, stdin="he runs\n" + "the dogs run " * 1666 + "he runs\nme\n")
         assert [len(Tree.from_brackets(line)) for line in trees.splitlines()] == [2, 5000, 1]
 
-    @pytest.mark.parametrize(
-        ("text", "says"),
-        [
-            (b"", "<stdin>: no sentences in it"),
+    def test_bad_text(self, model: Path) -> None:
+        unreadable = "1 of 2 lines could not be parsed, the first: <stdin>:2: not UTF-8 text: byte 0xe9"
+        for text, says in (
             (b"\n \n", "<stdin>: no sentences in it"),
-            (
-                b"he runs\nshe r\xe9ns\n",
-                "1 of 2 lines could not be parsed, the first: <stdin>:2: not UTF-8 text: byte 0xe9",
-            ),
+            (b"he runs\nshe r\xe9ns\n", unreadable),
             (b"\x7fELF\x00\x00\n", "<stdin>:1: not text: byte 0x00"),
-        ],
-    )
-    def test_bad_text(self, model: Path, text: bytes, says: str) -> None:
-        assert complaint("parse", model, stdin=text) == says
+        ):
+            assert complaint("parse", model, stdin=text) == says
 
-    def test_files_of_trees_are_remarked_on(self, model: Path, tmp_path: Path) -> None:
+    def test_warning_about_trees_as_input(self, model: Path, tmp_path: Path) -> None:
         result = run("parse", model, stdin="\n(S (NP (DT the) (NN dog)))\nhe runs\n")
-        assert "<stdin>:2 looks like a tree, its brackets are read as words" in result.stderr
+        assert "<stdin>:2 looks like a tree; its brackets are read as words" in result.stderr
         assert result.stdout.count("\n") == 3
         assert "looks like" not in run("parse", model, stdin="(he) runs\n").stderr
         file = tmp_path / "trees.conllu"
         file.touch()
-        assert complaint("parse", model, file) == f"{file}: CoNLL-U, expected text with one sentence a line"
+        assert complaint("parse", model, file) == f"{file}: CoNLL-U, expected text with one sentence per line"
 
     def test_missing_text(self, model: Path, tmp_path: Path) -> None:
         assert complaint("parse", model, tmp_path / "no.txt").endswith("no.txt: No such file or directory")
@@ -136,7 +130,7 @@ class TestParse:
         (other / "config.json").write_text("{")
         assert str(other) in says(other)
 
-    def test_full_disk_leaves_the_old_file(self, model: Path, tmp_path: Path) -> None:
+    def test_full_disk_keeps_the_old_file(self, model: Path, tmp_path: Path) -> None:
         out = tmp_path / "trees"
         out.write_text("old")
         with files_of_at_most(50):
@@ -150,7 +144,7 @@ class TestParser:
 
     TEXT = "He can't see (yet) the dogs.\n\nthe dogs run\nme\n"
 
-    def test_raw_text_is_cut_as_the_treebank_does(self, parser: Path) -> None:
+    def test_raw_text_is_tokenized_as_in_the_treebank(self, parser: Path) -> None:
         result = run("parse", parser, stdin=self.TEXT)
         assert result.exit_code == 0, result.stderr
         words = [Tree.from_brackets(line).words if line else () for line in result.stdout.splitlines()]
@@ -166,16 +160,16 @@ class TestParser:
         expected = [to_dependencies(tree) for tree in read_trees(tmp_path / "trees.txt")]
         assert [(tree.heads, tree.tags) for tree in found] == [(tree.heads, tree.tags) for tree in expected]
         assert complaint("parse", model, "--format", "conllu", stdin="he runs\n") == (
-            f"CoNLL-U needs labels, by which heads are found: {model} induces none"
+            f"CoNLL-U needs labels to find heads, and the trees of {model} have none"
         )
 
-    def test_words_that_are_apart_stay_as_they_are(self, parser: Path) -> None:
+    def test_tokenized_text_is_kept(self, parser: Path) -> None:
         lines = output("parse", parser, "--tokenized", stdin=self.TEXT).splitlines()
         assert Tree.from_brackets(lines[0]).words == (
             *("He", "can't", "see", "-LRB-yet-RRB-", "the", "dogs."),
         )
 
-    def test_a_line_that_is_no_text_costs_itself_alone(self, parser: Path, tmp_path: Path) -> None:
+    def test_line_that_is_not_text_is_lost_alone(self, parser: Path, tmp_path: Path) -> None:
         path = tmp_path / "trees"
         text = b"the dogs run\nr\xe9n\n\nhe runs\n\x00\n"
         says = complaint("parse", parser, "--out", path, stdin=text)
@@ -184,9 +178,7 @@ class TestParser:
         assert lengths == [3, 0, 0, 2, 0]
         assert "treeformers: <stdin>:5: not text: byte 0x00\n" in run("parse", parser, stdin=text).stderr
 
-    def test_a_sentence_that_fails_costs_itself_alone(
-        self, parser: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_sentence_that_fails_is_lost_alone(self, parser: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         parse = Parser.parse
 
         def fails(self: Parser, sentences: list[str], *rest: object) -> list[Tree]:
@@ -198,12 +190,13 @@ class TestParser:
         says = complaint("parse", parser, stdin=self.TEXT)
         assert says == "1 of 3 lines could not be parsed, the first: <stdin>:4: MemoryError"
 
-    @pytest.mark.parametrize("text", ["\U0001f600 \U0001f600", "שלום עולם", ". . .", "a\tb", "word " * 1000])
-    def test_any_words_give_a_tree(self, parser: Path, text: str) -> None:
-        tree = Tree.from_brackets(output("parse", parser, "--beam", 1, "--tokenized", stdin=text + "\n"))
-        assert tree.words == tuple(text.split())
+    def test_any_words_give_a_tree(self, parser: Path) -> None:
+        texts = ["\U0001f600 \U0001f600", "שלום עולם", ". . .", "a\tb", "word " * 1000]
+        printed = output("parse", parser, "--beam", 1, "--tokenized", stdin="\n".join(texts) + "\n")
+        trees = [Tree.from_brackets(line) for line in printed.splitlines()]
+        assert [tree.words for tree in trees] == [tuple(text.split()) for text in texts]
 
-    def test_options_of_the_other_kind_of_model(self, parser: Path, model: Path) -> None:
+    def test_option_of_the_other_kind_of_model(self, parser: Path, model: Path) -> None:
         assert complaint("parse", parser, "--layer", 1, stdin="a b\n").startswith(
             "--layer is for models that"
         )
@@ -211,7 +204,7 @@ class TestParser:
             "--beam and --tokenized are for"
         )
 
-    def test_several_seeds_are_an_ensemble(self, parser: Path) -> None:
+    def test_seeds_are_an_ensemble(self, parser: Path) -> None:
         lines = output("parse", parser.parent, stdin=self.TEXT).splitlines()
         assert [len(Tree.from_brackets(line)) if line else 0 for line in lines] == [10, 0, 3, 1]
 
@@ -224,7 +217,7 @@ class TestParser:
         own = json.loads(output_json("evaluate", parser, tmp_path))["scores"]
         assert set(own) == {"grammar test"} and own["grammar test"]["f1"] > 10
 
-    def test_train_says_what_chose_the_weights(self, tmp_path: Path) -> None:
+    def test_train_prints_the_validation_metric(self, tmp_path: Path) -> None:
         recipe = ROOT / "examples" / "treebank.toml"
         says = output("train", recipe, "--scale", "smoke", "train.max_steps=1", "--out", tmp_path / "model")
         assert says.startswith(f"{tmp_path / 'model'}\tvalidation f1 ")

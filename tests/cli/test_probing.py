@@ -11,7 +11,7 @@ import pytest
 import command_line
 from treeformers.data import corpora
 from treeformers.induction import trivial_tree
-from treeformers.probing import constructions
+from treeformers.probing import construction_questions
 from treeformers.trees.formats import write_trees
 from treeformers.trees.tree import Tree
 
@@ -48,7 +48,7 @@ def test_trees_of_another_program(tmp_path: Path) -> None:
     sentences, trees = tmp_path / "sentences.txt", tmp_path / "trees.txt"
     assert output("--sentences", 24, "--write", sentences) == ""
     lines = sentences.read_text(encoding="utf-8").splitlines()
-    assert lines == [" ".join(question.tree.words) for question in constructions(24)]
+    assert lines == [" ".join(question.tree.words) for question in construction_questions(24)]
     write_trees((trivial_tree(line.split()) for line in lines), trees)
     output(trees, "right", "--sentences", 24, "--json", tmp_path / "probes.json")
     ours, theirs = json.loads((tmp_path / "probes.json").read_text())["systems"].values()
@@ -83,9 +83,10 @@ def test_minimal_pairs(inducer_folder: Path, tmp_path: Path, monkeypatch: pytest
     line = json.dumps({**pair, "linguistics_term": "agreement"})
     (tmp_path / "blimp" / "verbs.jsonl").write_text(f"{line}\n" * 3)
     monkeypatch.setenv("TREEFORMERS_DATA", str(tmp_path))
-    shown = output(inducer_folder, "--sentences", 0, "--pairs", "blimp", "--each", 2)
+    shown = output(inducer_folder, "--sentences", 0, "--pairs", "blimp", "--max-per-group", 2)
     assert "blimp. Is the right one more probable?" in shown and "agreement" in shown
-    assert "which blimp asks for" in complaint("right", "--sentences", 0, "--pairs", "blimp")
+    assert complaint("right", "--each", 2).startswith("--each is now --max-per-group; see")
+    assert "blimp needs a masked language model" in complaint("right", "--sentences", 0, "--pairs", "blimp")
     (tmp_path / "blimp" / "verbs.jsonl").write_text(f"{line}\n{{\n")
     assert "verbs.jsonl:2: not JSON" in complaint(inducer_folder, "--pairs", "blimp")
 
@@ -96,11 +97,11 @@ def test_bad_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     )
     assert complaint("nowhere").startswith("nowhere: neither gold, right, left, balanced, random, nor a file")
     assert "config.json: no such file" in complaint(tmp_path)
-    assert complaint("right", "--sentences", 3).startswith("3 sentences for 12 kinds")
-    assert "no pairs 'wug': expected blimp, marvin-linzen, agreement-" in complaint("right", "--pairs", "wug")
+    assert complaint("right", "--sentences", 3).startswith("3 sentences, expected at least 12")
+    assert "unknown pairs 'wug': expected blimp, marvin-linzen" in complaint("right", "--pairs", "wug")
     gold = tmp_path / "gold.mrg"
     write_trees(GOLD, gold)
     assert "nothing to ask" in complaint("right", "--sentences", 0)
-    monkeypatch.setattr(corpora, "load", lambda name, root=None: {"train": GOLD, "test": ["a line"]})
+    monkeypatch.setattr(corpora, "load", lambda name, data_dir=None: {"train": GOLD, "test": ["a line"]})
     assert complaint("right", "--corpus", "news") == "news: no constituency trees in it"
-    assert complaint("right", "--corpus", "news", "--split", "dev").startswith("news has no part 'dev'")
+    assert complaint("right", "--corpus", "news", "--split", "dev").startswith("news has no split 'dev'")

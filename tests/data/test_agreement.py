@@ -1,4 +1,4 @@
-"""The sets of agreement: labels by independent checkers, sizes, depths, what gives labels away, files."""
+"""Agreement sets: labels by independent recognizers, sizes, depths, label leakage, files."""
 
 import json
 from collections import Counter
@@ -9,13 +9,13 @@ import pytest
 
 from treeformers.data import agreement
 from treeformers.data.agreement import (
-    RELEASED_WORDS,
+    ORIGINAL_MAX_WORDS,
     SETS,
-    Judged,
+    AgreementSentence,
     is_grammatical,
     make_set,
     make_sets,
-    read_judged,
+    read_agreement,
     summarise,
     write_sets,
 )
@@ -28,15 +28,15 @@ from treeformers.data.agreement_errors import (
     linear_failures,
 )
 from treeformers.data.corpora import CORPORA, load
-from treeformers.data.examples import Labelled
+from treeformers.data.examples import LabeledText
 from treeformers.data.grammar import default_grammar
-from treeformers.data.original_agreement import released_gen, released_id
+from treeformers.data.original_agreement import original_gen, original_id
 
 SMALL = (120, 40, 40)
 
 
-def judged(text, valid=True, depth=0):
-    return Judged(tuple(text.split()), valid, depth)
+def labeled(text, valid=True, depth=0):
+    return AgreementSentence(tuple(text.split()), valid, depth)
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +45,7 @@ def clean():
 
 
 @pytest.fixture(scope="module")
-def published():
+def original():
     return make_sets(clean=False, sizes=(240, 80, 80))
 
 
@@ -64,20 +64,20 @@ def published():
 def test_linear_rule(text, valid, broken):
     assert [text.split()[place] for place in linear_failures(text.split())] == broken
     assert is_grammatical(text.split()) is valid
-    assert follows_linear_rule(judged(text, valid)) is (valid is not bool(broken))
+    assert follows_linear_rule(labeled(text, valid)) is (valid is not bool(broken))
 
 
 def test_changed_verbs():
-    sentence = judged("the dudes that punch the lady fight", depth=1)
+    sentence = labeled("the dudes that punch the lady fight", depth=1)
     assert [sentence.words[place] for place in find_verbs(sentence.words)] == ["punch", "fight"]
     changed = change_verbs(sentence, [3, 6])
-    assert changed == judged("the dudes that punches the lady fights", False, 1)
+    assert changed == labeled("the dudes that punches the lady fights", False, 1)
     assert change_verbs(changed, [3, 6]).words == sentence.words
     assert (sentence.label, changed.label) == ("valid", "invalid")
 
 
 def test_a_changed_verb_may_find_another_subject():
-    sentence = judged("they kick the boy that laughs and think", depth=1)
+    sentence = labeled("they kick the boy that laughs and think", depth=1)
     assert is_grammatical(sentence.words)
     assert is_grammatical(change_verbs(sentence, [len(sentence.words) - 1]).words)
 
@@ -94,7 +94,7 @@ def test_the_sampler_gives_the_sentences_and_depths_of_the_trees_of_the_grammar(
     assert all(one.valid for one in drawn)
 
 
-def test_the_sampler_gives_up_what_is_beyond_a_bound():
+def test_the_sampler_discards_sentences_beyond_a_bound():
     drawn = list(Sampler(deep_productions(), 3, 20).draw(Random(1), 2000))
     assert {one.depth for one in drawn} == {0, 1, 2, 3}
     assert max(len(one.words) for one in drawn) == 20
@@ -125,7 +125,7 @@ def test_clean_sets(clean, name):
     assert [len(parts[split]) for split in ("train", "validation", "test")] == [2400, 800, 800]
     everything = [one for part in parts.values() for one in part]
     assert len({one.words for one in everything}) == 4000
-    assert max(len(one.words) for one in everything) <= RELEASED_WORDS
+    assert max(len(one.words) for one in everything) <= ORIGINAL_MAX_WORDS
     for part in parts.values():
         kinds = [
             Counter((one.depth, len(one.words)) for one in part if one.valid is v) for v in (True, False)
@@ -144,8 +144,8 @@ def test_depths_are_those_of_the_paper(clean):
     assert max(one.depth for one in clean["gen"]["train"]) < 5
 
 
-def test_the_linear_rule_gives_all_labels_in_training_and_none_in_the_test(clean, published):
-    for sets in (clean, published):
+def test_the_linear_rule_gives_all_labels_in_training_and_none_in_the_test(clean, original):
+    for sets in (clean, original):
         for name in ("gen", "rec-gen"):
             assert all(follows_linear_rule(one) for one in sets[name]["train"] + sets[name]["validation"])
             assert not any(follows_linear_rule(one) for one in sets[name]["test"])
@@ -165,25 +165,25 @@ def test_clean_tests_are_of_sentences_in_which_one_verb_breaks_the_rule(clean):
                 assert any(is_grammatical(words) and len(linear_failures(words)) == 1 for words in put_right)
 
 
-def test_published_sets_have_the_faults_of_the_released_ones(published):
-    id_test = summarise(published["id"])["test"]
+def test_original_sets_have_the_errors_of_the_authors_generator(original):
+    id_test = summarise(original["id"])["test"]
     assert id_test.repeated > 5
-    deep = summarise(published["rec-gen"])["test"]
+    deep = summarise(original["rec-gen"])["test"]
     assert deep.mislabelled > 0
     assert deep.length > 65
     assert deep.words[0] > 1.3 * deep.words[1]
     assert deep.depth < 7
-    depths = [one.depth for one in published["rec-gen"]["test"]]
+    depths = [one.depth for one in original["rec-gen"]["test"]]
     assert depths == sorted(depths)
     assert depths[0] > 3 and depths[-1] < 12  # where the sampler gives up
-    for parts in published.values():
+    for parts in original.values():
         assert [len(part) for part in parts.values()] == [240, 80, 80]
         assert all(sum(one.valid for one in part) * 2 == len(part) for part in parts.values())
 
 
 @pytest.mark.slow
-def test_published_generalisation_is_the_released_one():
-    _, pairs = released_gen(1, 1600, 400)
+def test_the_original_gen_set_is_that_of_the_authors():
+    _, pairs = original_gen(1, 1600, 400)
     test = [one for pair in pairs for one in pair]
     assert sum(one.depth for one in test) / 800 == 0.8975
     assert sum(one.depth == 0 for one in test) == 183
@@ -193,20 +193,20 @@ def test_published_generalisation_is_the_released_one():
 def test_the_seed_fixes_the_sets():
     for make in (
         lambda seed: agreement._matched.__wrapped__("rec-gen test", seed, 5),
-        lambda seed: released_id.__wrapped__(seed, 60),
+        lambda seed: original_id.__wrapped__(seed, 60),
     ):
         assert make(3) == make(3)
         assert make(3) != make(4)
     assert make_set("id", 3, True, SMALL)["test"] != make_set("id", 4, True, SMALL)["test"]
 
 
-def test_what_is_made_can_be_changed_without_harm():
+def test_changing_a_set_does_not_change_the_cached_samples():
     first = make_set("id", 1, True, SMALL)
     first["train"].clear()
     assert len(make_set("id", 1, True, SMALL)["train"]) == 120
 
 
-@pytest.mark.parametrize("sizes", [(10, 10), (10, 10, 3), (10, 0, 10), (10, 10, -2)])
+@pytest.mark.parametrize("sizes", [(10, 10), (10, 10, 3), (10, 0, 10)])
 def test_bad_sizes(sizes):
     given = ", ".join(map(str, sizes))
     with pytest.raises(ValueError, match=rf"^expected three even sizes above 0 .*, got {given}$"):
@@ -218,15 +218,15 @@ def test_bad_name():
         make_set("ood")
 
 
-def test_more_than_there_is(monkeypatch):
+def test_too_few_samples(monkeypatch):
     monkeypatch.setattr(agreement, "_DRAWS", 200)
     with pytest.raises(ValueError, match=r"^id: 200 samples of .* hold \d+ pairs .*, expected 2000: ask for"):
         make_set("id", seed=99)
 
 
 def test_summary_by_hand():
-    train = [judged("he runs"), judged("he runs"), judged("he run", False), judged("I run", False)]
-    test = [judged("he runs"), judged("the dogs that kick me run", True, 1), judged("she runs a", False)]
+    train = [labeled("he runs"), labeled("he runs"), labeled("he run", False), labeled("I run", False)]
+    test = [labeled("he runs"), labeled("the dogs that kick me run", True, 1), labeled("she runs a", False)]
     summary = summarise({"train": train, "test": test})
     assert (summary["train"].repeated, summary["test"].repeated) == (1, 1)
     assert (summary["train"].mislabelled, summary["test"].mislabelled) == (1, 0)
@@ -244,10 +244,10 @@ def test_files(tmp_path):
     for name in SETS:
         parts = make_set(name, 2, True, SMALL)
         folder = tmp_path / "new" / "sets" / name
-        assert {split: read_judged(folder / f"{split}.tsv") for split in parts} == parts
+        assert {split: read_agreement(folder / f"{split}.tsv") for split in parts} == parts
         assert summaries[name] == summarise(parts)
         assert load(folder) == {
-            split: [Labelled(" ".join(one.words), one.label, str(one.depth)) for one in part]
+            split: [LabeledText(" ".join(one.words), one.label, str(one.depth)) for one in part]
             for split, part in parts.items()
         }
     summary = json.loads((tmp_path / "new" / "sets" / "summary.json").read_text())
@@ -259,33 +259,24 @@ def test_files(tmp_path):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("", r"a\.tsv:1: expected the names of the columns, label text group"),
-        (
-            "label\ttext\nvalid\the runs\n",
-            r"a\.tsv:1: expected 3 columns",
-        ),
-        ("label\ttext\tgroup\n", r"a\.tsv: nothing in it, expected sentences"),
+        ("", r"a\.tsv:1: expected the column names label text group"),
+        ("label\ttext\tgroup\n", r"a\.tsv: no sentences, expected rows"),
         ("label\ttext\tgroup\nvalid\the runs\t0\nbad\the run\t0\n", r"a\.tsv:3: expected the label valid or"),
-        ("label\ttext\tgroup\nvalid\the runs\n", r"a\.tsv:2: expected 3 columns"),
-        ("label\ttext\tgroup\nvalid\t \t0\n", r"a\.tsv:2: the column text is empty"),
-        ("label\ttext\tgroup\nvalid\the runs\t\n", r"a\.tsv:2: expected the depth, a whole number, got ''"),
-        (
-            "label\ttext\tgroup\nvalid\the runs\t-1\n",
-            r"a\.tsv:2: expected the depth, a whole number, got '-1'",
-        ),
+        ("label\ttext\tgroup\nvalid\the runs\t\n", r"a\.tsv:2: expected a whole number as depth, got ''"),
+        ("label\ttext\tgroup\nvalid\the runs\t-1\n", r"a\.tsv:2: expected a whole number as depth, got '-1'"),
     ],
 )
 def test_bad_files(tmp_path, content, message):
     path = tmp_path / "a.tsv"
     path.write_text(content)
     with pytest.raises(ValueError, match=message) as error:
-        read_judged(path)
+        read_agreement(path)
     assert "\n" not in str(error.value)
 
 
 def test_missing_file(tmp_path):
     with pytest.raises(FileNotFoundError):
-        read_judged(tmp_path / "none.tsv")
+        read_agreement(tmp_path / "none.tsv")
 
 
 def test_load_needs_no_files(clean, monkeypatch):
@@ -295,8 +286,8 @@ def test_load_needs_no_files(clean, monkeypatch):
         assert tuple(map(len, parts.values())) == CORPORA[f"agreement-{name}"].sizes
         for split, part in parts.items():
             one, example = clean[name][split][0], part[0]
-            assert example == Labelled(" ".join(one.words), one.label, str(one.depth))
-    parts = load("agreement-id-published")
-    assert tuple(map(len, parts.values())) == CORPORA["agreement-id-published"].sizes
+            assert example == LabeledText(" ".join(one.words), one.label, str(one.depth))
+    parts = load("agreement-id-original")
+    assert tuple(map(len, parts.values())) == CORPORA["agreement-id-original"].sizes
     train = {example.text for example in parts["train"]}
     assert sum(example.text in train for example in parts["test"]) == pytest.approx(0.33 * 800, abs=30)

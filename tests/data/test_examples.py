@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from treeformers.data.examples import Labelled, Pair, kind_of
+from treeformers.data.examples import LabeledText, TextPair, kind_of
 from treeformers.data.minimal_pairs import MinimalPair
 from treeformers.trees.dependency import DependencyTree
 from treeformers.trees.tree import Tree
@@ -15,11 +15,11 @@ from treeformers.trees.tree import Tree
 @pytest.mark.parametrize(
     "entry, kind",
     [
-        ("a line", "plain text (the name of a table ends in .tsv)"),
+        ("a line", "plain text (the file name of a table must end in .tsv)"),
         (Tree.from_brackets("(S (X a) (X b))"), "constituency trees"),
         (DependencyTree(["a"], [0], ["root"]), "dependency trees"),
-        (Labelled("a", "b"), "sentences with classes"),
-        (Pair("a", "b"), "pairs of sentences"),
+        (LabeledText("a", "b"), "sentences with classes"),
+        (TextPair("a", "b"), "pairs of sentences"),
         (MinimalPair("a b", "a c", "", ""), "minimal pairs"),
         ({"en": "a", "de": "b"}, "sentences with translations"),
     ],

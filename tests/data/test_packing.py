@@ -18,13 +18,13 @@ LINES = [
 
 
 def texts(lengths: list[int]) -> Iterator[dict[str, list[int]]]:
-    """Texts without a token in common: 1000, 1001, ... is the second."""
+    """Texts with disjoint tokens: the second is 1000, 1001, ..."""
     for number, length in enumerate(lengths):
         ids = [1000 * number + place for place in range(length)]
         yield {"input_ids": ids, "word_ids": [-token for token in ids]}
 
 
-def pieces(row: dict[str, list[int]]) -> list[list[int]]:
+def chunks(row: dict[str, list[int]]) -> list[list[int]]:
     found: dict[int, list[int]] = {}
     for token, document in zip(row["input_ids"], row["document_ids"], strict=True):
         found.setdefault(document, []).append(token)
@@ -42,7 +42,7 @@ def test_nothing_is_lost_and_texts_stay_whole(lengths: list[int], max_length: in
         for feature in texts(lengths)
         for start in range(0, len(feature["input_ids"]), max_length)
     ]
-    assert sorted(piece for row in rows for piece in pieces(row)) == expected
+    assert sorted(chunk for row in rows for chunk in chunks(row)) == expected
     # First fit opens a row only where no other has room: no two rows fit into one.
     half_empty = sum(2 * len(row["input_ids"]) <= max_length for row in rows)
     assert half_empty <= 1
@@ -63,8 +63,9 @@ def test_rows_train_as_if_every_text_stood_alone() -> None:
     assert packed["document_ids"].shape == packed["input_ids"].shape == packed["word_ids"].shape
     assert (packed["document_ids"] == -1).equal(packed["attention_mask"] == 0)
     sizes = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
-    config = TreeBertConfig(vocab_size=len(tokenizer), sparse_prediction=False, **sizes)
+    config = TreeBertConfig(vocab_size=len(tokenizer), **sizes)
     model = TreeBertForMaskedLM(config).eval()
+    labels = packed.pop("labels")
     together = model(**packed)
     apart = []
     for row in range(len(rows)):
@@ -74,11 +75,11 @@ def test_rows_train_as_if_every_text_stood_alone() -> None:
             torch.testing.assert_close(together.logits[row, chosen], alone.logits[0], rtol=1e-4, atol=1e-5)
             apart.append(chosen.sum())
     assert len(apart) == len(LINES)
-    together.loss.backward()
+    model(**packed, labels=labels).loss.backward()
     assert all(p.grad is not None and p.grad.isfinite().all() for p in model.parameters())
 
 
-def test_masks_are_those_of_the_other_collator() -> None:
+def test_masks_are_those_of_the_masked_word_collator() -> None:
     tokenizer = train_tokenizer(LINES, min_frequency=1)
     rows = list(pack(encode(tokenizer, LINES), 16))
     plain = MaskedWordCollator(tokenizer, seed=3)(rows)
@@ -87,6 +88,6 @@ def test_masks_are_those_of_the_other_collator() -> None:
     assert all(torch.equal(packed[key], value) for key, value in plain.items())
 
 
-def test_rows_of_nothing() -> None:
+def test_bad_max_length() -> None:
     with pytest.raises(ValueError, match="max_length is 0"):
         list(pack(texts([3]), 0))

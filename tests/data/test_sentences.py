@@ -1,4 +1,4 @@
-"""Readers: words to ids, classes, characters and pieces, against what was written down by hand."""
+"""Encoding of words as ids, classes, characters and subwords, compared with ids written by hand."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from transformers import PreTrainedTokenizerFast
 
 from tiny_encoders import PIECES, letter_tokenizer, tiny_bert
 from tree_strategies import any_text, trees
-from treeformers.data.sentences import END, VOCABULARY, PieceReader, SentenceReader, word_class
+from treeformers.data.sentences import END, VOCABULARY, SentenceReader, SubwordReader, word_class
 from treeformers.trees.escapes import escape_word
 from treeformers.trees.tree import Tree
 
@@ -30,8 +30,7 @@ TREES = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("word", "expected"),
+WORD_CLASSES = dict(
     [
         (",", "<sign>"),
         ("--", "<sign>"),
@@ -60,10 +59,12 @@ TREES = [
         ("mp3", "<a0>"),
         ("École", "<Aa>"),
         ("ינשוף", "<a>"),
-    ],
+    ]
 )
-def test_word_classes(word: str, expected: str) -> None:
-    assert word_class(word) == expected
+
+
+def test_word_classes() -> None:
+    assert {word: word_class(word) for word in WORD_CLASSES} == WORD_CLASSES
 
 
 @given(st.text(max_size=8) | st.from_regex(r"[A-Za-z0-9$.,'-]{1,12}", fullmatch=True))
@@ -90,20 +91,19 @@ def test_vocabulary() -> None:
     assert plain.chars == plain.tags == () and plain.words == reader.words
 
 
-def test_rare_words_are_left_to_their_class() -> None:
+def test_rare_words_are_represented_by_their_class() -> None:
     reader = SentenceReader.from_trees(TREES, min_frequency=2)
     assert [word for word in reader.words[2:] if not word.startswith("<")] == ["owl"]
     assert reader.words[reader.word_id("hoots")] == "<a-s>"
     assert reader.words[reader.word_id("(")] == "<sign>"
 
 
-@pytest.mark.parametrize(
-    ("word", "read"),
+READ_AS = dict(
     [
         ("owl", "owl"),
         ("(", "("),
         ("-LRB-", "("),
-        ("-rrb-", "<a>"),  # not an escape, and of a class that is not there
+        ("-rrb-", "<a>"),  # no escape; its class is not in the vocabulary
         ("HOOTS", "hoots"),
         ("See", "see"),
         ("mice", "<a>"),
@@ -112,15 +112,17 @@ def test_rare_words_are_left_to_their_class() -> None:
         ("running", "<a>"),
         ("7", "<a>"),
         ("...", "<sign>"),
-        ("[PAD]", "<a>"),  # nobody's padding; of a class that is not there either
+        ("[PAD]", "<a>"),  # not the padding; its class is not in the vocabulary
         (END, "<a>"),
-    ],
+    ]
 )
-def test_what_a_word_is_read_as(word: str, read: str) -> None:
+
+
+def test_words_are_read_as_themselves_lower_case_or_their_class() -> None:
     reader = SentenceReader.from_trees(TREES)
-    assert reader.words[reader.word_id(word)] == read
-    if read.startswith("<"):
-        assert reader.class_id(word) == reader.word_id(word)
+    assert {word: reader.words[reader.word_id(word)] for word in READ_AS} == READ_AS
+    for word, read in READ_AS.items():
+        assert not read.startswith("<") or reader.class_id(word) == reader.word_id(word)
 
 
 def test_the_class_of_a_known_word() -> None:
@@ -168,14 +170,17 @@ def test_batch() -> None:
     expected = [[1, 0, 0], [letters[letter] for letter in "The"], [1, 0, 0], opening, opening]
     assert batch["char_ids"].tolist() == expected  # the end mark is read as one unknown letter
     assert batch["char_index"].tolist() == [[1, 2, 3, 1, 0], [4, 0, 0, 0, 0]]
-    known = {tag: number for number, tag in enumerate(reader.tags)}
-    assert batch["tag_ids"].tolist() == [[known["D"], known["N"], 1, known["D"], 1], [known["L"], 1, 0, 0, 0]]
+    tag_ids = {tag: number for number, tag in enumerate(reader.tags)}
+    assert batch["tag_ids"].tolist() == [
+        [tag_ids["D"], tag_ids["N"], 1, tag_ids["D"], 1],
+        [tag_ids["L"], 1, 0, 0, 0],
+    ]
     assert set(SentenceReader.from_trees(TREES).batch(sentences)) == {"lengths", "word_ids"}
-    with pytest.raises(ValueError, match="reads part-of-speech tags, and none were given"):
+    with pytest.raises(ValueError, match="reads part-of-speech tags, but none were given"):
         reader.batch(sentences)
 
 
-def test_words_alone_are_padded_without_pieces() -> None:
+def test_lengths_of_words() -> None:
     assert SentenceReader.from_trees(TREES).lengths([["The", "owl"], ["a"]]) == [(2,), (1,)]
 
 
@@ -187,22 +192,22 @@ def test_long_words_are_read_at_their_ends() -> None:
     assert ends == letters[:12] + letters[-12:] and whole == letters[:24]
 
 
-@pytest.mark.parametrize(("count", "z"), [(1, 0.8375), (5, 0.8375), (40, 0.8375)])
-def test_known_words_are_unknown_by_chance(count: int, z: float) -> None:
+@pytest.mark.parametrize(("count", "z"), [(1, 0.8375), (40, 0.8375)])
+def test_rare_words_are_replaced_at_random(count: int, z: float) -> None:
     reader = SentenceReader(("[PAD]", END, "<a-s>", "<a>", "owls"), counts=(0, 0, 0, 0, count))
-    ids = reader.batch([["owls"] * 20000], chance=random.Random(5))["word_ids"][0, :-1]
+    ids = reader.batch([["owls"] * 20000], rng=random.Random(5))["word_ids"][0, :-1]
     assert set(ids.tolist()) == {2, 4}
     assert (ids == 2).float().mean().item() == pytest.approx(z / (z + count), abs=0.01)
     assert (reader.batch([["owls"] * 50])["word_ids"][0, :-1] == 4).all()
-    unknown = reader.batch([["mice", "ants", "OWLS"] * 50], chance=random.Random(5))["word_ids"][0, :-1]
+    unknown = reader.batch([["mice", "ants", "OWLS"] * 50], rng=random.Random(5))["word_ids"][0, :-1]
     assert set(unknown[::3].tolist()) == {3} and set(unknown[1::3].tolist()) == {2}
     assert 4 in unknown[2::3].tolist()  # read as a known word in lower case
 
 
-def test_chance_repeats_itself() -> None:
+def test_the_seed_fixes_the_replaced_words() -> None:
     reader = SentenceReader.from_trees(TREES)
     first, second, other = (
-        reader.batch([tree.words for tree in TREES], chance=random.Random(seed))["word_ids"]
+        reader.batch([tree.words for tree in TREES], rng=random.Random(seed))["word_ids"]
         for seed in (1, 1, 2)
     )
     assert torch.equal(first, second) and not torch.equal(first, other)
@@ -223,10 +228,8 @@ def test_save_and_load(tmp_path: Path) -> None:
     [
         b"{",
         b"\xff\xfe",
-        b"[]",
         b"null",
         b'{"words": 3}',
-        b'{"chars": []}',
         b'{"words": ["[PAD]", "</s>", "<a>"], "letters": []}',
         b'{"words": ["</s>", "<a>"]}',
         b'{"words": ["[PAD]", "</s>", "owl"]}',
@@ -243,8 +246,8 @@ def test_no_vocabulary(tmp_path: Path) -> None:
         SentenceReader.load(tmp_path)
 
 
-def test_pieces() -> None:
-    reader = PieceReader(letter_tokenizer())
+def test_subwords() -> None:
+    reader = SubwordReader(letter_tokenizer())
     batch = reader.batch([["owls", "see"], ["-LRB-", "a", "\u200b", "ÉT"]])
     assert set(batch) == {"lengths", "piece_ids", "piece_index"}
     assert batch["lengths"].tolist() == [3, 5]
@@ -268,7 +271,7 @@ words_of_letters = st.lists(
 @sizes
 @given(st.lists(words_of_letters, min_size=1, max_size=3), st.integers(3, 20))
 def test_windows_hold_every_word_once(sentences: list[list[str]], limit: int) -> None:
-    reader = PieceReader(letter_tokenizer(), limit)
+    reader = SubwordReader(letter_tokenizer(), limit)
     batch = reader.batch(sentences)
     rows, width = batch["piece_ids"].tolist(), batch["piece_ids"].shape[1]
     assert width <= limit
@@ -298,20 +301,20 @@ def test_windows_hold_every_word_once(sentences: list[list[str]], limit: int) ->
         assert row[0] == 2 and set(row[length:]) <= {0}
 
 
-def test_no_room_for_a_piece() -> None:
-    assert PieceReader(letter_tokenizer(), 3).batch([["owl", "a"]])["piece_ids"].shape == (2, 3)
+def test_no_room_for_a_subword() -> None:
+    assert SubwordReader(letter_tokenizer(), 3).batch([["owl", "a"]])["piece_ids"].shape == (2, 3)
     with pytest.raises(ValueError, match="limit is 2, expected at least 3"):
-        PieceReader(letter_tokenizer(), 2)
+        SubwordReader(letter_tokenizer(), 2)
 
 
 def test_a_sentence_just_over_the_limit() -> None:
-    reader = PieceReader(letter_tokenizer(), limit=10)
+    reader = SubwordReader(letter_tokenizer(), limit=10)
     assert reader.batch([["a"] * 8])["piece_ids"].shape == (1, 10)
     assert reader.batch([["a"] * 9])["piece_ids"].shape == (2, 10)
 
 
 def test_windows_leave_words_between_others() -> None:
-    batch = PieceReader(letter_tokenizer(), limit=42).batch([["a"] * 500])
+    batch = SubwordReader(letter_tokenizer(), limit=42).batch([["a"] * 500])
     width = batch["piece_ids"].shape[1]
     for word, place in enumerate(batch["piece_index"][0, :-1].tolist()):
         column = place % width
@@ -320,30 +323,30 @@ def test_windows_leave_words_between_others() -> None:
     assert len(batch["piece_ids"]) < 2 * 500 / 40 + 1
 
 
-def test_bytes_tell_the_start_of_a_word_by_its_blank() -> None:
+def test_byte_level_tokenizers_get_a_blank_before_each_word() -> None:
     alphabet = ["<s>", "</s>", "<pad>", *sorted(pre_tokenizers.ByteLevel.alphabet())]
     cutter = Tokenizer(models.BPE({piece: number for number, piece in enumerate(alphabet)}, []))
     cutter.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer = PreTrainedTokenizerFast(
         tokenizer_object=cutter, cls_token="<s>", sep_token="</s>", pad_token="<pad>"
     )
-    (row,) = PieceReader(tokenizer).batch([["an", "owl"]])["piece_ids"].tolist()
+    (row,) = SubwordReader(tokenizer).batch([["an", "owl"]])["piece_ids"].tolist()
     assert tokenizer.convert_ids_to_tokens(row) == ["<s>", "Ġ", "a", "n", "Ġ", "o", "w", "l", "</s>"]
     with pytest.raises(ValueError, match="the tokenizer has no cls_token, expected one of an encoder"):
-        PieceReader(PreTrainedTokenizerFast(tokenizer_object=cutter))
+        SubwordReader(PreTrainedTokenizerFast(tokenizer_object=cutter))
 
 
 @pytest.mark.parametrize(("positions", "longest", "limit"), [(18, 16, 16), (16, 512, 16), (16, 10**30, 16)])
 def test_limit_of_an_encoder(tmp_path: Path, positions: int, longest: int, limit: int) -> None:
     tiny_bert(tmp_path, positions)
     letter_tokenizer(longest).save_pretrained(tmp_path)
-    reader = PieceReader.load(tmp_path)
+    reader = SubwordReader.load(tmp_path)
     assert reader.limit == limit
     saved = tmp_path / "saved"
     reader.save_pretrained(saved)
     settings_of_encoder = json.loads((tmp_path / "config.json").read_text())
     (saved / "config.json").write_text(json.dumps({"model_type": "bert", "pretrained": settings_of_encoder}))
-    loaded = PieceReader.load(saved)
+    loaded = SubwordReader.load(saved)
     assert loaded.limit == limit
     sentences = [["owls", "see", "mice"], ["a"] * 40]
     for name, part in reader.batch(sentences).items():

@@ -2,57 +2,57 @@ from __future__ import annotations
 
 import pytest
 
-from treeformers.data.splits import GRAMMAR_SIZES, choose_part, sample_part, spread
+from treeformers.data.splits import GRAMMAR_SPLIT_SIZES, choose_split, evenly_spaced, sample_split
 
 
 class TestCorpora:
-    def test_a_part_by_its_name(self) -> None:
-        parts = {"train": "abc", "test": "de"}
-        assert choose_part(parts, "train", "letters") == ["a", "b", "c"]
-        assert choose_part(parts, "test", "letters") == ["d", "e"]
-        with pytest.raises(ValueError, match=r"^letters has no part 'validation': expected train, test$"):
-            choose_part(parts, "validation", "letters")
+    def test_a_named_split(self) -> None:
+        splits = {"train": "abc", "test": "de"}
+        assert choose_split(splits, "train", "letters") == ["a", "b", "c"]
+        assert choose_split(splits, "test", "letters") == ["d", "e"]
+        with pytest.raises(ValueError, match=r"^letters has no split 'validation': expected train, test$"):
+            choose_split(splits, "validation", "letters")
 
-    def test_of_one_part_every_tenth_validates_and_does_not_train(self) -> None:
+    def test_without_splits_every_tenth_example_is_for_validation(self) -> None:
         numbers = {"train": list(range(25))}
-        assert choose_part(numbers, "validation", "numbers") == [0, 10, 20]
-        trained = choose_part(numbers, "train", "numbers")
+        assert choose_split(numbers, "validation", "numbers") == [0, 10, 20]
+        trained = choose_split(numbers, "train", "numbers")
         assert trained == [number for number in range(25) if number not in (0, 10, 20)]
-        assert choose_part(numbers, "test", "numbers") == list(range(25))
+        assert choose_split(numbers, "test", "numbers") == list(range(25))
 
-    def test_one_example_validates_and_leaves_none_to_train(self) -> None:
+    def test_a_single_example_cannot_train(self) -> None:
         for split in ("test", "validation"):
-            assert choose_part({"train": "a"}, split, "letters") == ["a"]
+            assert choose_split({"train": "a"}, split, "letters") == ["a"]
         with pytest.raises(ValueError, match=r"^letters: 1 example, expected at least 2: every tenth"):
-            choose_part({"train": "a"}, "train", "letters")
+            choose_split({"train": "a"}, "train", "letters")
 
-    @pytest.mark.parametrize("split", ["dev", "tset", ""])
-    def test_of_one_part_there_are_three_names(self, split: str) -> None:
+    @pytest.mark.parametrize("split", ["dev", ""])
+    def test_unknown_names_of_splits(self, split: str) -> None:
         with pytest.raises(ValueError, match=f"'{split}': expected train, validation, test$"):
-            choose_part({"train": [1, 2]}, split, "numbers")
-        with pytest.raises(ValueError, match=f"^grammar has no part '{split}'"):
-            sample_part(split)
+            choose_split({"train": [1, 2]}, split, "numbers")
+        with pytest.raises(ValueError, match=f"^grammar has no split '{split}'"):
+            sample_split(split)
 
-    def test_what_is_given_stays_as_it_is(self) -> None:
+    def test_the_result_is_a_copy(self) -> None:
         numbers = {"train": [1, 2]}
-        choose_part(numbers, "test", "numbers").clear()
+        choose_split(numbers, "test", "numbers").clear()
         assert numbers == {"train": [1, 2]}
 
 
-def test_some_examples_are_spread_over_all_of_them() -> None:
-    assert spread(range(100), 4) == [0, 25, 50, 75]
-    assert spread("abcde", 3) == ["a", "b", "d"]
+def test_examples_are_evenly_spaced() -> None:
+    assert evenly_spaced(range(100), 4) == [0, 25, 50, 75]
+    assert evenly_spaced("abcde", 3) == ["a", "b", "d"]
     for limit in (0, 3, 5):
-        assert spread("abc", limit) == ["a", "b", "c"]
+        assert evenly_spaced("abc", limit) == ["a", "b", "c"]
 
 
 class TestGrammar:
-    def test_parts_have_their_sizes_and_differ(self) -> None:
-        found = {split: sample_part(split) for split in GRAMMAR_SIZES}
-        assert {split: len(part) for split, part in found.items()} == GRAMMAR_SIZES
-        first = {split: [sample.words for sample in part[:50]] for split, part in found.items()}
+    def test_splits_have_their_sizes_and_differ(self) -> None:
+        found = {split: sample_split(split) for split in GRAMMAR_SPLIT_SIZES}
+        assert {split: len(samples) for split, samples in found.items()} == GRAMMAR_SPLIT_SIZES
+        first = {split: [sample.words for sample in samples[:50]] for split, samples in found.items()}
         assert first["train"] != first["validation"] != first["test"] != first["train"]
-        assert max(len(sample.words) for part in found.values() for sample in part) <= 40
+        assert max(len(sample.words) for samples in found.values() for sample in samples) <= 40
 
-    def test_a_smaller_part_is_the_first_of_it(self) -> None:
-        assert sample_part("test", 5) == sample_part("test", sizes={"test": 9})[:5]
+    def test_a_limit_takes_the_first_sentences(self) -> None:
+        assert sample_split("test", 5) == sample_split("test", sizes={"test": 9})[:5]

@@ -10,7 +10,7 @@ import pytest
 
 from conftest import needs_corpora
 from treeformers.data.corpora import CORPORA, load, verify
-from treeformers.data.examples import Labelled, Pair
+from treeformers.data.examples import LabeledText, TextPair
 from treeformers.data.task_corpora import READERS
 from treeformers.trees.tree import DependencyTree, Tree
 
@@ -24,7 +24,7 @@ def corpus(tmp_path):
             path = tmp_path / CORPORA[name].folder / file
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content if isinstance(content, bytes) else content.encode())
-        return load(name, root=tmp_path, **arguments)
+        return load(name, data_dir=tmp_path, **arguments)
 
     return make
 
@@ -51,7 +51,7 @@ def test_sst(corpus):
 
 def test_sst_dependencies(corpus):
     parts = corpus("sst-5", SST, trees="dependencies")
-    good = Labelled(DependencyTree(("good", "fun"), (2, 0), ("amod", "root")), "3")
+    good = LabeledText(DependencyTree(("good", "fun"), (2, 0), ("amod", "root")), "3")
     assert parts["train"][0] == good
     assert [example.label for example in parts["test"]] == ["3", "2", "0"]
     parts = corpus("sst-2", SST, trees="dependencies")
@@ -64,14 +64,12 @@ def test_sst_dependencies(corpus):
     [
         ("trees/dev.txt", "(5 great)\n", r"dev\.txt:1: expected labels from 0 to 4, got '5'"),
         ("trees/dev.txt", "(4 (great))\n", r"dev\.txt:1: node 'great' holds neither"),
-        ("trees/dev.txt", "(4 (2 so) (great))\n", r"dev\.txt:1: "),
         ("trees/dev.txt", "( (4 great))\n", r"dev\.txt:1: expected labels from 0 to 4, got ''"),
         ("trees/dev.txt", "(4 great) (4 great)\n", r"dev\.txt:1: expected one tree in brackets, got 2"),
-        ("trees/dev.txt", "(4 great)\n\n", r"dev\.txt:2: "),
         ("trees/dev.txt", "(4 great\n", r"dev\.txt:1: the tree .* is not closed"),
-        ("trees/dev.txt", "", "nothing in the validation part of sst-5"),
-        ("dep/dev.toks", "grand\n", r"dev\.toks:1: these are not the words of the tree at .*dev\.txt:1"),
-        ("dep/dev.toks", "", r"dev\.txt:1: .* one too few in .*dev\.toks"),
+        ("trees/dev.txt", "", "nothing in the validation split of sst-5"),
+        ("dep/dev.toks", "grand\n", r"dev\.toks:1: the words differ from those of the tree at .*dev\.txt:1"),
+        ("dep/dev.toks", "", r"dev\.txt:1: no such line in .*dev\.toks"),
         ("dep/dev.parents", "1\n", r"dev\.parents:1: no root"),
         ("dep/dev.rels", "a b\n", r"dev\.rels:1: expected 1 relations"),
     ],
@@ -110,8 +108,8 @@ def test_sick(corpus):
     parts = corpus("sick", SICK)
     assert parts["train"] == parts["validation"] == parts["test"]
     first = Tree.from_brackets("(X (X Cats) (X (X (X do) (X n't)) (X sleep)))")
-    assert parts["train"][0] == Pair(first, Tree.from_brackets("(X (X A) (X cat))"), "NEUTRAL", 4.5)
-    assert parts["train"][1] == Pair(Tree("X", word="A"), Tree("X", word="B"), "ENTAILMENT", 1.0)
+    assert parts["train"][0] == TextPair(first, Tree.from_brackets("(X (X A) (X cat))"), "NEUTRAL", 4.5)
+    assert parts["train"][1] == TextPair(Tree("X", word="A"), Tree("X", word="B"), "ENTAILMENT", 1.0)
     heads = corpus("sick", SICK, trees="dependencies")["test"][0]
     assert heads.first == DependencyTree(first.words, (4, 4, 4, 0), ("nsubj", "aux", "neg", "root"))
     assert heads.second == DependencyTree(("A", "cat"), (2, 0), ("det", "root"))
@@ -122,24 +120,26 @@ def test_sick(corpus):
     [
         ("dev/id.txt", "7\n8\n", r"id\.txt:2: expected pair 9 as at .*SICK_trial\.txt:3, got '8'"),
         ("SICK_trial.txt", HEADER + "7\ta\tb\t2\tNEUTRAL\n", r"id\.txt:2: expected pair \(none\)"),
-        ("SICK_trial.txt", SICK["SICK_trial.txt"] + "5\ta\tb\t2\tNEUTRAL\n", r"txt:4: .*id\.txt has no such"),
-        ("SICK_trial.txt", HEADER.replace("_", " "), r"SICK_trial\.txt:1: expected the names of the columns"),
+        (
+            "SICK_trial.txt",
+            SICK["SICK_trial.txt"] + "5\ta\tb\t2\tNEUTRAL\n",
+            r":4: .*id\.txt has no pair 5",
+        ),
+        ("SICK_trial.txt", HEADER.replace("_", " "), r"SICK_trial\.txt:1: expected the column names"),
         ("SICK_trial.txt", HEADER + "7\ta\tb\t6\tNEUTRAL\n", r"txt:2: expected a score from 1 to 5, got '6'"),
         (
             "SICK_trial.txt",
             HEADER + "7\ta\tb\t2\tMAYBE\n",
             r"txt:2: expected the label NEUTRAL or .* 'MAYBE'",
         ),
-        ("SICK_trial.txt", HEADER + "7\ta\tb\t2\t\n", r"txt:2: the column entailment_judgment is empty"),
-        ("dev/b.toks", "A\nB\n", r"b\.cparents:1: .*node 2 is none"),
-        ("dev/b.toks", "A cat\n", r":2: a line too many, or one too few in .*b\.toks"),
+        ("dev/b.toks", "A\nB\n", r"b\.cparents:1: .*node 2 is no word"),
+        ("dev/b.toks", "A cat\n", r":2: no such line in .*b\.toks"),
         ("dev/b.toks", "A cat\n\n", r"b\.toks:2: expected the words of a sentence"),
         ("dev/a.cparents", "5 6 6 7 0 7 5\n0 0\n", r"a\.cparents:2: .*two roots"),
-        ("dev/a.cparents", "5 6 6 7 7 7 5\n0\n", r"a\.cparents:1: .*no root"),
         (
             "dev/a.cparents",
             "6 5 6 7 0 7 5\n0\n",
-            r"a\.cparents:1: the words below node 6 are not side by side",
+            r"a\.cparents:1: the words below node 6 are not adjacent",
         ),
     ],
 )
@@ -157,7 +157,7 @@ def test_msrp(corpus):
     parts = corpus("msrp", files)
     assert [pair.first for pair in parts["validation"]] == ['"One 0', '"One 10', '"One 20']
     assert len(parts["train"]) == 18
-    assert parts["test"][1] == Pair('"One 1', 'two" 1', "1")
+    assert parts["test"][1] == TextPair('"One 1', 'two" 1', "1")
     assert not set(parts["train"]) & set(parts["validation"])
     with pytest.raises(ValueError, match=r"test\.txt:2: expected the label 0 or 1, got '2'"):
         corpus("msrp", {**files, "msr_paraphrase_test.txt": f"{MSRP}2\t1\t1\ta\tb\r\n"})
@@ -168,7 +168,7 @@ def test_imdb(corpus):
     content = "label,id,rating,text\n" + "".join(rows)
     files = {"train.csv.gz": gzip.compress(content.encode()), "test.csv": content}
     parts = corpus("imdb", files)
-    assert parts["test"][21] == Labelled('Film 21, "fine". The end.', "1")
+    assert parts["test"][21] == LabeledText('Film 21, "fine". The end.', "1")
     assert Counter(review.label for review in parts["validation"]) == {"0": 2, "1": 2}
     assert [review for review in parts["test"] if review not in parts["validation"]] == parts["train"]
     for text, message in (
@@ -191,10 +191,10 @@ def test_agreement_linzen(corpus):
         **{f"numpred.test.{n}": f"VBP\t{'the NN ' * n}\n" for n in range(1, 6)},
     }
     parts = corpus("agreement-linzen", files)
-    assert parts["validation"] == [Labelled("the NN 0", "VBZ"), Labelled("the NN 10", "VBZ")]
-    assert parts["train"] == [Labelled(f"the NN {n}", "VBZ") for n in range(1, 10)]
+    assert parts["validation"] == [LabeledText("the NN 0", "VBZ"), LabeledText("the NN 10", "VBZ")]
+    assert parts["train"] == [LabeledText(f"the NN {n}", "VBZ") for n in range(1, 10)]
     assert [example.group for example in parts["test"]] == list("12345")
-    assert parts["test"][1] == Labelled("the NN the NN", "VBP", "2")
+    assert parts["test"][1] == LabeledText("the NN the NN", "VBP", "2")
     for text, message in (
         ("VBD\tcats\n", "expected the label VBZ or VBP, got 'VBD'"),
         ("VBZ cats\n", "expected 2 columns"),
@@ -212,14 +212,14 @@ def test_agreement_ud(corpus):
     row = "VBP\t0\t3\t1\t1\t1\t1\tsleep\tsleep\tCats on mats sleep .\n"
     files = {f"ewt.{part}.tsv": header + row for part in ("train", "dev", "test")}
     parts = corpus("agreement-ud", files)
-    assert list(parts.values()) == [[Labelled("Cats on mats", "VBP", "1")]] * 3
+    assert list(parts.values()) == [[LabeledText("Cats on mats", "VBP", "1")]] * 3
     for old, new in (
         ("\t3\t", "\t2\t"),
         ("\t3\t", "\t9\t"),
         ("\t3\t", "\tx\t"),
         ("sleep\tsleep\tCats", "Cats\tx\tCats"),
     ):
-        with pytest.raises(ValueError, match=r"ewt\.dev\.tsv:2: expected words and then '(sleep|Cats)'"):
+        with pytest.raises(ValueError, match=r"ewt\.dev\.tsv:2: expected '(sleep|Cats)' as word"):
             corpus("agreement-ud", {**files, "ewt.dev.tsv": header + row.replace(old, new)})
 
 
@@ -232,7 +232,7 @@ def test_multi30k(corpus):
     parts = corpus("multi30k", files)
     second = {"en": "en two", "de": "de two", "fr": "fr two", "cs": "cs two"}
     assert [part[1] for part in parts.values()] == [second] * 3
-    with pytest.raises(ValueError, match=r":2: a line too many, or one too few in .*val\.de"):
+    with pytest.raises(ValueError, match=r":2: no such line in .*val\.de"):
         corpus("multi30k", {**files, "raw/val.de": "de one\n"})
     with pytest.raises(ValueError, match=r"val\.fr:2: expected a sentence, got an empty line"):
         corpus("multi30k", {**files, "raw/val.fr": "fr one\n\n"})
@@ -261,7 +261,7 @@ def test_tatoeba(corpus, tmp_path):
     [
         ("Hi.\n", "deu.txt", r"deu-eng\.zip/deu\.txt:1: expected 2 columns"),
         ("Hi.\t\n", "deu.txt", r"deu-eng\.zip/deu\.txt:1: the column German is empty"),
-        ("Hi.\tHallo!\n", "fra.txt", r"deu-eng\.zip: expected a file deu\.txt in it"),
+        ("Hi.\tHallo!\n", "fra.txt", r"deu-eng\.zip: no file deu\.txt in the archive"),
     ],
 )
 def test_malformed_tatoeba(corpus, tmp_path, content, name, message):
@@ -269,7 +269,7 @@ def test_malformed_tatoeba(corpus, tmp_path, content, name, message):
         corpus("tatoeba-de-en", zipped(tmp_path, content, name))
 
 
-def test_a_damaged_archive(corpus):
+def test_a_damaged_zip_file(corpus):
     with pytest.raises(ValueError, match=r"deu-eng\.zip: damaged zip file"):
         corpus("tatoeba-de-en", {"deu-eng.zip": b"nothing"})
 

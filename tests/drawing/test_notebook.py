@@ -19,16 +19,16 @@ from treeformers.drawing import (
     tree_svg,
     tree_text,
 )
-from treeformers.tasks.induce.predictor import Look
+from treeformers.tasks.induce.predictor import LayerOutputs
 from treeformers.trees.tree import DependencyTree, Tree
 
 DOG = Tree.from_brackets("(S (NP (DT the) (NN dog)) (VP (VBZ <b>barks</b>)))")
 RUNS = DependencyTree(["he", "<b>runs</b>"], [2, 0])
 
 
-def look(n_words: int) -> Look:
+def look(n_words: int) -> LayerOutputs:
     values = np.random.default_rng(1).random((2, n_words, n_words))
-    return Look(tuple("<b>" for _ in range(n_words)), values[:, 0, 1:], values, values[::-1])
+    return LayerOutputs(tuple("<b>" for _ in range(n_words)), values[:, 0, 1:], values, values[::-1])
 
 
 class Balanced(HTMLParser):

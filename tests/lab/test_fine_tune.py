@@ -74,9 +74,9 @@ def recipe(
 
 
 class TestLearning:
-    @pytest.mark.parametrize("prior", ["outside", "none"])
+    @pytest.mark.parametrize("prior", ["after_softmax", "none"])
     def test_learns_the_number_of_the_subject(self, prior: str, tmp_path: Path) -> None:
-        wanted = recipe({**MODEL, "prior": prior}, sentences=250)
+        wanted = recipe({**MODEL, "prior_position": prior}, sentences=250)
         fit = train(wanted, tmp_path, progress=False)
         model = TreeBertForSequenceClassification.from_pretrained(tmp_path).eval()
         assert classes_of(model) == ["plural", "singular"]

@@ -10,7 +10,7 @@ import pytest
 from lab.model_cache import copy_model, named_models, sources
 from lab.run import reproduce
 from treeformers.recipes import Recipe
-from treeformers.tasks.train import FIT, finished
+from treeformers.tasks.train import FIT_FILE, finished_fit
 
 ROW = """
 task = "classify"
@@ -18,13 +18,12 @@ title = "{title}"
 
 [data]
 corpus = "grammar"
-vectors = ""
+embeddings = ""
 sentences = 40
 scored_sentences = {scored}
 
 [model]
-encoder = "recurrent"
-kind = "mean"
+encoder = "mean"
 hidden_size = 8
 input_size = 8
 
@@ -90,7 +89,7 @@ def test_a_copy_is_complete_or_missing(
 
     def killed(_: Path, target: Path, **__: object) -> None:
         target.mkdir(parents=True)
-        (target / FIT).write_text("{")
+        (target / FIT_FILE).write_text("{")
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
@@ -98,7 +97,7 @@ def test_a_copy_is_complete_or_missing(
         copy_model(folder, recipe, runs)
     assert not folder.exists()
     copy_model(folder, recipe, runs)
-    assert finished(folder, recipe) == finished(there, recipe) is not None
+    assert finished_fit(folder, recipe) == finished_fit(there, recipe) is not None
     assert {path.name for path in there.iterdir()} - {path.name for path in folder.iterdir()} == {
         "checkpoints"
     }
@@ -113,12 +112,12 @@ def test_a_damaged_record_is_named_and_stops_no_other_row(
     recipe = Recipe.load(experiments / "encoders" / "same.toml", "small")
     damaged = runs / "ahmed2019" / "first-small" / "seed-2"
     damaged.mkdir(parents=True)
-    (damaged / FIT).write_text(content)
-    with pytest.raises(ValueError, match=rf"^{damaged / FIT}: damaged: "):
-        finished(damaged, recipe)
+    (damaged / FIT_FILE).write_text(content)
+    with pytest.raises(ValueError, match=rf"^{damaged / FIT_FILE}: damaged: "):
+        finished_fit(damaged, recipe)
     folder = runs / "encoders" / "same-small" / "seed-2"
     copy_model(folder, recipe, runs)
-    assert not folder.exists() and f"{damaged / FIT}: damaged: " in caplog.text
+    assert not folder.exists() and f"{damaged / FIT_FILE}: damaged: " in caplog.text
 
 
 def test_unfinished_and_different_models_are_not_copied(experiments: Path, tmp_path: Path) -> None:
@@ -131,7 +130,7 @@ def test_unfinished_and_different_models_are_not_copied(experiments: Path, tmp_p
     other = Recipe.load(experiments / "encoders" / "other.toml", "small")
     copy_model(runs / "encoders" / "other-small" / "seed-2", other, runs)
     assert not (runs / "encoders" / "other-small").exists()
-    assert finished(runs / "ahmed2019" / "first-small" / "seed-2", other) is None
+    assert finished_fit(runs / "ahmed2019" / "first-small" / "seed-2", other) is None
 
 
 def test_sources_are_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -158,7 +157,7 @@ def test_sources_are_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     }
     for folder, training in trained.items():
         Path(folder).mkdir(parents=True)
-        Path(folder, FIT).write_text(json.dumps({"training": training, "fit": {}}))
+        Path(folder, FIT_FILE).write_text(json.dumps({"training": training, "fit": {}}))
     assert sources(recipe, "small") == {
         "p/one": trained["runs/p/one-small/seed-2"],
         "p/all": trained["runs/p/all-small/seed-1"],
@@ -173,18 +172,18 @@ def test_a_model_over_trees_of_a_model_that_has_changed_is_not_finished(
     recipe = Recipe.from_dict(
         {"task": "classify", "data": {"trees": "runs/p/parser-small"}, "scale": "small"}
     )
-    parser = tmp_path / "runs" / "p" / "parser-small" / "seed-1" / FIT
+    parser = tmp_path / "runs" / "p" / "parser-small" / "seed-1" / FIT_FILE
     parser.parent.mkdir(parents=True)
     before, after = ({"training": {"train": {"epochs": epochs}}} for epochs in (1, 2))
     parser.write_text(json.dumps(before))
-    (tmp_path / FIT).write_text(
+    (tmp_path / FIT_FILE).write_text(
         json.dumps(
             {"training": recipe.training(), "sources": sources(recipe.to_dict(), "small"), "fit": {"seed": 1}}
         )
     )
 
     def known() -> dict[str, int] | None:
-        return finished(tmp_path, recipe, sources(recipe.to_dict(), "small"))
+        return finished_fit(tmp_path, recipe, sources(recipe.to_dict(), "small"))
 
     assert known() == {"seed": 1}
     parser.write_text(json.dumps(after))

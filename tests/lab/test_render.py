@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from conftest import ROOT
-from lab.render import PAPERS, plots, render_page, rendered
+from lab.render import PAGES, PAPERS, plots, render_page, rendered
 from lab.tables.wang2019 import PARTS
 
 READMES = sorted(ROOT.glob("experiments/*/README.md"))
@@ -64,8 +64,9 @@ def test_a_page_about_several_papers(tmp_path: Path) -> None:
         rendered("<!-- results: wang2019/tabel1 -->\n<!-- end -->\n", tmp_path)
 
 
-def test_the_results_book_is_up_to_date() -> None:
-    text = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
+@pytest.mark.parametrize("page", PAGES)
+def test_pages_about_several_papers_are_up_to_date(page: str) -> None:
+    text = (ROOT / page).read_text(encoding="utf-8")
     assert rendered(text, ROOT / "experiments") == text, "treeformers reproduce, or render.render_page"
 
 

@@ -32,7 +32,7 @@ def store(path: Path, **result: Any) -> dict[str, Any]:
 
 
 def test_states(tmp_path: Path) -> None:
-    path = write(tmp_path, "a", '[train]\nepochs = 2\n[small.model]\nprior = "none"\n')
+    path = write(tmp_path, "a", '[train]\nepochs = 2\n[small.model]\nprior_position = "none"\n')
     row = read_row(path, "small")
     assert (row.state, row.result, row.changed) == ("missing", None, ())
     content = store(path)
@@ -43,7 +43,7 @@ def test_states(tmp_path: Path) -> None:
     overridden = read_row(path, "small", ["train.epochs=3", "model.hidden_size=8"])
     assert (overridden.state, overridden.changed) == ("out of date", ("model.hidden_size", "train.epochs"))
     write(tmp_path, "a", "[train]\nepochs = 2\n")
-    assert read_row(path, "small").changed == ("model.prior",)
+    assert read_row(path, "small").changed == ("model.prior_position",)
 
 
 @settings(max_examples=20, deadline=None)

@@ -36,7 +36,7 @@ def one_of_each_kind() -> list[Path]:
     At the scale "smoke" all recipes train tiny models on the embedded grammar, so recipes of the same kind
     hardly differ. `test_shipped_recipes_make_models` checks the keys of all recipes.
     """
-    choices = ("encoder", "kind", "prior", "prior_position", "composition", "linearization")
+    choices = ("encoder", "prior_position", "composition", "linearization")
     kinds: dict[tuple[object, ...], Path] = {}
     for path in SHIPPED:
         recipe = Recipe.load(path, "smoke")
@@ -68,7 +68,7 @@ def test_shipped_recipes_run(path: Path, tmp_path: Path) -> None:
     if not isinstance(recipe, InduceRecipe):
         return
     assert 1 < seed["pseudo_perplexity"] < 1000
-    plain = "none" in (recipe.model.get("prior"), recipe.model.get("prior_position"))
+    plain = recipe.model.get("prior_position") == "none"
     assert ("sentence_f1" in seed) is not plain
     if not plain:
         layers = result["recipe"]["model"]["num_hidden_layers"]
@@ -196,7 +196,7 @@ def test_a_text_without_a_test_part_shows_before_training(tmp_path: Path) -> Non
     for part in ("train", "validation"):
         (text / f"{part}.txt").write_text("the owls see the dog\n" * 20)
     (folder / "row.toml").write_text(f"task = 'induce'\n[data]\ntext = '{text}'\ngold = ''\n")
-    with pytest.raises(ValueError, match="has no part 'test': expected train, validation"):
+    with pytest.raises(ValueError, match="has no split 'test': expected train, validation"):
         reproduce(folder, "row", "smoke", tmp_path / "runs", progress=False)
     assert not (tmp_path / "runs").exists()
 

@@ -21,8 +21,8 @@ from treeformers.recipes import (
     SimilarityRecipe,
     TranslateRecipe,
 )
-from treeformers.tasks.classify.examples import build_encoder
-from treeformers.tasks.classify.predictor import predict
+from treeformers.tasks.classify.batches import predict
+from treeformers.tasks.classify.build import build_model
 from treeformers.tasks.inputs import AnyTree
 from treeformers.trees.dependency import DependencyTree
 from treeformers.trees.tree import Tree
@@ -40,9 +40,9 @@ def check_encoder(recipe: ClassifyRecipe | SimilarityRecipe) -> None:
         tree = DependencyTree(words, [2, 0, 2])
     classes = [] if recipe.model.get("task") == "relatedness" else ["a", "b"]
     alone = dataclasses.replace(
-        recipe, data=dataclasses.replace(recipe.data, vectors="", vector_layers=1)
+        recipe, data=dataclasses.replace(recipe.data, embeddings="", embedding_layers=1)
     )  # no package is needed
-    model, reader = build_encoder(alone, [tree], classes, 1)
+    model, reader = build_model(alone, [tree], classes, 1)
     trees = [tree] * (1 + isinstance(recipe, SimilarityRecipe))
     assert predict(model.eval(), reader.encode(trees), reader).isfinite().all()
 

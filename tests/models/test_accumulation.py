@@ -1,3 +1,5 @@
+"""The accumulation encoder and its classifier: both attention implementations, masks, losses, errors."""
+
 from __future__ import annotations
 
 from typing import Any

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,7 +13,6 @@ from torch import Tensor
 
 from tree_strategies import all_trees, dependency_trees, right_branching, trees
 from treeformers.models.recurrent import (
-    SEQUENCES,
     ChildSumTreeLSTM,
     NaryTreeLSTM,
     RecurrentConfig,
@@ -26,7 +24,6 @@ from treeformers.trees.tree import DependencyTree, Tree
 torch.set_num_threads(1)
 sizes = settings(max_examples=10, deadline=None)
 State = tuple[Tensor, Tensor]
-KINDS = ["child-sum", "n-ary", *SEQUENCES]
 TREES = [
     Tree.from_brackets("(S (NP (D the) (N owl)) (VP (V hoots) (A late)))"),
     Tree.from_brackets("(N owls)"),
@@ -234,29 +231,6 @@ def test_the_mean_of_words() -> None:
         assert (output.leaves[number, len(tree) :] == 0).all()
         for node, (start, stop) in zip(output.nodes[number], spans[number].tolist(), strict=True):
             torch.testing.assert_close(node, vectors[start:stop].mean(0))
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_contract(kind: str, tmp_path: Path) -> None:
-    """Batch = single, padding, training and files, for every kind alike."""
-    model = build(kind).float()
-    words, plan = random_words(TREES).detach().float(), level_plan(TREES)
-    if kind in SEQUENCES:
-        plan = {"attention_mask": plan["attention_mask"]}
-    output = model(words, plan)
-    assert output.root.shape == (3, 6) and output.leaves.shape == (3, 4, 6)
-    assert (output.nodes is not None) == (kind in ("child-sum", "n-ary"))
-    for number, tree in enumerate(TREES):
-        alone = model(words[number, None, : len(tree)], level_plan([tree]))
-        torch.testing.assert_close(output.root[number], alone.root[0], rtol=1e-5, atol=1e-5)
-        torch.testing.assert_close(output.leaves[number, : len(tree)], alone.leaves[0], rtol=1e-5, atol=1e-5)
-    model.train()
-    model(words, plan).root.pow(3).sum().backward()
-    assert all(p.grad is not None and p.grad.isfinite().all() for p in model.parameters())
-    model.save_pretrained(tmp_path)
-    assert torch.equal(
-        RecurrentModel.from_pretrained(tmp_path).eval()(words, plan).root, model.eval()(words, plan).root
-    )
 
 
 def test_deep_trees() -> None:

@@ -20,7 +20,7 @@ variants = pytest.mark.parametrize("changes", VARIANTS, ids=str)
 
 
 @variants
-def test_what_stands_in_the_padding_does_not_matter(changes: dict[str, Any]) -> None:
+def test_padding_does_not_matter(changes: dict[str, Any]) -> None:
     model, inputs = build(AccumulationForTranslation, **changes), batch()
     ids = inputs["input_ids"].masked_fill(inputs["attention_mask"] == 0, 39)
     node_ids = inputs["node_ids"].masked_fill(inputs["node_mask"] == 0, 4)
@@ -37,7 +37,7 @@ def test_every_parameter_learns(changes: dict[str, Any]) -> None:
         assert parameter.grad.abs().sum() > 0 or name.endswith("query_key_value.bias"), name
 
 
-def test_the_plain_twin_has_the_same_parameters_but_those_of_trees() -> None:
+def test_the_plain_model_lacks_only_the_parameters_of_trees() -> None:
     tree = dict(build(AccumulationForTranslation).named_parameters())
     plain = dict(build(AccumulationForTranslation, tree=False).named_parameters())
     extra = {name for name in tree if "accumulation." in name or "node_embeddings" in name}
@@ -64,7 +64,7 @@ def test_save_and_load(tmp_path: Path, changes: dict[str, Any]) -> None:
 
 
 def literal_greedy(model: Any, inputs: dict[str, Tensor], steps: int) -> Tensor:
-    """Everything anew for every token, without a cache."""
+    """Greedy search without a cache."""
     ids = torch.full((len(inputs["input_ids"]), 1), model.config.decoder_start_token_id)
     done = torch.zeros(len(ids), dtype=torch.bool)
     for _ in range(steps):
@@ -75,7 +75,7 @@ def literal_greedy(model: Any, inputs: dict[str, Tensor], steps: int) -> Tensor:
 
 
 @variants
-def test_generation_with_a_cache_is_greedy_search_without(changes: dict[str, Any]) -> None:
+def test_generation_with_a_cache_equals_greedy_search_without(changes: dict[str, Any]) -> None:
     model, inputs = build(AccumulationForTranslation, seed=3, **changes).double(), batch()
     expected = literal_greedy(model, inputs, 8)
     made = model.generate(**inputs, max_new_tokens=8, do_sample=False)
@@ -94,7 +94,7 @@ def test_beam_search_finds_better_ones_and_encodes_once(monkeypatch: pytest.Monk
     )
     settings = {"max_new_tokens": 6, "output_scores": True, "return_dict_in_generate": True}
     beams = model.generate(**inputs, num_beams=5, length_penalty=0.7, **settings)
-    assert rows == [len(TREES)] * 3, "N' is made once for each sentence and decoder layer"
+    assert rows == [len(TREES)] * 3, "N' is computed once per sentence and decoder layer"
 
     def score(ids: Tensor) -> Tensor:
         logits = model(**inputs, decoder_input_ids=ids[:, :-1]).logits.log_softmax(-1)
@@ -122,7 +122,7 @@ def test_cross_attention_is_recorded() -> None:
         model(**inputs)
 
 
-def test_translation_learns_by_heart() -> None:
+def test_translation_memorizes_its_data() -> None:
     torch.manual_seed(0)
     model = AccumulationForTranslation(config(hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0))
     optimizer = torch.optim.Adam(model.parameters(), lr=3e-3)
@@ -159,7 +159,7 @@ def test_bfloat16_autocast_trains() -> None:
     assert all(p.grad is not None and p.grad.isfinite().all() for p in model.parameters())
 
 
-def test_labels_are_smoothed_in_training_alone() -> None:
+def test_labels_are_smoothed_in_training_only() -> None:
     sizes = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0, "label_smoothing": 0.2}
     model = build(AccumulationForTranslation, **sizes)
     outputs = model(**batch(), labels=targets())

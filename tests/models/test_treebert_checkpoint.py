@@ -1,4 +1,4 @@
-"""BERT's weights in a TreeBert: without a prior it is transformers' BERT."""
+"""TreeBert with the weights of BERT. Without a prior it equals BERT in transformers."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def bert_config(**changes: Any) -> BertConfig:
 
 
 def save(model: PreTrainedModel, folder: Path) -> PreTrainedModel:
-    """With biases and norms that are not those of a fresh model."""
+    """Save the model with random biases and norms."""
     with torch.no_grad():
         for name, parameter in model.named_parameters():
             if "bias" in name or "LayerNorm" in name:
@@ -62,13 +62,15 @@ def batch() -> dict[str, Tensor]:
     return {"input_ids": ids, "attention_mask": mask, "token_type_ids": (torch.arange(9) > 3).long() * mask}
 
 
-@pytest.mark.parametrize("implementation", ["sdpa", "eager"])
 @pytest.mark.parametrize(
-    "changes", [{}, {"hidden_act": "relu", "layer_norm_eps": 1e-3, "type_vocab_size": 3}]
+    ("changes", "implementation"),
+    [({}, "sdpa"), ({"hidden_act": "relu", "layer_norm_eps": 1e-3, "type_vocab_size": 3}, "eager")],
 )
 def test_without_prior_it_is_bert(tmp_path: Path, changes: dict[str, Any], implementation: str) -> None:
     bert = save(BertModel(bert_config(**changes)), tmp_path)
-    model = TreeBertModel.from_bert(tmp_path, prior="none", attn_implementation=implementation).eval()
+    model = TreeBertModel.from_bert(
+        tmp_path, prior_position="none", attn_implementation=implementation
+    ).eval()
     theirs, ours = bert(**batch(), output_hidden_states=True), model(**batch(), output_hidden_states=True)
     real = batch()["attention_mask"].bool()
     torch.testing.assert_close(ours.last_hidden_state[real], theirs.last_hidden_state[real], **exact)
@@ -77,7 +79,7 @@ def test_without_prior_it_is_bert(tmp_path: Path, changes: dict[str, Any], imple
         torch.testing.assert_close(a[real], b[real], **exact)
     assert model.num_parameters() == bert.num_parameters()
     tree = TreeBertModel.from_bert(tmp_path, hidden_dropout_prob=0.0).eval()
-    assert tree.config.prior == "outside" and tree.config.hidden_dropout_prob == 0
+    assert tree.config.prior_position == "after_softmax" and tree.config.hidden_dropout_prob == 0
     links = tree(**batch(), output_links=True).links
     assert len(links) == 3 and not torch.allclose(tree(**batch())[0][real], ours[0][real], atol=1e-2)
     tree.save_pretrained(tmp_path / "tree")
@@ -88,7 +90,7 @@ def test_without_prior_it_is_bert(tmp_path: Path, changes: dict[str, Any], imple
 @pytest.mark.parametrize(("theirs", "ours"), HEADS, ids=lambda kind: kind.__name__)
 def test_heads(tmp_path: Path, theirs: type[PreTrainedModel], ours: type[TreeBertPreTrainedModel]) -> None:
     bert = save(theirs(bert_config(num_labels=5)), tmp_path)
-    model = ours.from_bert(tmp_path, prior="none").eval()
+    model = ours.from_bert(tmp_path, prior_position="none").eval()
     torch.testing.assert_close(model(**batch()).logits, bert(**batch()).logits, **exact)
     assert model.config.num_labels == 5 or theirs is BertForMaskedLM
     assert model.num_parameters() == bert.num_parameters()
@@ -102,7 +104,7 @@ def test_heads(tmp_path: Path, theirs: type[PreTrainedModel], ours: type[TreeBer
 
 def test_an_untied_language_model(tmp_path: Path) -> None:
     bert = save(BertForMaskedLM(bert_config(tie_word_embeddings=False)), tmp_path)
-    model = TreeBertForMaskedLM.from_bert(tmp_path, prior="none").eval()
+    model = TreeBertForMaskedLM.from_bert(tmp_path, prior_position="none").eval()
     torch.testing.assert_close(model(**batch()).logits, bert(**batch()).logits, **exact)
 
 
@@ -119,11 +121,11 @@ def test_old_names_and_shards(tmp_path: Path) -> None:
     save_file({name: renamed[name] for name in names[:9]}, tmp_path / "model-00001-of-00002.safetensors")
     save_file({name: renamed[name] for name in names[9:]}, tmp_path / "model-00002-of-00002.safetensors")
     (tmp_path / "model.safetensors").unlink()
-    model = TreeBertModel.from_bert(tmp_path, prior="none").eval()
+    model = TreeBertModel.from_bert(tmp_path, prior_position="none").eval()
     torch.testing.assert_close(model(**batch())[0], bert(**batch())[0], **exact)
 
 
-def test_a_classifier_on_a_plain_encoder_is_fresh(tmp_path: Path) -> None:
+def test_a_classifier_on_a_plain_encoder_is_initialised(tmp_path: Path) -> None:
     folder = tiny_bert(tmp_path)
     model = TreeBertForSequenceClassification.from_bert(str(folder), num_labels=3)
     assert model.classifier.weight.shape == (3, 8)
@@ -140,14 +142,16 @@ def test_other_checkpoints_are_refused(tmp_path: Path) -> None:
     RobertaModel(RobertaConfig(**bert_config().to_dict() | {"model_type": "roberta"})).save_pretrained(
         tmp_path
     )
-    with pytest.raises(ValueError, match=r"config\.json: a model of kind 'roberta', expected 'bert'"):
+    with pytest.raises(ValueError, match=r"config\.json: model_type is 'roberta', expected 'bert'"):
         TreeBertModel.from_bert(tmp_path)
     folder = tmp_path / "bert"
     save(BertModel(bert_config()), folder)
     with pytest.raises(ValueError, match=r"weights of BERT are missing, cls\.predictions\.transform"):
         TreeBertForMaskedLM.from_bert(folder)
-    with pytest.raises(ValueError, match=r"unknown field 'prio' of TreeBertConfig, the nearest is 'prior'"):
-        TreeBertModel.from_bert(folder, prio="none")
+    with pytest.raises(
+        ValueError, match=r"unknown field 'self_prio' of TreeBertConfig, the nearest is 'self_prior'"
+    ):
+        TreeBertModel.from_bert(folder, self_prio=0.0)
     with pytest.raises(ValueError, match=r"size mismatch for embeddings\.weight"):
         TreeBertModel.from_bert(folder, vocab_size=60)
     with pytest.raises(ValueError, match=r"no place for .* in a model with type_vocab_size=0"):

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from transformers import BertConfig, BertModel
 
 from tiny_encoders import tiny_bert
-from treeformers.data.sentences import PieceReader
+from treeformers.data.sentences import SubwordReader
 from treeformers.models.treebert import TreeBertConfig, TreeBertModel
 from treeformers.models.words import (
     LockedDropout,
@@ -145,7 +145,7 @@ def assert_same(module: nn.Module, ours: Tensor, literal: Tensor, tolerance: flo
 
 
 @pytest.mark.parametrize("kind", list(ENCODERS))
-def test_encoders_by_their_equations(kind: str) -> None:
+def test_encoders_equal_the_equations(kind: str) -> None:
     encoder = build(**ENCODERS[kind])
     literal = literal_states(encoder, inputs(), ENCODERS[kind].get("heads", 0))
     # float32 angles of the positions
@@ -172,14 +172,14 @@ def test_padding_and_other_sentences_change_nothing(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", [*ENCODERS, *TREEBERT])
 def test_inference_agrees_with_training(kind: str) -> None:
-    """torch has a fast path of its own for Transformers in inference."""
+    """In inference, torch has a fast path for Transformers."""
     encoder = build(**(ENCODERS | TREEBERT)[kind])
     trained = encoder.train()(LENGTHS, **inputs())[REAL]
     with torch.inference_mode():
         torch.testing.assert_close(encoder.eval()(LENGTHS, **inputs())[REAL], trained.detach())
 
 
-def test_treebert_is_the_model_of_that_name_over_projected_words() -> None:
+def test_treebert_equals_its_model_over_projected_words() -> None:
     encoder = build(**TREEBERT["treebert of two layers"])
     config = TreeBertConfig(
         vocab_size=1,
@@ -201,7 +201,7 @@ def test_treebert_is_the_model_of_that_name_over_projected_words() -> None:
     torch.testing.assert_close(found[REAL], expected[REAL], rtol=1e-6, atol=1e-6)
 
 
-@pytest.mark.parametrize("width", [1, 6, 7])
+@pytest.mark.parametrize("width", [1, 7])
 def test_sinusoids(width: int) -> None:
     steps = torch.tensor([0, 1, 5, 1000, 5])
     found = sinusoids(steps, width, torch.float64)
@@ -212,8 +212,8 @@ def test_sinusoids(width: int) -> None:
             assert value == pytest.approx(math.cos(angle) if place % 2 else math.sin(angle), abs=1e-4)
 
 
-@pytest.mark.parametrize("length", [0.01, 1.0, 100.0])
-def test_words_of_any_length_weigh_as_much_as_positions(length: float) -> None:
+@pytest.mark.parametrize("length", [0.01, 100.0])
+def test_words_weigh_as_much_as_positions(length: float) -> None:
     torch.manual_seed(0)
     project = NormedProjection(20, 64).double()
     nn.init.zeros_(project.linear.bias)
@@ -243,7 +243,7 @@ def watch(module: nn.Module, seen: list[Tensor]) -> None:
     module.register_forward_pre_hook(lambda _, given: seen.append(given[0]))
 
 
-@pytest.mark.parametrize("kind", list(ENCODERS))
+@pytest.mark.parametrize("kind", ["gru of two layers, all channels", "transformer"])
 def test_dropout_masks_are_locked_in_a_sentence(kind: str) -> None:
     encoder = build(
         **{**ENCODERS[kind], "vocab_size": 12, "embedding_size": 40, "hidden_size": 30, "dropout": 0.5}
@@ -266,15 +266,15 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def pretrained(folder: Path) -> tuple[WordEncoder, PieceReader, BertModel]:
+def pretrained(folder: Path) -> tuple[WordEncoder, SubwordReader, BertModel]:
     bert = BertModel.from_pretrained(folder).double().eval()
     encoder = build(encoder="pretrained", pretrained=BertConfig.from_pretrained(folder).to_dict()).eval()
     encoder.body.load_state_dict(bert.state_dict())
-    return encoder, PieceReader.load(folder), bert
+    return encoder, SubwordReader.load(folder), bert
 
 
-def test_pretrained_words_are_their_last_pieces(
-    pretrained: tuple[WordEncoder, PieceReader, BertModel],
+def test_a_pretrained_encoder_reads_last_subwords(
+    pretrained: tuple[WordEncoder, SubwordReader, BertModel],
 ) -> None:
     encoder, reader, bert = pretrained
     assert encoder.width == 8
@@ -297,9 +297,9 @@ def test_pretrained_words_are_their_last_pieces(
     torch.testing.assert_close(found, expected)
 
 
-@pytest.mark.parametrize("length", [10, 11, 60])
+@pytest.mark.parametrize("length", [10, 60])
 def test_long_sentences_beside_short_ones(
-    pretrained: tuple[WordEncoder, PieceReader, BertModel], length: int
+    pretrained: tuple[WordEncoder, SubwordReader, BertModel], length: int
 ) -> None:
     encoder, reader, bert = pretrained
     short, long = ["owls", "see"], list("abcdefghij" * 6)[:length]
@@ -315,15 +315,15 @@ def test_long_sentences_beside_short_ones(
         assert not torch.allclose(states[1, kept], whole[kept])
 
 
-def test_a_word_of_more_pieces_than_the_encoder_reads(
-    pretrained: tuple[WordEncoder, PieceReader, BertModel],
+def test_a_word_of_more_subwords_than_the_encoder_reads(
+    pretrained: tuple[WordEncoder, SubwordReader, BertModel],
 ) -> None:
     encoder, reader, _ = pretrained
     states = encoder(**reader.batch([["a", "owl" * 30, "b"]]))
     assert states.shape == (1, 4, 8) and states.isfinite().all()
 
 
-def test_dropout_of_a_pretrained_encoder(pretrained: tuple[WordEncoder, PieceReader, BertModel]) -> None:
+def test_dropout_of_a_pretrained_encoder(pretrained: tuple[WordEncoder, SubwordReader, BertModel]) -> None:
     encoder, reader, _ = pretrained
     encoder.train().dropout.probability = 0.5
     states = encoder(**reader.batch([["owls", "see", "it"]]))
@@ -339,7 +339,7 @@ def test_find_pretrained_in_a_folder(folder: Path, tmp_path: Path, monkeypatch: 
 
 
 def package(root: Path, *folders: str) -> None:
-    """A package that must not run, with encoders in these folders of it."""
+    """A package with encoders in these folders. Importing it is an error."""
     for name in folders:
         (root / name).mkdir(parents=True)
         (root / name / "config.json").write_text("{}")
@@ -357,16 +357,16 @@ def test_find_pretrained_in_a_package(tmp_path: Path, monkeypatch: pytest.Monkey
 
 @pytest.mark.parametrize(
     "name",
-    ["no-such-encoder", "no/such/folder", "no.such.package", "..", "./", "a b", "pathlib", "hypothesis", ""],
+    ["no-such-encoder", "no.such.package", "a b", "hypothesis", ""],
 )
-def test_nothing_to_find(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_find_pretrained_finds_nothing(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(FileNotFoundError, match="neither a folder with config") as caught:
         find_pretrained(name)
     assert str(caught.value).startswith(f"{name}: ")
 
 
-def test_weights_in_another_format_are_not_taken(tmp_path: Path) -> None:
+def test_weights_in_another_format_are_refused(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text("{}")
     (tmp_path / "pytorch_model.bin").touch()
     with pytest.raises(FileNotFoundError, match="safetensors"):
@@ -374,16 +374,16 @@ def test_weights_in_another_format_are_not_taken(tmp_path: Path) -> None:
 
 
 def test_a_pretrained_encoder_without_configuration() -> None:
-    with pytest.raises(ValueError, match="encoder is 'pretrained', expected the configuration of one"):
+    with pytest.raises(ValueError, match="encoder is 'pretrained', expected its configuration"):
         build(encoder="pretrained")
 
 
-@pytest.mark.parametrize("kind", list(ENCODERS))
+@pytest.mark.parametrize("kind", ["gru of two layers, all channels", "transformer"])
 def test_autocast(kind: str) -> None:
     encoder = build(**{**ENCODERS[kind], "embedding_size": 32, "hidden_size": 24}).float()
     exact = encoder(LENGTHS, **inputs())[REAL]
     with torch.autocast("cpu", torch.bfloat16):
-        lowered = encoder(LENGTHS, **inputs())[REAL]
-        lowered.float().pow(2).sum().backward()
-    torch.testing.assert_close(lowered.float(), exact, rtol=0.05, atol=0.05)
+        low_precision = encoder(LENGTHS, **inputs())[REAL]
+        low_precision.float().pow(2).sum().backward()
+    torch.testing.assert_close(low_precision.float(), exact, rtol=0.05, atol=0.05)
     assert all(p.grad is not None and p.grad.isfinite().all() for p in encoder.parameters())

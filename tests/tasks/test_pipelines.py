@@ -1,4 +1,4 @@
-"""Parsers of other libraries: spaCy for real, the others as they answer."""
+"""Parsers of other libraries: spaCy itself, the others by mocks."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SENTENCES = [["The", "owl", "-LRB-", "late", "-RRB-", "hoots", "."], ["No", "!"]
 
 
 @pytest.fixture(autouse=True)
-def fresh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     load_pipeline.cache_clear()
     yield
@@ -43,7 +43,7 @@ def parser(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def folder(parser: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A saved pipeline with our own component, which finds constituents as benepar's does."""
+    """A saved spaCy pipeline with the treeformers component."""
     nlp = spacy.blank("en")
     nlp.add_pipe("sentencizer")
     nlp.add_pipe("treeformers", config={"model": str(parser), "beam": 1})
@@ -53,42 +53,42 @@ def folder(parser: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 class TestSpacy:
-    def test_trees_over_the_words_given(self, folder: Path, parser: Path) -> None:
+    def test_trees_over_the_given_words(self, folder: Path, parser: Path) -> None:
         trees = find_trees(SENTENCES, f"spacy:{folder}")
         assert [tree.words for tree in trees] == list(map(tuple, SENTENCES))
         expected = Parser.from_pretrained(parser).parse(SENTENCES, beam=1)
         assert [tree.spans() for tree in trees] == [tree.unwrap_root().spans() for tree in expected]
 
     def test_raw_text_and_documents(self, folder: Path) -> None:
-        (tree,) = find_trees(["The owl hoots. It can't sleep."], f"spacy:{folder}", documents=True)
+        (tree,) = find_trees(["The owl hoots. It can't sleep."], f"spacy:{folder}", multi_sentence=True)
         assert (tree.label, len(tree.children)) == ("ROOT", 2)
         assert tree.words == ("The", "owl", "hoots", ".", "It", "ca", "n't", "sleep", ".")
 
-    def test_the_second_time_nothing_is_parsed(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_trees_are_cached(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         first = find_trees(SENTENCES, f"spacy:{folder}")
         from treeformers.spacy_component import Component
 
         monkeypatch.setattr(Component, "pipe", None)
         assert find_trees(SENTENCES, f"spacy:{folder}") == first
 
-    def test_a_pipeline_without_constituents(self, tmp_path: Path) -> None:
+    def test_pipeline_without_constituency_component(self, tmp_path: Path) -> None:
         nlp = spacy.blank("en")
         nlp.add_pipe("sentencizer")
         nlp.to_disk(tmp_path / "plain")
         with pytest.raises(ValueError, match=r"plain: its components \(sentencizer\) find no constituents"):
             find_trees(SENTENCES, f"spacy:{tmp_path / 'plain'}")
 
-    def test_no_such_pipeline(self) -> None:
-        with pytest.raises(FileNotFoundError, match=r"^spacy:xx_gone: it cannot be loaded: ") as error:
+    def test_missing_pipeline(self) -> None:
+        with pytest.raises(FileNotFoundError, match=r"^spacy:xx_gone: cannot be loaded: ") as error:
             find_trees(SENTENCES, "spacy:xx_gone")
         assert "\n" not in str(error.value)
 
 
 class TestOthers:
-    @pytest.mark.parametrize("library", ["stanza", "benepar", "spacy"])
-    def test_a_library_that_is_not_installed(self, library: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    @pytest.mark.parametrize("library", ["stanza", "benepar"])
+    def test_library_not_installed(self, library: str, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(sys.modules, library, None)
-        with pytest.raises(FileNotFoundError, match=f"^{library}:en: {library} is not there .*pip install"):
+        with pytest.raises(FileNotFoundError, match=f"^{library}:en: .* is not installed .*pip install"):
             find_trees(SENTENCES, f"{library}:en")
 
     def test_stanza(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -106,7 +106,7 @@ class TestOthers:
             "(S (X No) (X !))",
         ]
         assert asked["lang"] == "de" and asked["tokenize_pretokenized"]
-        assert asked["download_method"] is None  # nothing is fetched behind the user's back
+        assert asked["download_method"] is None  # nothing is downloaded implicitly
 
     def test_benepar(self, monkeypatch: pytest.MonkeyPatch) -> None:
         class Model:
@@ -122,7 +122,7 @@ class TestOthers:
         assert [tree.words for tree in find_trees(SENTENCES, "benepar:benepar_en3")] == [
             tuple(words) for words in SENTENCES
         ]
-        with pytest.raises(FileNotFoundError, match=r"^benepar:benepar_en4: it cannot be loaded: Resource"):
+        with pytest.raises(FileNotFoundError, match=r"^benepar:benepar_en4: cannot be loaded: Resource"):
             find_trees(SENTENCES, "benepar:benepar_en4")
 
     def test_trees_over_other_words(self, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,7 +24,7 @@ def trained(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         history = [{"step": 2, "loss": 3.0}, {"step": 2, f"eval_{metric}": 0.5, "eval_loss": 0.5}]
         return Fit(seed, 4, 0.5, 1.0, 0.9, 9, False, history, metric, 0.5)
 
-    monkeypatch.setattr("treeformers.tasks.train.trainer", lambda _: train)
+    monkeypatch.setattr("treeformers.tasks.train.training_function", lambda _: train)
     return seeds
 
 

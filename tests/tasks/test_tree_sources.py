@@ -179,7 +179,7 @@ class TestFiles:
 class TestDocuments:
     def test_a_root_over_the_trees_of_the_sentences(self) -> None:
         texts = ["Owls hoot. They hunt!", ["Mice", "hide", "."], "No"]
-        assert list(map(str, find_trees(texts, "right", documents=True))) == [
+        assert list(map(str, find_trees(texts, "right", multi_sentence=True))) == [
             "(ROOT (X (X Owls) (X (X hoot) (X .))) (X (X They) (X (X hunt) (X !))))",
             "(ROOT (X (X Mice) (X (X hide) (X .))))",
             "(ROOT (X (X No)))",
@@ -188,21 +188,21 @@ class TestDocuments:
     def test_each_sentence_is_parsed(self, parser: Path, inducer: Path) -> None:
         sentences = ["Owls hoot.", "They hunt!", "Mice hide."]
         for folder in (parser, inducer):
-            both, one = find_trees([" ".join(sentences[:2]), sentences[2]], folder, documents=True)
+            both, one = find_trees([" ".join(sentences[:2]), sentences[2]], folder, multi_sentence=True)
             assert [*both.children, *one.children] == find_trees(sentences, folder)
 
     def test_those_of_a_file_are_taken_as_they_are(self, tmp_path: Path) -> None:
         path = tmp_path / "trees.mrg"
         path.write_text("(DOC (S (X in) (X the) (X U.S.) (X .)) (X No) (X .))\n(X Hm)\n")
-        assert list(map(str, find_trees(["in the U.S. No.", "Hm"], path, documents=True))) == (
+        assert list(map(str, find_trees(["in the U.S. No.", "Hm"], path, multi_sentence=True))) == (
             path.read_text().splitlines()
         )
 
     def test_texts_without_words(self) -> None:
         for texts in (["a.", " \t"], ["a.", []]):
             with pytest.raises(ValueError, match=r"^text 2 has no words$"):
-                find_trees(texts, "right", documents=True)
-        assert find_trees([], "right", documents=True) == []
+                find_trees(texts, "right", multi_sentence=True)
+        assert find_trees([], "right", multi_sentence=True) == []
 
 
 class TestModels:

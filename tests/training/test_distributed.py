@@ -1,4 +1,4 @@
-"""Two processes train as one does: the same batches make the same steps, killed and resumed too."""
+"""Two processes train like one: they take the same steps, even if they are killed and resumed."""
 
 from __future__ import annotations
 
@@ -22,11 +22,10 @@ from treeformers.tasks.parse.train import train_parser
 
 torch.set_num_threads(1)
 
-TRAIN = (
-    *("train.gradient_accumulation_steps=2", "train.num_evaluations=4", "train.warmup_steps=2"),
-    *("train.seeds=[1]", "train.bf16=false"),
-)
-CASES: dict[str, tuple[Any, str, tuple[str, ...]]] = {  # without dropout, which each process draws for itself
+TRAIN = ("train.num_evaluations=4", "train.warmup_steps=2", "train.seeds=[1]", "train.bf16=false")
+CASES: dict[
+    str, tuple[Any, str, tuple[str, ...]]
+] = {  # without dropout, which each process draws independently
     "inducer": (
         train_inducer,
         "wang2019/tree-l10-wsj-all.toml",
@@ -47,7 +46,7 @@ CASES: dict[str, tuple[Any, str, tuple[str, ...]]] = {  # without dropout, which
 
 
 def start(recipe: Path, overrides: tuple[str, ...], out: Path, *options: str) -> subprocess.Popen[str]:
-    """`treeformers train` in two processes."""
+    """Start `treeformers train` in two processes."""
     launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
     command = [*launch, "-m", "treeformers.cli", "train", str(recipe), *overrides, "--scale", "smoke"]
     added = {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT / "src"), "CUDA_VISIBLE_DEVICES": ""}
@@ -61,7 +60,7 @@ def start(recipe: Path, overrides: tuple[str, ...], out: Path, *options: str) ->
 
 
 def kill(process: subprocess.Popen[str]) -> None:
-    """Kill what launches the processes, and them."""
+    """Kill the launcher and its processes."""
     children = psutil.Process(process.pid).children(recursive=True)
     process.kill()
     for child in children:
@@ -70,15 +69,15 @@ def kill(process: subprocess.Popen[str]) -> None:
 
 
 def finish(process: subprocess.Popen[str]) -> None:
-    said, _ = process.communicate(timeout=400)
-    assert process.returncode == 0, said[-2000:]
+    output, _ = process.communicate(timeout=400)
+    assert process.returncode == 0, output[-6000:]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("case", "is_killed"), [("inducer", False), ("parser", True)])
-def test_the_curve_is_that_of_one(case: str, is_killed: bool, tmp_path: Path) -> None:
+def test_two_processes_take_the_steps_of_one(case: str, is_killed: bool, tmp_path: Path) -> None:
     train, name, sizes = CASES[case]
-    recipe, overrides = ROOT / "experiments" / name, (*TRAIN, *sizes)
+    recipe, overrides = ROOT / "experiments" / name, (*TRAIN, "train.gradient_accumulation_steps=2", *sizes)
     one = train(Recipe.load(recipe, "smoke", overrides), tmp_path / "one", progress=False)
     out = tmp_path / "two"
     if is_killed:
@@ -103,8 +102,9 @@ def test_the_curve_is_that_of_one(case: str, is_killed: bool, tmp_path: Path) ->
 
 
 @pytest.mark.slow
-def test_batches_of_trees_of_single_words(tmp_path: Path) -> None:
-    """They leave the weights that compose nodes without a gradient."""
+def test_each_process_takes_a_batch_although_trees_of_one_word_leave_weights_without_a_gradient(
+    tmp_path: Path,
+) -> None:
     table, trees = tmp_path / "words.tsv", ("(X fine)", "(X awful)", "(S (X a) (X fine) (X day))")
     rows = [f"{label}\t{tree}" for tree in trees for label in ("good", "bad")]
     table.write_text("\n".join(["label\ttext", *10 * rows]))

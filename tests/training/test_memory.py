@@ -1,5 +1,3 @@
-"""Peak memory."""
-
 from __future__ import annotations
 
 import sys
@@ -12,8 +10,8 @@ from treeformers.training.memory import peak_memory, reset_peak_memory
 MEGABYTES = 200
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux can set the peak of memory back")
-def test_the_peak_is_measured_anew() -> None:
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux can set the peak memory back")
+def test_the_peak_can_be_reset() -> None:
     reset_peak_memory()
     before = peak_memory()
     table = np.ones(MEGABYTES * 125_000)

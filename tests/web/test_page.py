@@ -1,4 +1,4 @@
-"""The page in a real browser: what is seen, clicked and typed; and that no other machine is asked."""
+"""The page in a real browser; it never sends a request to another host."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from conftest import ROOT
 from tiny_models import SENTENCE, TREES, tiny_classifier, tiny_inducer, tiny_parser
 from treeformers.trees.tree import Tree
 from treeformers.web.api import create_app
-from treeformers.web.engines import ClassifierEngine, InducerEngine, ParserEngine, ShapeEngine
+from treeformers.web.models import Baseline, ServedClassifier, ServedInducer, ServedParser
 
 torch.set_num_threads(1)
 
@@ -46,16 +46,16 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     report.write_text(
         "<!doctype html><title>p</title><p id=p>figures</p><script>p.textContent = 'drawn'</script>"
     )
-    engines = [
-        InducerEngine("inducer", tiny_inducer(link_level="word", initializer_range=0.5)),
-        ParserEngine("parser", tiny_parser(heads="right")),
-        ParserEngine("reader", tiny_parser(attention="probabilistic", decoder="conditional")),
-        ClassifierEngine("classifier", tiny_classifier()),
-        ShapeEngine("right"),
-        ShapeEngine("left"),
+    models = [
+        ServedInducer("inducer", tiny_inducer(link_level="word", initializer_range=0.5)),
+        ServedParser("parser", tiny_parser(head_rule="right")),
+        ServedParser("reader", tiny_parser(attention="probabilistic", decoder="conditional")),
+        ServedClassifier("classifier", tiny_classifier()),
+        Baseline("right"),
+        Baseline("left"),
     ]
     app = create_app(
-        engines, report=report, examples=[SENTENCE, "Oslo sleeps\nthe ferry sleeps", str(TREES[0])]
+        models, report=report, examples=[SENTENCE, "Oslo sleeps\nthe ferry sleeps", str(TREES[0])]
     )
     server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="error"))
     thread = threading.Thread(target=server.run)
@@ -76,7 +76,7 @@ def browser() -> Iterator[Any]:
 
 
 class Visit:
-    """One page, the requests it made and what it complained about."""
+    """An open page, its requests and its console errors."""
 
     def __init__(self, browser: Any, address: str, **settings: Any) -> None:
         self.context = browser.new_context(accept_downloads=True, reduced_motion="reduce", **settings)
@@ -140,19 +140,19 @@ def test_a_sentence_is_drawn_by_each_engine(visit: Visit) -> None:
     expect(visit.page.locator('article[aria-label="inducer"]')).to_have_count(0)
     table = visit.page.get_by_role("table", name="F1 of this sentence")
     row = table.get_by_role("row", name=re.compile("^right"))
-    assert "0.0" in row.text_content()  # left-branching shares no constituent but the whole
+    assert "0.0" in row.text_content()  # left-branching shares only the whole sentence
 
 
-def test_brackets_are_gold_and_mark_the_others(visit: Visit) -> None:
+def test_gold_tree_marks_the_others(visit: Visit) -> None:
     visit.draw(str(TREES[0]))
     assert visit.words("gold") == list(TREES[0].words)
     assert visit.page.locator('article[aria-label="right"] .branch.agree').count() >= 1
     assert visit.page.locator('article[aria-label="gold"] .branch.agree').count() == 0
-    visit.page.get_by_label("Mark against").select_option("nothing")
+    visit.page.get_by_label("Compare with").select_option("nothing")
     expect(visit.page.locator(".branch.agree")).to_have_count(0)
 
 
-def test_several_sentences_and_faults(visit: Visit) -> None:
+def test_several_sentences_and_errors(visit: Visit) -> None:
     visit.page.get_by_role("button", name="Example 2").click()
     expect(visit.page.get_by_role("combobox", name="Sentence")).to_be_visible()
     visit.settled()
@@ -161,7 +161,7 @@ def test_several_sentences_and_faults(visit: Visit) -> None:
     visit.page.fill("#text", "(S (X a)")
     visit.page.get_by_role("button", name="Draw trees").click()
     expect(visit.page.get_by_role("alert")).to_contain_text("line 1: the tree that begins here is not closed")
-    visit.problems.clear()  # the browser notes the status 422
+    visit.problems.clear()  # the browser logs the status 422
     visit.draw("a b")
     expect(visit.page.get_by_role("alert")).to_be_hidden()
 
@@ -180,11 +180,11 @@ def test_folding(visit: Visit) -> None:
     assert visit.words("right") == SENTENCE.split()
 
 
-def test_what_a_node_is(visit: Visit) -> None:
+def test_node_description(visit: Visit) -> None:
     card = visit.page.get_by_role("article", name="inducer")
     card.get_by_role("treeitem").first.focus()
     expect(card.locator(".detail")).to_have_text(re.compile(r"words 1–6 · “the … \.” · links( \d\.\d\d){5}$"))
-    assert visit.page.locator('article[aria-label="parser"] .lit').count() == 6  # in the other trees too
+    assert visit.page.locator('article[aria-label="parser"] .lit').count() == 6  # also in the other trees
 
 
 def test_markup_is_text(visit: Visit) -> None:
@@ -219,7 +219,7 @@ def test_downloads(visit: Visit, format: str, ending: str, tmp_path: Path) -> No
         assert Tree.from_brackets(content.decode()).words == tuple(SENTENCE.split())
 
 
-def test_the_slider_moves_tree_and_heat_maps(visit: Visit) -> None:
+def test_slider_changes_tree_and_heat_maps(visit: Visit) -> None:
     panel = visit.open("Layers")
     seen = set()
     for layer in ("1", "2", "3"):
@@ -237,9 +237,9 @@ def test_the_slider_moves_tree_and_heat_maps(visit: Visit) -> None:
     prior.press("ArrowDown")
     prior.press("ArrowRight")
     prior.press("ArrowRight")
-    decodings = panel.locator("figure .detail")
-    expect(decodings.nth(0)).to_have_text(re.compile(r"^the → ferry: 0\.\d{3}$"))
-    expect(decodings.nth(1)).to_have_text(re.compile(r"^the → ferry: 0\.\d{3}$"))
+    captions = panel.locator("figure .detail")
+    expect(captions.nth(0)).to_have_text(re.compile(r"^the → ferry: 0\.\d{3}$"))
+    expect(captions.nth(1)).to_have_text(re.compile(r"^the → ferry: 0\.\d{3}$"))
     assert panel.locator(".tree .lit .word").all_text_contents() == ["the", "ferry"]
     panel.get_by_role("treeitem", name="ferry", exact=True).focus()
     assert panel.locator(".heat .lit").all_text_contents() == ["ferry"] * 4
@@ -254,8 +254,8 @@ def test_steps(visit: Visit, parser: str) -> None:
     expect(panel.locator("output")).to_have_text(f"1 of {count}")
     expect(panel.locator(".actions")).to_contain_text("sh")
     panel.get_by_role("button", name="Next step").click()
-    expect(panel.locator(".actions p")).to_have_count(2)  # what it does, and the runner-up
-    expect(panel.locator(".actions")).to_contain_text("might have done")
+    expect(panel.locator(".actions p")).to_have_count(2)  # the action and the runner-up
+    expect(panel.locator(".actions")).to_contain_text("runner-up")
     expect(panel.locator(".lists li").first).to_have_text(re.compile("the"))
     marks = panel.locator(".marks .bound, .marks .head" if parser == "parser" else ".marks .weight")
     assert marks.count() > 0
@@ -271,12 +271,12 @@ def test_steps(visit: Visit, parser: str) -> None:
     panel.get_by_role("button", name="Pause").click()
 
 
-def test_classes(visit: Visit) -> None:
+def test_classifier_attention(visit: Visit) -> None:
     panel = visit.open("Attention")
     expect(panel.locator(".actions p")).to_have_count(2)
     expect(panel.locator(".actions").first).to_contain_text("%")
-    assert panel.locator(".shade").count() == 6 + 5  # words, and nodes of the first engine's tree
-    panel.get_by_label("over the tree of").select_option("right")
+    assert panel.locator(".shade").count() == 6 + 5  # words, and nodes of the tree of the first model
+    panel.get_by_label("on the tree of").select_option("right")
     visit.settled()
     expect(panel.locator(".shade")).to_have_count(6 + 5)
     panel.get_by_role("treeitem").first.focus()
@@ -336,7 +336,7 @@ def test_narrow_screen(phone: Visit) -> None:
     expect(page.get_by_role("article", name="right").get_by_role("treeitem", expanded=False)).to_have_count(1)
 
 
-def test_a_long_sentence_stays_usable(visit: Visit) -> None:
+def test_long_sentence(visit: Visit) -> None:
     words = [f"word{number}" for number in range(200)]
     visit.draw(" ".join(words))
     assert visit.words("right") == words
@@ -355,7 +355,7 @@ def test_a_long_sentence_stays_usable(visit: Visit) -> None:
     expect(panel.locator("output")).to_have_text("798 of 798")
 
 
-def test_dark(browser: Any, address: str) -> None:
+def test_dark_scheme(browser: Any, address: str) -> None:
     grounds = []
     for scheme in ("light", "dark"):
         visit = Visit(browser, address, color_scheme=scheme)

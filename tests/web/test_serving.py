@@ -1,4 +1,4 @@
-"""The command `treeformers serve`, and a server that stops once it has answered."""
+"""`treeformers serve`: its errors, and how the server stops."""
 
 from __future__ import annotations
 
@@ -15,56 +15,54 @@ import pytest
 import uvicorn
 from typer.testing import CliRunner
 
-from tiny_engines import Counting
+from served_models import Counting
 from treeformers.cli import app
 from treeformers.web import serve, server
 
 
 def complaint(*arguments: object) -> str:
-    """The one line of a command that ends badly."""
+    """The error line of a command that fails."""
     result = CliRunner().invoke(app, ["serve", *map(str, arguments)])
     lines = [line for line in result.stderr.splitlines() if line.startswith("treeformers: error: ")]
     assert (result.exit_code, len(lines)) == (2, 1), (result.stderr, result.exception)
     return lines[0]
 
 
-def test_complaints(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_errors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "config.json: no such file" in complaint(tmp_path / "nowhere")
     (tmp_path / "config.json").write_text("{}")
     (tmp_path / "recipe.json").write_text('{"task": "induce"}')
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        assert f"cannot listen at port {port} of 127.0.0.1" in complaint(tmp_path, "--port", port)
+        assert f"cannot listen on port {port} of 127.0.0.1" in complaint(tmp_path, "--port", port)
     assert "cannot listen" in complaint(tmp_path, "--host", "256.0.0.1", "--port", 0)
     assert "no-report.html" in complaint(tmp_path, "--report", tmp_path / "no-report.html", "--port", 0)
     monkeypatch.setitem(sys.modules, "fastapi", None)
     assert "pip install treeformers[web]" in complaint(tmp_path)
 
 
-def test_a_request_is_finished_before_the_server_stops(
+def test_server_finishes_running_requests_before_it_stops(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     running: list[uvicorn.Server] = []
 
-    class Noted(uvicorn.Server):
+    class Recorded(uvicorn.Server):
         def __init__(self, config: uvicorn.Config) -> None:
             super().__init__(config)
             running.append(self)
 
-    monkeypatch.setattr(server.uvicorn, "Server", Noted)
-    engine = Counting()
-    engine.go.clear()
+    monkeypatch.setattr(server.uvicorn, "Server", Recorded)
+    model = Counting()
+    model.go.clear()
     addresses: list[str] = []
-    serving = threading.Thread(
-        target=serve, args=([engine],), kwargs={"port": 0, "started": addresses.append}
-    )
+    serving = threading.Thread(target=serve, args=([model],), kwargs={"port": 0, "started": addresses.append})
     serving.start()
     while not running or not running[0].started:
         time.sleep(0.01)
     answers: list[Any] = []
 
     def ask() -> None:
-        body = json.dumps({"text": "quiet words", "engines": ["counting"]}).encode()
+        body = json.dumps({"text": "quiet words", "models": ["counting"]}).encode()
         request = urllib.request.Request(
             f"{addresses[0]}/api/parse", body, {"content-type": "application/json"}
         )
@@ -73,12 +71,12 @@ def test_a_request_is_finished_before_the_server_stops(
 
     asking = threading.Thread(target=ask)
     asking.start()
-    while not engine.calls:
+    while not model.calls:
         time.sleep(0.01)
     running[0].should_exit = True
     time.sleep(0.2)
     assert not answers
-    engine.go.set()
+    model.go.set()
     asking.join(30)
     serving.join(30)
     assert answers[0]["sentences"][0]["words"] == ["quiet", "words"]

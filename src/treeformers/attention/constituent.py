@@ -1,8 +1,8 @@
 """Constituent attention (Wang et al. 2019): a soft tree over neighbouring words as a prior on self-attention.
 
-Only neighbours are ever scored, so the links cost O(T D). With coordinates x_i = -sum_{k<i} log a_k the prior
-of Eqs. 3-4 is C_ij = exp(-|x_i - x_j|): tokens are points on a line and T numbers hold the whole T x T
-matrix. Links and priors are computed in float32 or wider whatever the precision of the model.
+Only neighbours are scored, so the links cost O(T D). With coordinates x_i = -sum_{k<i} log a_k, the prior of
+Eqs. 3-4 is C_ij = exp(-|x_i - x_j|). Tokens are points on a line, and T numbers represent the whole T x T
+matrix. Links and priors are computed in float32 or wider, whatever the dtype of the model.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-# Log-probability of a link that cannot be: its exponential is exactly 0 in float32 and in float64.
+# Log-probability of an impossible link. Its exponential is exactly 0 in float32 and in float64.
 _NEVER = -1e4
-# A link this certain keeps a finite gradient; its probability rounds to 1.
+# Log-probability of a certain link. It rounds to a probability of 1 but keeps a finite gradient.
 _CERTAIN = -1e-20
-# Scores held at once by the fused path. On a CPU a block stays in the cache, on a GPU it fills the device.
+# Number of scores computed at once. A block stays in the cache of a CPU, and occupies all cores of a GPU.
 _BLOCK = {"cpu": 2**19}
 _DEVICE_BLOCK = 2**28
 
@@ -33,19 +33,19 @@ def neighbor_links(
     log: bool = False,
     boundaries: Tensor | None = None,
 ) -> Tensor:
-    """Probability that each two neighbours choose each other (Wang et al. 2019, Eqs. 5-7).
+    """Probability that two neighbours choose each other (Wang et al. 2019, Eqs. 5-7).
 
-    A token with one neighbour chooses it with probability 1; the paper is silent about the edges and its
-    released code does the same. Only s_{i,i+1} - s_{i,i-1} matters in Eq. 6, so that is what is computed.
+    A token with one neighbour chooses it with probability 1. The paper leaves this case open; the
+    released code does the same. Eq. 6 depends only on s_{i,i+1} - s_{i,i-1}, so only that is computed.
 
     Args:
         query: Link queries (B, T, D).
         key: Link keys (B, T, D).
         mask: True or 1 at real tokens (B, T). A link that touches padding has probability 0.
         scale: Divisor of the scores; the paper's D/2 by default.
-        log: Return the logarithm (-10,000 where the probability is 0).
+        log: Return the logarithm; -10,000 if the probability is 0.
         boundaries: True between two tokens of different texts in one row (B, T-1). Their link has probability
-            0, and each is at the edge of its text.
+            0, and both tokens are at the edge of their text.
 
     Returns:
         Links between tokens i and i+1 (B, T-1), in float32 or wider.
@@ -70,24 +70,25 @@ def neighbor_links(
 
 
 def accumulate_links(current: Tensor, previous: Tensor | None = None) -> Tensor:
-    """Links of a layer from its own and the layer below, a + (1 - a) a_hat (Wang et al. 2019, Eq. 8).
+    """Accumulated links of a layer: a + (1 - a) a_hat (Wang et al. 2019, Eq. 8).
 
     Args:
-        current: This layer's own links a_hat (B, T-1).
-        previous: The accumulated links of the layer below (B, T-1); none below the first layer.
+        current: The links a_hat of this layer (B, T-1).
+        previous: The accumulated links a of the layer below (B, T-1); None at the first layer.
     """
     return current if previous is None else previous + (1 - previous) * current
 
 
 def accumulate_log_odds(log_current: Tensor, previous: Tensor | None = None) -> Tensor:
-    """Eq. 8 in its complement, log(1 - a') = log(1 - a) + log(1 - a_hat), carried as log-odds of a.
+    """Eq. 8 by its complement, log(1 - a') = log(1 - a) + log(1 - a_hat), with the log-odds of a as state.
 
-    A probability rounds to 1 after some 24 layers of even odds in float32 (8 in bfloat16) and loses its
-    gradient with it; the log-odds do not. Up to rounding it is the same function as `accumulate_links`.
+    With even odds in each layer, a probability rounds to 1 and loses its gradient after about 24 layers in
+    float32, and after 8 in bfloat16. Log-odds do not. Up to rounding, this function equals
+    `accumulate_links`.
 
     Args:
         log_current: log a_hat of this layer (B, T-1).
-        previous: Log-odds of the layer below (B, T-1); none below the first layer.
+        previous: Log-odds of the layer below (B, T-1); None at the first layer.
 
     Returns:
         Log-odds of the accumulated links (B, T-1).
@@ -102,23 +103,23 @@ def accumulate_log_odds(log_current: Tensor, previous: Tensor | None = None) -> 
 
 
 def constituent_prior(
-    links: Tensor, self_prior: float = 1.0, *, log: bool = False, hard: bool = False
+    links: Tensor, self_prior: float = 1.0, *, log: bool = False, straight_through: bool = False
 ) -> Tensor:
     """Probability that two tokens share a constituent: the product of the links between them (Eqs. 3-4).
 
     Args:
         links: Accumulated links (B, T-1), or (B, G, T-1).
-        self_prior: The diagonal. 1, the empty product, is the paper's; the released code trains with 0, so
-            that no token attends to itself.
+        self_prior: The diagonal. The paper has 1, the empty product. The released code trains with 0: no
+            token attends to itself.
         log: The links are given as logarithms.
-        hard: Round the links to 0 or 1 (above 1/2). The gradient is that of the prior of the links as they
-            are: straight-through estimation (Bengio et al. 2013), which is not in the paper.
+        straight_through: Round the links to 1 (above 1/2) or 0. The gradient is that of the prior with the
+            links as given (Bengio et al. 2013). This is not in the paper.
 
     Returns:
         The symmetric prior C (B, T, T), or (B, G, T, T), in float32 or wider.
     """
     flat, dtype = links.flatten(0, -2), _at_least_float32(links).dtype
-    points, rounded = _coordinates(flat, log), _rounded_coordinates(flat, log) if hard else None
+    points, rounded = _coordinates(flat, log), _rounded_coordinates(flat, log) if straight_through else None
     prior = _prior(points, slice(None), self_prior, dtype)
     if rounded is not None:
         prior = _prior(rounded, slice(None), self_prior, dtype) + (prior - prior.detach())
@@ -135,42 +136,44 @@ def constituent_attention(
     *,
     self_prior: float = 1.0,
     log: bool = False,
-    inside: bool = False,
-    hard: bool = False,
+    before_softmax: bool = False,
+    straight_through: bool = False,
 ) -> Tensor:
     """Attention E V with E = C * softmax(Q K' / sqrt(D/H)), not renormalised (Wang et al. 2019, Eq. 2).
 
-    Scores, prior and weights exist a block at a time and are computed again on the way back, so that memory
-    grows with T and not with T^2. `constituent_weights` gives E itself.
+    Scores, prior and weights are computed block by block, and again in the backward pass. Memory therefore
+    grows with T, not with T^2. `constituent_weights` returns E itself, without this bound.
 
-    With `inside`, E = softmax(C * Q K' / sqrt(D/H)), which the code released with Ginn (2024) computes in
-    place of the paper's Eq. 1. A prior of 0 then makes a score of 0 and not a weight of 0, so that tokens
-    outside the constituent keep a share.
+    If `before_softmax`, E = softmax(C * Q K' / sqrt(D/H)). The code released with Ginn (2024) computes this
+    in place of the paper's Eq. 1. A prior of 0 then gives a score of 0, not a weight of 0: tokens outside the
+    constituent still get attention.
 
     Args:
         q: Queries (B, H, T, D/H).
         k: Keys (B, H, T, D/H).
         v: Values (B, H, T, D/H).
-        links: Accumulated links (B, T-1), or (B, G, T-1): one prior for each of G groups of H/G heads.
-        mask: True or 1 at real tokens (B, T), or where a token may attend to another (B, T, T).
-        dropout_p: Dropout of E, in [0, 1).
+        links: Accumulated links (B, T-1), or (B, G, T-1) with one prior for each of G groups of H/G heads.
+        mask: True or 1 at real tokens (B, T), or if the query may attend to the key (B, T, T).
+        dropout_p: Dropout probability of E, in [0, 1).
         self_prior: The diagonal of C, see `constituent_prior`.
         log: The links are given as logarithms.
-        inside: The prior stands inside the softmax.
-        hard: The links are rounded, see `constituent_prior`.
+        before_softmax: Apply the prior to the scores instead of the weights.
+        straight_through: Round the links, see `constituent_prior`.
 
     Returns:
         The attended values (B, H, T, D/H).
 
     Raises:
-        ValueError: A dropout outside [0, 1), or heads that do not divide into the groups.
+        ValueError: `dropout_p` is outside [0, 1), or G does not divide H.
     """
     if not 0 <= dropout_p < 1:
         raise ValueError(f"dropout_p is {dropout_p}, expected a probability in [0, 1)")
     shape = v.shape
     links, mask, (q, k, v) = _split_groups(links, mask, q, k, v)
-    points, rounded = _coordinates(links, log), _rounded_coordinates(links, log) if hard else None
-    output: Tensor = _BlockwiseAttention.apply(q, k, v, points, rounded, mask, dropout_p, self_prior, inside)
+    points, rounded = _coordinates(links, log), _rounded_coordinates(links, log) if straight_through else None
+    output: Tensor = _BlockwiseAttention.apply(
+        q, k, v, points, rounded, mask, dropout_p, self_prior, before_softmax
+    )
     return output.view(shape)
 
 
@@ -182,25 +185,25 @@ def constituent_weights(
     *,
     self_prior: float = 1.0,
     log: bool = False,
-    inside: bool = False,
-    hard: bool = False,
+    before_softmax: bool = False,
+    straight_through: bool = False,
 ) -> Tensor:
-    """The attention weights E of Eq. 2 (B, H, T, T), in float32 or wider.
+    """The attention weights E of Eq. 2 (B, H, T, T), in float32 or wider, as one tensor.
 
-    Arguments and errors as in `constituent_attention`.
+    This is the plain version of `constituent_attention`, whose arguments and errors it shares.
     """
     shape = q.shape
     links, mask, (q, k) = _split_groups(links, mask, q, k)
-    prior = constituent_prior(links, self_prior, log=log, hard=hard)[:, None]
+    prior = constituent_prior(links, self_prior, log=log, straight_through=straight_through)[:, None]
     scores, bias = _scores(q * q.shape[-1] ** -0.5, k), _bias(mask)
-    weights = _softmax(scores * prior, bias) if inside else _softmax(scores, bias) * prior
+    weights = _softmax(scores * prior, bias) if before_softmax else _softmax(scores, bias) * prior
     return weights.view(*shape[:3], shape[2])
 
 
 class LinkProjection(nn.Linear):
-    """Link queries or keys, which start from Xavier's uniform distribution as in the released code.
+    """Link queries or keys, initialised with Xavier's uniform distribution as in the released code.
 
-    Link scores of normalised inputs then start with a standard deviation of 2 / sqrt(D), 0.09 at D = 512.
+    Link scores of normalised inputs then start with a standard deviation of 2 / sqrt(D): 0.09 at D = 512.
     """
 
     def reset_parameters(self) -> None:
@@ -210,19 +213,19 @@ class LinkProjection(nn.Linear):
 
 
 class ConstituentAttention(nn.Module):
-    """The module that links neighbours (Wang et al. 2019, Section 5): layer input to accumulated links.
+    """The module that links neighbours (Wang et al. 2019, Section 5): from layer input to accumulated links.
 
-    As in the released code it normalises the layer input by itself and has one D x D projection each for link
-    queries and link keys, without heads. A bias of the keys would cancel in Eq. 6, so there is none. With G
-    groups, which is not in the paper, queries and keys are cut into G parts that link for themselves.
+    As in the released code, it has its own layer norm and one D x D projection each for link queries and link
+    keys, without heads. A bias of the keys would cancel in Eq. 6, so there is none. With G groups, which are
+    not in the paper, queries and keys are split into G slices, each with links of its own.
 
     Args:
         width: D.
-        scale: Divisor of the scores, D/2 by default, or D/2G with groups.
-        arithmetic: What a layer hands to the next: "log" carries the log-odds of the links, "probability" the
-            links.
+        scale: Divisor of the scores; by default D/2, or D/2G with groups.
+        arithmetic: The state passed to the next layer: "log" for the log-odds of the links, "probability" for
+            the links.
         eps: Of the layer norm.
-        groups: G, divides D.
+        groups: G; divides D.
     """
 
     def __init__(
@@ -248,23 +251,25 @@ class ConstituentAttention(nn.Module):
         mask: Tensor | None = None,
         boundaries: Tensor | None = None,
     ) -> tuple[Tensor, Tensor]:
-        """Links of this layer.
+        """Compute the links of this layer.
 
         Args:
-            hidden: The input of the layer (B, T, D).
-            previous: The state of the layer below (B, T-1); none at the first layer.
+            hidden: Input of the layer (B, T, D).
+            previous: State of the layer below (B, T-1); None at the first layer.
             mask: True or 1 at real tokens (B, T).
             boundaries: True between tokens of different texts (B, T-1).
 
         Returns:
-            log a (B, T-1), and the state for the layer above (B, T-1); with several groups (B, G, T-1) each.
+            log a (B, T-1), and the state for the layer above (B, T-1). With several groups both are
+            (B, G, T-1).
         """
         hidden = self.norm(hidden)
-        many = torch.compiler.is_exporting() or hidden.shape[0] * hidden.shape[1] > hidden.shape[2]
-        if self.groups == 1 and many:
-            # q . k = (Wq x + b) . Wk y = (Wk'Wq x + Wk'b) . y: one projection of the tokens instead of two.
-            back = self.key.weight.mT
-            query, key = F.linear(hidden, back @ self.query.weight, back @ self.query.bias), hidden
+        many_tokens = torch.compiler.is_exporting() or hidden.shape[0] * hidden.shape[1] > hidden.shape[2]
+        if self.groups == 1 and many_tokens:
+            # q . k = (Wq x + b) . Wk y = (Wk'Wq x + Wk'b) . y needs one projection of the tokens, not two.
+            key_weight = self.key.weight.mT
+            query = F.linear(hidden, key_weight @ self.query.weight, key_weight @ self.query.bias)
+            key = hidden
         else:
             query, key = self.query(hidden), self.key(hidden)
         if self.groups > 1:
@@ -293,27 +298,27 @@ def _log(links: Tensor) -> Tensor:
 
 
 def _coordinates(links: Tensor, log: bool) -> Tensor:
-    """x_i = -sum_{k<i} log a_k (B, T), in float64: C is made of small differences of large sums."""
+    """x_i = -sum_{k<i} log a_k (B, T), in float64, because C depends on small differences of large sums."""
     log_links = links if log else _log(_at_least_float32(links))
     # Apple's devices have no float64.
-    wide = torch.float32 if links.device.type == "mps" else torch.float64
-    return F.pad(-log_links.cumsum(-1, dtype=wide), (1, 0))
+    dtype = torch.float32 if links.device.type == "mps" else torch.float64
+    return F.pad(-log_links.cumsum(-1, dtype=dtype), (1, 0))
 
 
 def _rounded_coordinates(links: Tensor, log: bool) -> Tensor:
-    """The coordinates of the links rounded to 0 or 1; no gradient passes here."""
+    """The coordinates of the links rounded to 0 or 1, without a gradient."""
     broken = links.detach() <= (-math.log(2) if log else 0.5)
     return _coordinates(broken.to(_at_least_float32(links).dtype) * _NEVER, log=True)
 
 
 def _signs(points: Tensor, rows: slice) -> Tensor:
-    """Sign of j - i, for rows i and all columns j."""
+    """Sign of j - i for rows i and all columns j."""
     order = torch.arange(points.shape[-1], device=points.device, dtype=points.dtype)
     return torch.sign(order - order[rows, None])
 
 
 def _prior(points: Tensor, rows: slice, self_prior: float, dtype: torch.dtype) -> Tensor:
-    """Rows of C (B, R, T). As x never falls, |x_i - x_j| takes the sign of j - i: no kink where a = 1."""
+    """Rows of C (B, R, T). x never decreases, so |x_i - x_j| has the sign of j - i; no kink at a = 1."""
     signs = _signs(points, rows)
     prior = ((points[:, rows, None] - points[:, None]) * signs).to(dtype).exp()
     return prior if self_prior == 1 else prior.masked_fill(signs == 0, self_prior)
@@ -322,7 +327,7 @@ def _prior(points: Tensor, rows: slice, self_prior: float, dtype: torch.dtype) -
 def _split_groups(
     links: Tensor, mask: Tensor | None, *tensors: Tensor
 ) -> tuple[Tensor, Tensor | None, list[Tensor]]:
-    """Each group of heads as a sentence of its own, where the links (B, G, T-1) are those of G groups."""
+    """Treat each group of heads as a sentence of its own if the links are those of G groups (B, G, T-1)."""
     if links.dim() == 2:
         return links, mask, list(tensors)
     groups, heads = links.shape[1], tensors[0].shape[1]
@@ -333,8 +338,7 @@ def _split_groups(
 
 
 def _bias(mask: Tensor | None) -> Tensor | None:
-    """Bias of the scores (B, 1, 1 or T, T); finite, so that a sentence of padding alone gives finite
-    values."""
+    """Bias of the scores (B, 1, 1 or T, T). It is finite, so a sentence of padding gives finite values."""
     if mask is None:
         return None
     bias = torch.zeros(mask.shape, device=mask.device).masked_fill_(~mask.bool(), -1e30)
@@ -360,7 +364,7 @@ def _drop(weights: Tensor, dropout_p: float, generator: torch.Generator) -> Tens
 
 
 def _blocks(q: Tensor) -> Iterator[tuple[slice, slice]]:
-    """Slices of the batch and of the query rows: several whole sentences, or some rows of a long one."""
+    """Slices of the batch and of the query rows: several whole sentences, or a few rows of a long one."""
     batch, heads, tokens, _ = q.shape
     block = _BLOCK.get(q.device.type, _DEVICE_BLOCK)
     sentences = max(1, block // max(1, heads * tokens * tokens))
@@ -371,10 +375,11 @@ def _blocks(q: Tensor) -> Iterator[tuple[slice, slice]]:
 
 
 class _BlockwiseAttention(torch.autograd.Function):
-    """E V from the coordinates of the tokens (B, T), and from the rounded ones where links are hard.
+    """E V from the coordinates of the tokens (B, T), and from the rounded ones if links are rounded.
 
-    The same value as one fused call over keys [K; K], values [V; 0] and bias [log C; log(1 - C)], without its
-    doubled keys, and without the T x T gradient of a bias, for which torch has no fused kernel on a CPU.
+    This kernel exists for memory, not speed: no tensor is larger than a block of scores. It equals one call
+    of torch's fused attention with keys [K; K], values [V; 0] and bias [log C; log(1 - C)]. That call would
+    double the keys and need a T x T gradient of the bias, which no fused kernel computes on a CPU.
     """
 
     @staticmethod
@@ -388,10 +393,10 @@ class _BlockwiseAttention(torch.autograd.Function):
         mask: Tensor | None,
         dropout_p: float,
         self_prior: float,
-        inside: bool,
+        before_softmax: bool,
     ) -> Tensor:
         ctx.save_for_backward(q, k, v, points, rounded, mask)
-        ctx.dropout_p, ctx.self_prior, ctx.inside = dropout_p, self_prior, inside
+        ctx.dropout_p, ctx.self_prior, ctx.before_softmax = dropout_p, self_prior, before_softmax
         ctx.seed = int(torch.randint(2**62, ())) if dropout_p else 0
         generator = torch.Generator(q.device).manual_seed(ctx.seed)
         bias, places = _bias(mask), points if rounded is None else rounded
@@ -400,10 +405,10 @@ class _BlockwiseAttention(torch.autograd.Function):
         for s, r in _blocks(q):
             weights = _scores(q[s, :, r], k[s])
             prior = _prior(places[s], r, self_prior, weights.dtype)[:, None]
-            if inside:
+            if before_softmax:
                 weights *= prior
             weights = _softmax(weights, _rows(bias, s, r))
-            if not inside:
+            if not before_softmax:
                 weights *= prior
             if dropout_p:
                 weights = _drop(weights, dropout_p, generator)
@@ -423,20 +428,20 @@ class _BlockwiseAttention(torch.autograd.Function):
         for s, r in _blocks(q):
             scores = _scores(q[s, :, r], k[s])
             prior = _prior(places[s], r, ctx.self_prior, scores.dtype)[:, None]
-            probabilities = _softmax(scores * prior if ctx.inside else scores, _rows(bias, s, r))
+            probabilities = _softmax(scores * prior if ctx.before_softmax else scores, _rows(bias, s, r))
             kept = _drop(probabilities, ctx.dropout_p, generator) if ctx.dropout_p else probabilities
-            weights = kept if ctx.inside else kept * prior
+            weights = kept if ctx.before_softmax else kept * prior
             grad_v[s] += weights.to(v.dtype).mT @ grad[s, :, r]
             change = _at_least_float32(grad[s, :, r] @ v[s].mT)
-            # dL/dE * E is the gradient of log C, once heads are summed, and of the scores, once centred.
+            # dL/dE * E, summed over heads, is the gradient of log C; centred, it is that of the scores.
             flow = change * weights
             pull = flow.sum(1)
-            # Straight through: dL/dC of the rounded links meets the derivative of the links as they are.
+            # Straight-through: dL/dC of the rounded links times the derivative of the links as given.
             soft = prior[:, 0] if rounded is None else _prior(points[s], r, ctx.self_prior, scores.dtype)
             if rounded is not None:
                 pull = (change * kept).sum(1) * soft
             centred = flow.addcmul_(probabilities, flow.sum(-1, keepdim=True), value=-1)
-            if ctx.inside:
+            if ctx.before_softmax:
                 pull = (centred * scores).sum(1) * soft
                 centred *= prior
             pull = pull.to(points.dtype) * _signs(points, r)

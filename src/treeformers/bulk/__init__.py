@@ -1,22 +1,12 @@
-"""Parsing that takes long: millions of lines to shards of trees, in constant memory, safe against any stop.
+"""Long parsing jobs: millions of lines to files of trees, in constant memory; a stopped job can resume.
 
-A shard is so many lines of one input file, and takes its place in one step when it is done: a shard that is
-there is whole, and one that is not is made again. Each line of the input has its line there. A manifest
-beside the shards says what they are of, so that a run only goes on with what it was begun with. The shards
-are the same bytes whether one process makes them, several, or the machines of a Ray cluster.
+Each input file is cut into shards of a fixed number of lines. A finished shard takes its place in one step,
+so a shard that exists is complete. Line n of the output is the tree of line n of the input. A manifest beside
+the shards records the inputs and the options; a job resumes only if they are the same. The bytes of the
+shards do not depend on the number of processes, or on whether a Ray cluster makes them.
 """
 
-from treeformers.bulk.run import MANIFEST, NAMED, SHARD_LINES, Progress, Summary, parse_files
-from treeformers.bulk.shards import CHUNK, Shard, parse_lines
+from treeformers.bulk.run import MANIFEST, MAX_PROBLEMS, SHARD_LINES, Progress, Summary, parse_files
+from treeformers.bulk.shards import Shard
 
-__all__ = [
-    "CHUNK",
-    "MANIFEST",
-    "NAMED",
-    "SHARD_LINES",
-    "Progress",
-    "Shard",
-    "Summary",
-    "parse_files",
-    "parse_lines",
-]
+__all__ = ["MANIFEST", "MAX_PROBLEMS", "SHARD_LINES", "Progress", "Shard", "Summary", "parse_files"]

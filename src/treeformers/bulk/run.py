@@ -1,4 +1,4 @@
-"""A run: the shards of all inputs, and a manifest that lets it go on after any stop."""
+"""A parsing job over files: it makes the missing shards and keeps a manifest of what it does."""
 
 from __future__ import annotations
 
@@ -12,36 +12,36 @@ from pathlib import Path
 from typing import Any
 
 from treeformers import __version__
-from treeformers.bulk.shards import UNPARSED, Format, Shard, Task, cut
-from treeformers.bulk.workers import Load, by_processes, by_ray, here
-from treeformers.tasks.load import check_positive
+from treeformers.bulk.shards import UNPARSED, Format, Shard, ShardWriter, split_into_shards
+from treeformers.bulk.workers import LoadPredictor, run_here, run_in_processes, run_on_ray
+from treeformers.data.checks import check_positive
 from treeformers.training.lock import LOCK_FILE, lock_folder
 from treeformers.trees.files import atomic_write, read_object
 
-__all__ = ["MANIFEST", "NAMED", "SHARD_LINES", "Progress", "Summary", "parse_files"]
+__all__ = ["MANIFEST", "MAX_PROBLEMS", "SHARD_LINES", "Progress", "Summary", "parse_files"]
 
 logger = logging.getLogger(__name__)
 
 MANIFEST = "manifest.json"
 SHARD_LINES = 10_000
-"""Lines of a shard, by default."""
-NAMED = 10
-"""Lines without a tree that a summary names."""
-_SAVED_EVERY = 10.0  # seconds between two manifests
+"""Default number of lines in a shard."""
+MAX_PROBLEMS = 10
+"""Number of lines without a tree that a summary names."""
+_SAVE_INTERVAL = 10.0  # seconds between two writes of the manifest
 _SUFFIXES = {"brackets": ".txt", "json": ".jsonl"}
 _TEMPORARY = re.compile(r"\..*\.[0-9a-f]{8}\.tmp")
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a run is.
+    """The progress of a run.
 
     Attributes:
-        done: lines that have their place in a shard, those of earlier runs too.
-        lines: of all inputs.
-        unparsed: of the lines done, those without a tree although they are not blank.
-        per_second: lines done a second in this run.
-        seconds_left: at this pace.
+        done: number of lines in finished shards, earlier runs included.
+        lines: number of lines of all inputs.
+        unparsed: number of lines done that are not blank and have no tree.
+        per_second: lines per second in this run.
+        seconds_left: estimated at this speed.
     """
 
     done: int
@@ -53,13 +53,13 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What a finished run made.
+    """The result of a finished run.
 
     Attributes:
-        lines: of all inputs.
-        shards: files of trees.
-        unparsed: lines without a tree although they are not blank.
-        problems: the first of these, as "file:line: reason".
+        lines: number of lines of all inputs.
+        shards: number of shards.
+        unparsed: number of lines that are not blank and have no tree.
+        problems: the first `MAX_PROBLEMS` of these lines, as "file:line: reason".
     """
 
     lines: int
@@ -69,7 +69,7 @@ class Summary:
 
 
 def parse_files(
-    load: Load,
+    load: LoadPredictor,
     source: str | Path,
     out: str | Path,
     *,
@@ -84,32 +84,33 @@ def parse_files(
 ) -> Summary:
     """Parse a file, or all files of a folder, into a folder of shards.
 
-    The shards of FILE are `OUT/FILE-000000.txt` (`.jsonl` as JSON) and so on, those of files in a folder
-    stand in folders like theirs; hidden files and links to folders are left out. Lines that cannot be parsed
-    leave an empty line, and the reasons stand in a file beside their shard, `.unparsed`.
+    The shards of FILE are `OUT/FILE-000000.txt` (`.jsonl` for JSON) and so on. Files in subfolders get shards
+    in subfolders of the same names. Hidden files and links to folders are skipped. A line that cannot be
+    parsed becomes an empty line; the reasons are in a file beside the shard, with the suffix `.unparsed`.
 
     Args:
-        load: gives the engine; called once in every process, so it is a function of a module or a
+        load: loads the predictor. Each process calls it once, so it must be a module-level function or a
             `functools.partial` of one.
-        source: text with one sentence a line, gzipped if it ends in .gz, or a folder of such files.
-        out: the folder; new or empty, or that of a run to resume.
-        settings: what else decides on the trees, as the checksum of the model, in JSON's types; a run is
-            resumed with the same.
+        source: a text file with one sentence per line, gzipped if its name ends in .gz, or a folder of such
+            files.
+        out: the output folder; new or empty, or the folder of the run to resume.
+        settings: everything else that the trees depend on, such as the checksum of the model, as JSON types.
+            A run can be resumed only with the same settings.
         format: of the trees.
-        batch_size: sentences computed at once.
-        shard_lines: lines of a shard.
-        workers: processes; with `ray`, actors.
-        ray: work on a Ray cluster (extra `ray`), or a local one where there is none; its machines have the
-            folders of `source` and `out` in common.
-        resume: go on with the run in `out`, or begin it.
-        progress: called when a shard is done.
+        batch_size: maximum number of sentences in a batch.
+        shard_lines: number of lines in a shard.
+        workers: number of processes; with `ray`, of actors.
+        ray: use a Ray cluster (extra `ray`), or start a local one if there is none. All its machines must
+            share the folders of `source` and `out`.
+        resume: continue the run in `out`, or start it if there is none.
+        progress: called after each finished shard.
 
     Raises:
-        FileNotFoundError: no such input.
-        ValueError: no lines, a damaged gzip file, a name that is not UTF-8, a number below 1, no Ray, or a
-            folder that holds another run or anything else.
-        BlockingIOError: another run writes there now.
-        ChildProcessError: a worker was killed; the run can be resumed.
+        FileNotFoundError: the input does not exist.
+        ValueError: the input has no lines, a gzip file is damaged, a file name is not UTF-8, a number is
+            below 1, Ray is not installed, or the folder holds another run or other files.
+        BlockingIOError: another run writes to the folder.
+        ChildProcessError: a worker was killed. The run can be resumed.
     """
     source, out = Path(source).absolute(), Path(out).absolute()
     check_positive(batch_size=batch_size, shard_lines=shard_lines, workers=workers)
@@ -117,7 +118,7 @@ def parse_files(
     shards, files = [], []
     for name, path in inputs:
         status = path.stat()
-        own = list(cut(name, path, shard_lines, _SUFFIXES[format]))
+        own = list(split_into_shards(name, path, shard_lines, _SUFFIXES[format]))
         lines = sum(shard.lines for shard in own)
         files.append({"name": name, "bytes": status.st_size, "mtime": status.st_mtime, "lines": lines})
         shards += own
@@ -132,21 +133,21 @@ def parse_files(
         "inputs": files,
     }
     with lock_folder(out):
-        _begin(out, job, resume)
-        book = _Book(out, job, shards, progress)
+        _start_or_resume(out, job, resume)
+        run = _Run(out, job, shards, progress)
         pending = [shard for shard in shards if not (out / shard.name).is_file()]
-        task = Task(str(out), format, batch_size)
+        writer = ShardWriter(str(out), format, batch_size)
         if ray and pending:
-            book.follow(by_ray(load, task, pending, workers))
+            run.follow(run_on_ray(load, writer, pending, workers))
         elif workers > 1 and len(pending) > 1:
-            book.follow(by_processes(load, task, pending, workers))
+            run.follow(run_in_processes(load, writer, pending, workers))
         elif pending:
-            book.follow(here(load, task, pending))
-        return book.close()
+            run.follow(run_here(load, writer, pending))
+        return run.finish()
 
 
-class _Book:
-    """Keeps the manifest of a run, and tells how far it is."""
+class _Run:
+    """Counts the lines of a run, writes its manifest and reports its progress."""
 
     def __init__(
         self,
@@ -162,25 +163,25 @@ class _Book:
         self.saved = 0.0
 
     def follow(self, results: Iterable[tuple[Shard, int]]) -> None:
-        """Note shards as they are done."""
-        began, before = time.monotonic(), self.done
+        """Record each finished shard."""
+        started, done_before = time.monotonic(), self.done
         for shard, unparsed in results:
             self.done += shard.lines
             self.unparsed += unparsed
             now = time.monotonic()
-            if now - self.saved >= _SAVED_EVERY:
+            if now - self.saved >= _SAVE_INTERVAL:
                 self._save()
                 self.saved = now
             if self.progress:
-                pace = (self.done - before) / max(now - began, 1e-9)
-                left = (self.lines - self.done) / pace
-                self.progress(Progress(self.done, self.lines, self.unparsed, pace, left))
+                speed = (self.done - done_before) / max(now - started, 1e-9)
+                left = (self.lines - self.done) / speed
+                self.progress(Progress(self.done, self.lines, self.unparsed, speed, left))
 
-    def close(self) -> Summary:
-        """Check that all shards are there, and write the manifest of a finished run."""
+    def finish(self) -> Summary:
+        """Check that all shards exist, and write the final manifest."""
         for shard in self.shards:
             if not (self.out / shard.name).is_file():
-                raise FileNotFoundError(f"{self.out / shard.name}: gone during the run; resume it")
+                raise FileNotFoundError(f"{self.out / shard.name}: removed during the run; resume it")
         self.done = self.lines
         self.unparsed, first = self._problems()
         self._save()
@@ -191,60 +192,60 @@ class _Book:
         _write_manifest(self.out, {**self.job, **state})
 
     def _problems(self) -> tuple[int, list[str]]:
-        """How many lines of finished shards have no tree, and the reasons for the first."""
+        """The number of unparsed lines in finished shards, and the first `MAX_PROBLEMS` reasons."""
         number = 0
         first: list[str] = []
         for shard in self.shards:
-            beside = self.out / f"{shard.name}{UNPARSED}"
-            if beside.is_file() and (self.out / shard.name).is_file():
-                with beside.open(encoding="utf-8") as file:
+            path = self.out / f"{shard.name}{UNPARSED}"
+            if path.is_file() and (self.out / shard.name).is_file():
+                with path.open(encoding="utf-8") as file:
                     for line in file:
                         number += 1
-                        if len(first) < NAMED:
+                        if len(first) < MAX_PROBLEMS:
                             first.append(line.rstrip("\n"))
         return number, first
 
 
 def _inputs(source: Path, out: Path) -> Iterator[tuple[str, Path]]:
-    """Name and place of every input file, in the order of names."""
+    """Name and path of each input file, ordered by name."""
     if not source.is_dir():
         yield source.name, source
         return
     if out.resolve().is_relative_to(source.resolve()):
         raise ValueError(f"{out}: inside the folder that is parsed; expected a folder elsewhere")
     found = sorted((path.relative_to(source), path) for path in source.rglob("*"))
-    seen = [(name, path) for name, path in found if not any(part.startswith(".") for part in name.parts)]
-    if links := [str(path) for _, path in seen if path.is_symlink() and not path.is_file()]:
-        logger.warning("left out: %d links to folders or to nothing, the first: %s", len(links), links[0])
-    for name, path in seen:
+    visible = [(name, path) for name, path in found if not any(part.startswith(".") for part in name.parts)]
+    if links := [str(path) for _, path in visible if path.is_symlink() and not path.is_file()]:
+        logger.warning("skipped %d links to folders or to nothing, the first: %s", len(links), links[0])
+    for name, path in visible:
         if path.is_file():
             try:
                 str(path).encode()
             except UnicodeEncodeError:
                 shown = str(path).encode(errors="backslashreplace").decode()
-                raise ValueError(f"{shown}: a name that is not UTF-8; rename the file") from None
+                raise ValueError(f"{shown}: the file name is not UTF-8; rename the file") from None
             yield name.as_posix(), path
 
 
-def _begin(out: Path, job: Mapping[str, Any], resume: bool) -> None:
-    """Begin a run in a folder, or find the one that is to go on there."""
+def _start_or_resume(out: Path, job: Mapping[str, Any], resume: bool) -> None:
+    """Write the manifest of a new run, or check that the run in the folder is this one."""
     path = out / MANIFEST
     if path.is_file():
         if not resume:
-            raise ValueError(f"{out}: holds a run; expected --resume to go on with it, or another folder")
+            raise ValueError(f"{out}: holds a run; expected --resume to continue it, or another folder")
         if difference := _difference(read_object(path), job):
-            raise ValueError(f"{path}: the run was begun with {difference}; resume it as it was begun")
+            raise ValueError(f"{path}: the run started with {difference}; resume it with the same options")
     elif any(entry.name != LOCK_FILE and not _TEMPORARY.fullmatch(entry.name) for entry in out.iterdir()):
         raise ValueError(f"{out}: not empty, and without {MANIFEST}; expected a new folder")
     else:
         _write_manifest(out, job)
-    for entry in out.rglob(".*.tmp"):  # what a killed process was writing
+    for entry in out.rglob(".*.tmp"):  # left by a killed process
         if _TEMPORARY.fullmatch(entry.name):
             entry.unlink(missing_ok=True)
 
 
 def _difference(stored: Mapping[str, Any], job: Mapping[str, Any]) -> str:
-    """The first thing in which a run differs from the one that was begun."""
+    """The first difference between a job and the stored one; an empty string if they are the same."""
     for key, value in job.items():
         before = stored.get(key)
         if before == value:
@@ -253,10 +254,10 @@ def _difference(stored: Mapping[str, Any], job: Mapping[str, Any]) -> str:
             old = {file["name"]: file for file in before or ()}
             new = {file["name"]: file for file in value}
             names = sorted(name for name in old.keys() | new.keys() if old.get(name) != new.get(name))
-            return f"another {names[0]}: {old.get(names[0])}, it is {new.get(names[0])} now"
+            return f"another {names[0]}: {old.get(names[0])}, now it is {new.get(names[0])}"
         if key == "settings":
             return _difference(before or {}, value) or f"other settings: {before}"
-        return f"{key} {before}, it is {value} now"
+        return f"{key} {before}, now it is {value}"
     return ""
 
 

@@ -1,41 +1,39 @@
-"""A shard: some lines of a file to a file of their trees."""
+"""A shard: consecutive lines of an input file, and the file of their trees."""
 
 from __future__ import annotations
 
 import gzip
 import io
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import IO, Literal, cast
 
-from treeformers.tasks.load import Engine
+from treeformers.tasks.tree_predictors import LINES_PER_CHUNK, TreePredictor, parse_lines
 from treeformers.trees.files import atomic_write, is_gzip
 from treeformers.trees.formats import write_trees
 from treeformers.trees.tree import Tree
 
-__all__ = ["CHUNK", "UNPARSED", "Format", "Reader", "Shard", "Task", "cut", "parse_lines"]
+__all__ = ["UNPARSED", "Format", "Shard", "ShardReader", "ShardWriter", "split_into_shards"]
 
-CHUNK = 4096
-"""Lines parsed together; those of like length go in one batch."""
 UNPARSED = ".unparsed"
-"""What the name of a file of reasons ends in."""
+"""Suffix of the file that lists the lines of a shard without a tree."""
 
 Format = Literal["brackets", "json"]
 
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """Some lines of a file, and the name of the file for their trees.
+    """Consecutive lines of an input file, and the name of the file of their trees.
 
     Attributes:
-        source: the file.
-        name: of the shard, below the folder of the run, with slashes.
-        offset: bytes before its first line, of the text where it is gzipped.
-        first: number of its first line, from 1.
-        lines: how many.
+        source: path of the input file.
+        name: path of the shard below the output folder, with slashes.
+        offset: number of bytes before the first line, of the uncompressed text.
+        first: number of the first line, counted from 1.
+        lines: number of lines.
     """
 
     source: str
@@ -45,15 +43,19 @@ class Shard:
     lines: int
 
 
-class Reader:
-    """Reads shards. In a gzipped file it goes on from the last one to the next, not through all before it."""
+class ShardReader:
+    """Reads the lines of shards.
+
+    It keeps the input file open: from one shard of a gzipped file to the next, it need not decompress the
+    file from the start.
+    """
 
     def __init__(self) -> None:
         self._source = ""
         self._file: IO[bytes] | None = None
 
     def lines(self, shard: Shard) -> Iterator[tuple[str, str]]:
-        """The place, as file:line, and every line; bytes that are not UTF-8 as lone surrogates."""
+        """Yield "file:line" and each line. Bytes that are not UTF-8 become lone surrogates."""
         if self._file is None or shard.source != self._source:
             self.close()
             self._file, self._source = _open(Path(shard.source)), shard.source
@@ -63,38 +65,48 @@ class Reader:
             yield f"{shard.source}:{number}", text.removeprefix("\ufeff") if number == 1 else text
 
     def close(self) -> None:
-        """Close the file that it reads, if there is one."""
+        """Close the open file, if any."""
         if self._file is not None:
             self._file.close()
             self._file = None
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
-    """What is done with every shard."""
+class ShardWriter:
+    """Writes the trees of shards.
+
+    Attributes:
+        out: path of the output folder.
+        format: of the trees.
+        batch_size: maximum number of sentences in a batch.
+    """
 
     out: str
     format: Format
     batch_size: int
 
-    def run(self, engine: Engine, reader: Reader, shard: Shard) -> int:
-        """Write the trees of a shard, and the reasons for lines without one; gives the number of these."""
+    def write(self, predictor: TreePredictor, reader: ShardReader, shard: Shard) -> int:
+        """Parse a shard and write its trees. Lines without a tree are listed, with reasons, in a second file.
+
+        Returns:
+            The number of lines without a tree that are not blank.
+        """
         target = Path(self.out, shard.name)
-        beside = target.with_name(target.name + UNPARSED)
+        unparsed = target.with_name(target.name + UNPARSED)
         target.parent.mkdir(parents=True, exist_ok=True)
         problems: list[str] = []
         with atomic_write(target) as file:
             lines = reader.lines(shard)
-            while chunk := list(islice(lines, CHUNK)):
-                trees = parse_lines(engine, chunk, self.batch_size, problems)
+            while chunk := list(islice(lines, LINES_PER_CHUNK)):
+                trees = parse_lines(predictor, chunk, self.batch_size, problems)
                 for (where, _), tree in zip(chunk, trees, strict=True):
                     file.write(self._line(where, tree, problems))
-            # Before the shard takes its place: a shard that is there is finished.
+            # The reasons come first: the shard takes its place when this block ends, and is then complete.
             if problems:
-                with atomic_write(beside) as reasons:
+                with atomic_write(unparsed) as reasons:
                     reasons.writelines(f"{problem}\n" for problem in problems)
             else:
-                beside.unlink(missing_ok=True)
+                unparsed.unlink(missing_ok=True)
         return len(problems)
 
     def _line(self, where: str, tree: Tree | None, problems: list[str]) -> str:
@@ -109,59 +121,18 @@ class Task:
         return text.getvalue()
 
 
-def parse_lines(
-    engine: Engine, lines: Iterable[tuple[str, str]], batch_size: int, problems: list[str]
-) -> list[Tree | None]:
-    """The trees of lines; None for those that are blank or cannot be parsed.
-
-    Where parsing them together fails, they are parsed one after the other, so that one alone is lost.
+def split_into_shards(name: str, path: Path, shard_lines: int, suffix: str) -> Iterator[Shard]:
+    """Yield the shards of an input file, in order.
 
     Args:
-        engine: the model.
-        lines: ("file:line", line); bytes that are not UTF-8 stand as lone surrogates.
-        batch_size: sentences computed at once.
-        problems: gets "file:line: reason" for each line that cannot be parsed.
-    """
-    rows: list[tuple[str, str | Sequence[str]]] = []
-    for where, line in lines:
-        problem = _unreadable(line)
-        if problem:
-            problems.append(f"{where}: {problem}")
-        rows.append((where, "" if problem else engine.read(line)))
-    given = [(where, sentence) for where, sentence in rows if sentence]
-    try:
-        trees: list[Tree | None] = list(engine.parse([sentence for _, sentence in given], batch_size))
-    except (ValueError, RuntimeError, MemoryError):
-        trees = [_parse_one(engine, where, sentence, problems) for where, sentence in given]
-    found = iter(trees)
-    return [next(found) if sentence else None for _, sentence in rows]
-
-
-def _parse_one(engine: Engine, where: str, sentence: str | Sequence[str], problems: list[str]) -> Tree | None:
-    try:
-        return engine.parse([sentence], 1)[0]
-    except (ValueError, RuntimeError, MemoryError) as error:
-        problems.append(f"{where}: {str(error).removeprefix('sentence 1 ') or type(error).__name__}")
-        return None
-
-
-def _unreadable(line: str) -> str:
-    """What is wrong with a line of text, if anything."""
-    if "\0" in line:
-        return "not text: byte 0x00"
-    if not line.isascii():
-        for letter in line:
-            if "\udc80" <= letter <= "\udcff":
-                return f"not UTF-8 text: byte 0x{ord(letter) - 0xDC00:02x}"
-    return ""
-
-
-def cut(name: str, path: Path, shard_lines: int, suffix: str) -> Iterator[Shard]:
-    """The shards of a file, in its order.
+        name: path of the shards below the output folder, without their numbers.
+        path: the input file.
+        shard_lines: number of lines in a shard.
+        suffix: of the shards.
 
     Raises:
-        FileNotFoundError: no such file.
-        ValueError: a damaged gzip file.
+        FileNotFoundError: the file does not exist.
+        ValueError: the gzip file is damaged.
     """
     number, offset, first = 0, 0, 1
     with _open(path) as file:

@@ -1,42 +1,43 @@
-"""Who makes the shards: this process, several, or the machines of a Ray cluster. The shards are the same."""
+"""Three ways to make shards: in this process, in several processes, or on a Ray cluster."""
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import closing
 from itertools import islice
 from typing import Any
 
-from treeformers.bulk.shards import Reader, Shard, Task
-from treeformers.tasks.load import Engine
+from treeformers.bulk.shards import Shard, ShardReader, ShardWriter
+from treeformers.tasks.tree_predictors import TreePredictor
 from treeformers.training.workers import start_workers
 
-__all__ = ["Load", "by_processes", "by_ray", "here"]
+__all__ = ["LoadPredictor", "run_here", "run_in_processes", "run_on_ray"]
 
-Load = Callable[[], Engine]
-
-
-def here(load: Load, task: Task, shards: Sequence[Shard]) -> Iterator[tuple[Shard, int]]:
-    """Work in this process; gives each shard when it is done, and its number of lines without a tree."""
-    engine = _ready(load)
-    with closing(Reader()) as reader:
-        for shard in shards:
-            yield shard, task.run(engine, reader, shard)
+LoadPredictor = Callable[[], TreePredictor]
 
 
-def by_processes(
-    load: Load, task: Task, shards: Sequence[Shard], workers: int
+def run_here(
+    load: LoadPredictor, writer: ShardWriter, shards: Sequence[Shard]
 ) -> Iterator[tuple[Shard, int]]:
-    """Work in several processes, few shards in waiting, and give them as they are done.
+    """Make shards in this process. Yields each finished shard and its number of lines without a tree."""
+    predictor = load()
+    with closing(ShardReader()) as reader:
+        for shard in shards:
+            yield shard, writer.write(predictor, reader, shard)
+
+
+def run_in_processes(
+    load: LoadPredictor, writer: ShardWriter, shards: Sequence[Shard], workers: int
+) -> Iterator[tuple[Shard, int]]:
+    """Make shards in several processes. At most two shards per process are queued.
 
     Raises:
         ChildProcessError: a worker was killed.
     """
     waiting = iter(shards)
     running: dict[Future[int], Shard] = {}
-    with start_workers(workers, _start_worker, load, task) as pool:
+    with start_workers(workers, _start_worker, load, writer) as pool:
         while True:
             for shard in islice(waiting, 2 * workers - len(running)):
                 running[pool.submit(_work, shard)] = shard
@@ -46,38 +47,40 @@ def by_processes(
                 yield running.pop(future), future.result()
 
 
-_worker: tuple[Load, Task] | None = None
-_engine: Engine | None = None
-_reader = Reader()
+_worker: tuple[LoadPredictor, ShardWriter] | None = None
+_predictor: TreePredictor | None = None
+_reader = ShardReader()
 
 
-def _start_worker(load: Load, task: Task) -> None:
+def _start_worker(load: LoadPredictor, writer: ShardWriter) -> None:
     global _worker
-    _worker = load, task
+    _worker = load, writer
 
 
 def _work(shard: Shard) -> int:
-    global _engine
+    global _predictor
     assert _worker is not None
-    load, task = _worker
-    if _engine is None:
-        _engine = _ready(load)
-    return task.run(_engine, _reader, shard)
+    load, writer = _worker
+    if _predictor is None:
+        _predictor = load()
+    return writer.write(_predictor, _reader, shard)
 
 
 class _Actor:
-    """An actor of Ray Data: a row that names a shard to one that says how many lines have no tree."""
+    """A Ray Data actor: takes a row that holds a shard, returns its name and its number of unparsed lines."""
 
-    def __init__(self, load: Load, task: Task) -> None:
-        self.engine, self.reader, self.task = _ready(load), Reader(), task
+    def __init__(self, load: LoadPredictor, writer: ShardWriter) -> None:
+        self.predictor, self.reader, self.writer = load(), ShardReader(), writer
 
     def __call__(self, row: dict[str, Any]) -> dict[str, Any]:
         shard = Shard(*(row[name] for name in Shard.__slots__))
-        return {"name": shard.name, "unparsed": self.task.run(self.engine, self.reader, shard)}
+        return {"name": shard.name, "unparsed": self.writer.write(self.predictor, self.reader, shard)}
 
 
-def by_ray(load: Load, task: Task, shards: Sequence[Shard], workers: int) -> Iterator[tuple[Shard, int]]:
-    """Work on a Ray cluster and give the shards as they are done.
+def run_on_ray(
+    load: LoadPredictor, writer: ShardWriter, shards: Sequence[Shard], workers: int
+) -> Iterator[tuple[Shard, int]]:
+    """Make shards on a Ray cluster.
 
     Raises:
         ValueError: Ray is not installed.
@@ -93,7 +96,7 @@ def by_ray(load: Load, task: Task, shards: Sequence[Shard], workers: int) -> Ite
     rows = [{name: getattr(shard, name) for name in Shard.__slots__} for shard in shards]
     actors = data.ActorPoolStrategy(size=min(workers, len(rows)))
     done = data.from_items(rows, override_num_blocks=len(rows)).map(
-        _Actor, fn_constructor_args=(load, task), compute=actors
+        _Actor, fn_constructor_args=(load, writer), compute=actors
     )
     try:
         for row in done.iter_rows():
@@ -101,9 +104,3 @@ def by_ray(load: Load, task: Task, shards: Sequence[Shard], workers: int) -> Ite
     except RayError as error:
         *_, reason = str(error).strip().splitlines() or [type(error).__name__]
         raise ChildProcessError(f"Ray: {reason}; the run can be resumed") from error
-
-
-def _ready(load: Load) -> Engine:
-    engine = load()
-    gc.freeze()  # the garbage collector need not look through torch again for every few thousand trees
-    return engine

@@ -1,4 +1,4 @@
-"""The command line: thin calls into the library, which is imported once a command runs."""
+"""The command line. Each command imports the library only when it runs."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import os
 
 import typer
 
-from treeformers.cli.console import Command, Commands
-from treeformers.cli.corpora import get_corpus, list_corpora, make_agreement, make_grammar
+from treeformers.cli.console import Command, Commands, RenamedCommands
+from treeformers.cli.corpora import download_corpus, generate_agreement, generate_grammar, list_corpora
 from treeformers.cli.encoding import classify, similarity, translate
 from treeformers.cli.evaluation import evaluate
 from treeformers.cli.parsing import parse
@@ -19,22 +19,24 @@ from treeformers.cli.trees import draw, score
 
 __all__ = ["app"]
 
-# Threads wait for each other by turning round and round, and where other programs want the cores too, a step
-# can then take many times as long. So few turns cost nothing on an idle machine. Read by the OpenMP of torch.
+# The OpenMP threads of torch spin while they wait for each other. If other programs need the cores, a step
+# can then take many times as long. A lower spin count avoids that and costs nothing on an idle machine.
 if "OMP_WAIT_POLICY" not in os.environ:
     os.environ.setdefault("GOMP_SPINCOUNT", "10000")
 
 app = typer.Typer(
     cls=Commands,
     name="treeformers",
-    help="Trees that tell attention where to look: induced from raw text, parsed, scored and drawn.",
+    help="Where attention meets syntax trees: induce trees, parse, classify, translate, score and draw.",
     epilog="Example: treeformers demo",
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-data = typer.Typer(help="List and get corpora, sample from the embedded grammar.", rich_markup_mode=None)
-make = typer.Typer(help="Sample from the embedded grammar.", rich_markup_mode=None)
+data = typer.Typer(
+    cls=RenamedCommands, help="List and download corpora, or generate them.", rich_markup_mode=None
+)
+generate = typer.Typer(help="Generate sentences from the embedded grammar.", rich_markup_mode=None)
 
 for command, example in (
     (demo, "demo --out runs/demo"),
@@ -54,10 +56,10 @@ for command, example in (
     app.command(cls=Command, epilog=f"Example: treeformers {example}")(command)
 for group, name, subcommand, example in (
     (data, "list", list_corpora, "list"),
-    (data, "get", get_corpus, "get ewt --out corpora"),
-    (make, "agreement", make_agreement, "make agreement --out corpora/agreement"),
-    (make, "grammar", make_grammar, "make grammar --out corpora"),
+    (data, "download", download_corpus, "download ewt --out corpora"),
+    (generate, "agreement", generate_agreement, "generate agreement --out corpora/agreement"),
+    (generate, "grammar", generate_grammar, "generate grammar --out corpora"),
 ):
     group.command(name, epilog=f"Example: treeformers data {example}")(subcommand)
-data.add_typer(make, name="make")
+data.add_typer(generate, name="generate")
 app.add_typer(data, name="data")

@@ -1,4 +1,4 @@
-"""What the commands share: the errors as one line, the log, and tables."""
+"""Shared by all commands: one-line errors, logging and tables."""
 
 from __future__ import annotations
 
@@ -25,33 +25,56 @@ logger = logging.getLogger(__name__)
 
 F = TypeVar("F", bound=str)
 
+MAX_PROBLEMS = 10
+"""Number of faulty lines that a command names."""
+
 Overrides = Annotated[
     list[str] | None,
-    typer.Argument(metavar="[KEY=VALUE]...", help="Changes to the recipe, as in train.epochs=3."),
+    typer.Argument(metavar="[KEY=VALUE]...", help="Changes to the recipe, such as train.epochs=3."),
 ]
-ScaleOption = Annotated[Scale, typer.Option(help="Sizes of the recipe to use.")]
-JsonFile = Annotated[Path | None, typer.Option("--json", help="Write all figures to this file too.")]
+ScaleOption = Annotated[Scale, typer.Option(help="Scale of the recipe to use.")]
+JsonFile = Annotated[Path | None, typer.Option("--json", help="Also write all metrics to this file.")]
 
 _WRITES = {"--out", "--json", "--html", "--write"}
 _COLUMNS = {
     "sentence_f1": "sentence F1",
     "corpus_f1": "corpus F1",
     "sentence_f1_10": "F1 ≤ 10 words",
-    "spans_per_sentence": "spans a sentence",
+    "spans_per_sentence": "spans per sentence",
     "flat_share": "flat %",
 }
 
 
+RENAMED_COMMANDS = {"get": "download", "make": "generate"}
+RENAMED_OPTIONS = {
+    "--again": "--force",
+    "--as-published": "--original",
+    "--each": "--max-per-group",
+    "--processes": "--workers",
+}
+
+
+class RenamedCommands(TyperGroup):
+    """A command group whose old names still work and print the new name on standard error."""
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Return the command with this old or new name."""
+        new = RENAMED_COMMANDS.get(cmd_name)
+        if new:
+            logger.info("`%s %s` is now `%s %s`", ctx.command_path, cmd_name, ctx.command_path, new)
+        return super().get_command(ctx, new or cmd_name)
+
+
 class Commands(TyperGroup):
-    """Commands that answer bad usage and bad input with one line on standard error and exit code 2."""
+    """The commands. Bad usage and bad input give one line on standard error and exit code 2."""
 
     def main(self, args: Sequence[str] | None = None, **settings: Any) -> Any:  # type: ignore[override]
         os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")  # read when transformers is imported
         try:
-            if sys.stdout is None:  # closed
+            if sys.stdout is None:  # the shell closed it
                 raise OSError(errno.EBADF, os.strerror(errno.EBADF))
             if isinstance(sys.stdout, io.TextIOWrapper) and not sys.stdout.isatty():
-                sys.stdout.reconfigure(encoding="utf-8")  # as all that is read and written elsewhere
+                sys.stdout.reconfigure(encoding="utf-8")  # like every file that the package reads and writes
             with _logging_to_stderr():
                 code = super().main(args, **settings | {"standalone_mode": False})
             sys.stdout.flush()
@@ -64,13 +87,13 @@ class Commands(TyperGroup):
 
 
 class Command(TyperCommand):
-    """A command that replaces none of the files that it reads."""
+    """A command that never overwrites a file that it reads."""
 
     def invoke(self, ctx: Any) -> Any:
-        """Run it.
+        """Run the command.
 
         Raises:
-            ValueError: an option names an input as the file to write to, be it by another path, or "-".
+            ValueError: an output option names an input file, possibly by another path, or "-".
         """
         reads: list[str | Path] = []
         writes: list[tuple[str, str | Path]] = []
@@ -78,7 +101,7 @@ class Command(TyperCommand):
             given = ctx.params.get(parameter.name)
             for value in given if isinstance(given, list | tuple) else [given]:
                 if str(value) == "-" and _WRITES.intersection(parameter.opts):
-                    raise ValueError(f"{parameter.opts[0]} -: expected the name of a file")
+                    raise ValueError(f"{parameter.opts[0]} -: expected a file name")
                 if not isinstance(value, str | Path) or not os.path.isfile(value):
                     continue
                 if option := next(iter(_WRITES.intersection(parameter.opts)), None):
@@ -89,14 +112,14 @@ class Command(TyperCommand):
             for read in reads:
                 if os.path.samefile(path, read):
                     raise ValueError(
-                        f"{option} {path}: would replace {read}, which is read; expected another file"
+                        f"{option} {path}: would overwrite the input {read}; expected another file"
                     )
         return super().invoke(ctx)
 
 
 @contextmanager
 def _logging_to_stderr() -> Iterator[None]:
-    """Send what the library logs to standard error."""
+    """Send the log messages of the library to standard error."""
     logger = logging.getLogger("treeformers")
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(logging.Formatter("treeformers: %(message)s"))
@@ -110,22 +133,22 @@ def _logging_to_stderr() -> Iterator[None]:
 
 @contextmanager
 def resumable() -> Iterator[None]:
-    """Say of what is interrupted inside how it goes on."""
+    """On Ctrl-C, tell the user how to resume."""
     try:
         yield
     except KeyboardInterrupt:
         if is_main_process():
-            logger.info("interrupted; the same command with --resume goes on")
+            logger.info("interrupted; run the same command with --resume to continue")
         raise
 
 
 def is_main_process() -> bool:
-    """Whether this is the one that speaks of the processes that torchrun or accelerate started."""
+    """Whether this process reports to the user. Of the processes that torchrun starts, only rank 0 does."""
     return os.environ.get("RANK", "0") == "0"
 
 
 def stdout() -> Console:
-    """A console for results; into a pipe it is wide enough for every table."""
+    """A console for results. If the output is a pipe, the console is wide enough for every table."""
     from rich.console import Console
 
     return Console(width=None if sys.stdout.isatty() else 120, highlight=False)
@@ -139,15 +162,15 @@ def stderr() -> Console:
 
 
 def read_sentences(file: str, strict: bool = True) -> Iterator[tuple[str, str]]:
-    """The place, as file:line, and every line of a text; "-" is standard input.
+    """Yield "file:line" and each line of a text.
 
     Args:
-        file: the text.
-        strict: a line that is no text is an error; otherwise it is handed on, see `read_lines`.
+        file: path of the text; "-" is standard input.
+        strict: raise an error if a line is not text; otherwise yield it, see `read_lines`.
 
     Raises:
-        FileNotFoundError: no such file.
-        ValueError: a line that is no text, or a file without words.
+        FileNotFoundError: the file does not exist.
+        ValueError: a line is not text, or the file has no words.
     """
     empty = True
     for where, line in read_lines(file, strict=strict):
@@ -159,22 +182,22 @@ def read_sentences(file: str, strict: bool = True) -> Iterator[tuple[str, str]]:
         raise ValueError(f"{'<stdin>' if file == '-' else file}: no sentences in it")
 
 
-def format_of(asked: F | None, out: Path | None, by_suffix: Mapping[str, F], default: F) -> F:
-    """What to write: what was asked for, or else what the name of the file says, or the default."""
-    if asked is not None:
-        return asked
+def format_of(requested: F | None, out: Path | None, by_suffix: Mapping[str, F], default: F) -> F:
+    """The output format: the requested one, else the one of the file suffix, else the default."""
+    if requested is not None:
+        return requested
     return by_suffix.get(suffix_of(out), default) if out else default
 
 
 def print_scores(scores: Mapping[str, Mapping[str, Any]], signature: str) -> None:
-    """Print unlabelled figures, a row each kind of tree, the first set off, and how they were computed."""
+    """Print unlabelled scores, one row per kind of tree, the first one in bold, and their signature."""
     from rich.table import Table
 
     table = Table("trees")
     for heading in _COLUMNS.values():
         table.add_column(heading, justify="right")
-    for row, (name, figures) in enumerate(scores.items()):
-        cells = ("–" if figures.get(key) is None else f"{figures[key]:.1f}" for key in _COLUMNS)
+    for row, (name, metrics) in enumerate(scores.items()):
+        cells = ("–" if metrics.get(key) is None else f"{metrics[key]:.1f}" for key in _COLUMNS)
         table.add_row(name, *cells, style=None if row else "bold")
     console = stdout()
     console.print(table)
@@ -188,8 +211,11 @@ def _fail(error: Exception) -> int:
     except OSError:
         _abandon_output()
     if isinstance(error, typer.TyperException):
-        problem = error.format_message().replace("Value error, ", "")  # pydantic's own, let through by typer
+        problem = error.format_message().replace("Value error, ", "")  # a prefix of pydantic that typer keeps
         if (context := getattr(error, "ctx", None)) is not None:
+            new = RENAMED_OPTIONS.get(getattr(error, "option_name", ""))
+            if any(new in parameter.opts + parameter.secondary_opts for parameter in context.command.params):
+                problem = f"{error.option_name} is now {new}"  # type: ignore[attr-defined]
             problem = f"{problem.removesuffix('.')}; see {context.command_path} --help"
     elif isinstance(error, OSError) and error.strerror:
         problem = f"{error.filename or 'standard output'}: {error.strerror}"
@@ -200,5 +226,5 @@ def _fail(error: Exception) -> int:
 
 
 def _abandon_output() -> None:
-    """Nobody takes the output any more: what is left of it must not raise again at exit."""
+    """Send the rest of the output to /dev/null, so that flushing it at exit cannot fail again."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

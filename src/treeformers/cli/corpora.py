@@ -1,4 +1,4 @@
-"""`treeformers data`."""
+"""`treeformers data`: list, download and generate corpora."""
 
 from __future__ import annotations
 
@@ -12,83 +12,88 @@ from treeformers.cli.console import stdout
 
 
 def list_corpora() -> None:
-    """List the corpora that can be named, with sizes and terms."""
+    """List the named corpora with their sizes and licences."""
     from rich.table import Column, Table
 
     from treeformers.data.corpora import CORPORA
 
-    table = Table(Column("name", no_wrap=True), "contents", "examples", "terms", "to get", show_lines=True)
+    table = Table(Column("name", no_wrap=True), "contents", "examples", "licence", "source", show_lines=True)
     for corpus in CORPORA.values():
         sizes = " + ".join(f"{size:,}" for size in corpus.sizes)
-        way = "download" if corpus.urls else "by hand" if corpus.folder else "made"
-        table.add_row(corpus.name, corpus.what, sizes, corpus.terms, way)
+        source = "download" if corpus.urls else "by hand" if corpus.folder else "generated"
+        table.add_row(corpus.name, corpus.what, sizes, corpus.terms, source)
     stdout().print(table)
 
 
-def get_corpus(
+def download_corpus(
     name: Annotated[str, typer.Argument(metavar="NAME", help="A corpus of `treeformers data list`.")],
     out: Annotated[
-        Path | None, typer.Option(help="Folder of the corpora; $TREEFORMERS_DATA if it is set.")
+        Path | None, typer.Option(help="Folder of the corpora; by default $TREEFORMERS_DATA.")
     ] = None,
 ) -> None:
-    """Download a corpus, or say how to come by it.
+    """Download a corpus, or say how to get it.
 
-    Files take their place once their checksums are right; those that are there already stay.
+    A file is kept if it is already there and its checksum is right.
     """
-    from treeformers.data.corpora import fetch
+    from treeformers.data.corpora import download
 
     folder = out or os.environ.get("TREEFORMERS_DATA")
     if not folder:
         raise ValueError("no folder for the corpora: give --out or set TREEFORMERS_DATA")
-    typer.echo(fetch(name, folder))
+    typer.echo(download(name, folder))
 
 
-def make_agreement(
-    out: Annotated[Path, typer.Option(help="Folder for the files.")],
-    seed: Annotated[int, typer.Option(help="Of the samples.")] = 1,
+def generate_agreement(
+    out: Annotated[Path, typer.Option(help="Output folder.")],
+    seed: Annotated[int, typer.Option(help="Seed of the samples.")] = 1,
     clean: Annotated[
         bool,
-        typer.Option("--clean/--as-published", help="Checked and balanced, or as the released generator."),
+        typer.Option(
+            "--clean/--original",
+            help="Checked and balanced, or as the authors generated it, errors included.",
+        ),
     ] = True,
 ) -> None:
-    """Make the sentences of the agreement experiments of Ginn (2024).
+    """Generate the sentences of the agreement experiments of Ginn (2024).
 
-    The folder gets id, gen and rec-gen, each with train.tsv, validation.tsv and test.tsv: sentences, valid or
-    with a verb in the wrong number, and their depth. summary.json has the figures that are printed.
+    The output folder gets id, gen and rec-gen, each with train.tsv, validation.tsv and test.tsv. A row holds
+    a sentence, its label (valid, or invalid if a verb has the wrong number) and its depth. summary.json holds
+    the statistics that are printed.
     """
     from rich.table import Column, Table
 
-    from treeformers.data.agreement import RELEASED_WORDS, write_sets
+    from treeformers.data.agreement import ORIGINAL_MAX_WORDS, write_sets
 
-    table = Table(Column("set", no_wrap=True), Column("part", no_wrap=True))
+    table = Table(Column("set", no_wrap=True), Column("split", no_wrap=True))
     for heading in ("sentences", "depth", "words valid/not", "repeated", "wrong label"):
         table.add_column(heading, justify="right")
-    for heading in (f"over {RELEASED_WORDS} words", "linear rule %", "length %"):
+    for heading in (f"over {ORIGINAL_MAX_WORDS} words", "linear rule %", "length %"):
         table.add_column(heading, justify="right")
-    for name, parts in write_sets(out, seed, clean).items():
-        for split, part in parts.items():
+    for name, splits in write_sets(out, seed, clean).items():
+        for split, summary in splits.items():
             table.add_row(
-                *(name, split, str(part.sentences), f"{part.depth:.2f}"),
-                "/".join(f"{words:.1f}" for words in part.words),
-                *map(str, (part.repeated, part.mislabelled, part.over_limit)),
-                *(f"{part.linear:.1f}", f"{part.length:.1f}"),
+                *(name, split, str(summary.sentences), f"{summary.depth:.2f}"),
+                "/".join(f"{words:.1f}" for words in summary.words),
+                *map(str, (summary.repeated, summary.mislabelled, summary.over_limit)),
+                *(f"{summary.linear:.1f}", f"{summary.length:.1f}"),
             )
     stdout().print(table)
-    typer.echo("repeated: sentences of the training part. linear rule: labels that the nearest noun gives.")
-    typer.echo("length: labels that the best limit on the number of words gives, both kinds counted alike.")
+    typer.echo("repeated: sentences that also occur in the training split.")
+    typer.echo("linear rule: accuracy of agreement with the nearest noun to the left.")
+    typer.echo("length: balanced accuracy of the best threshold on the number of words.")
 
 
-def make_grammar(
-    out: Annotated[Path, typer.Option(help="Folder for the files.")],
-    sentences: Annotated[int, typer.Option(min=1, help="How many to sample.")] = 10000,
-    seed: Annotated[int, typer.Option(help="Of the samples.")] = 0,
-    max_length: Annotated[int, typer.Option(min=2, help="Most words of a sentence.")] = 40,
+def generate_grammar(
+    out: Annotated[Path, typer.Option(help="Output folder.")],
+    sentences: Annotated[int, typer.Option(min=1, help="Number of sentences.")] = 10000,
+    seed: Annotated[int, typer.Option(help="Seed of the samples.")] = 0,
+    max_length: Annotated[int, typer.Option(min=2, help="Maximum number of words in a sentence.")] = 40,
 ) -> None:
-    """Sample sentences and gold trees of the embedded grammar.
+    """Sample sentences and gold trees from the embedded grammar, the English agreement grammar of Ginn
+    (2024).
 
-    It is the grammar of English agreement of Ginn (2024).
-    The folder gets grammar.txt, one sentence a line, grammar.brackets, one tree a line, and the grammar
-    itself, grammar.pcfg.
+    The output folder gets grammar.txt with one sentence per line, grammar.brackets with one tree per line,
+    and the grammar itself, grammar.pcfg.
     """
     from treeformers.data.grammar import default_grammar
     from treeformers.trees.files import atomic_write

@@ -1,4 +1,4 @@
-"""`treeformers classify`, `similarity` and `translate`: text or trees in, a line of answer for each line."""
+"""`treeformers classify`, `similarity` and `translate`: one line of output for each line of input."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
 
 import typer
 
-from treeformers.cli.console import format_of, read_sentences
+from treeformers.cli.console import MAX_PROBLEMS, format_of, read_sentences
 from treeformers.data.corpora import clean_tree
 from treeformers.trees.files import atomic_write, suffix_of
 from treeformers.trees.formats import CONLL, JSON, is_bare, opens_tree, read_dependencies
@@ -26,35 +26,37 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-CHUNK = 4096  # lines held at once
-NAMED = 10  # lines without an answer that are named
-OF_ONE = re.compile(r"(text|sentence) \d+ ")  # how an error opens that one of several texts is to blame for
+CHUNK = 4096  # number of lines in memory at a time
+BLAMES_ONE = re.compile(r"(text|sentence) \d+ ")  # the start of an error that one of several texts causes
 
 T = TypeVar("T")
 
 
 def _no_file(trees: str | None) -> str | None:
-    """Lines are read in chunks and may have no answer, so that trees of a file cannot be counted off."""
+    """Refuse a file of trees: some lines may be skipped, so trees and lines would not align."""
     if trees and Path(trees).is_file():
-        raise ValueError(f"--trees: {trees} is a file: give its trees in place of the sentences, one a line")
+        raise ValueError(
+            f"--trees: {trees} is a file: give its trees as input, one per line, not the sentences"
+        )
     return trees
 
 
-File = Annotated[str, typer.Argument(metavar="[FILE|-]", help="Sentences or bracketed trees, one a line.")]
+File = Annotated[str, typer.Argument(metavar="[FILE|-]", help="Sentences or bracketed trees, one per line.")]
 Trees = Annotated[
     str | None,
     typer.Option(
-        help="Where the trees of sentences come from: the folder of a parser or inducer, spacy:PIPELINE, "
-        "stanza:LANGUAGE or benepar:MODEL, or right, left, balanced or random. As in training by default.",
+        help="Source of the trees of sentences: the folder of a parser or inducer, spacy:PIPELINE, "
+        "stanza:LANGUAGE, benepar:MODEL, right, left, balanced or random. By default, the source used in "
+        "training.",
         callback=_no_file,
     ),
 ]
-Out = Annotated[Path | None, typer.Option(help="Write to this file.")]
+Out = Annotated[Path | None, typer.Option(help="Output file.")]
 Format = Literal["tsv", "json"]
 AnswerFormat = Annotated[
     Format | None,
     typer.Option(
-        help="What to write; by default what the name of the file says (.json, .jsonl), or else tsv."
+        help="Output format. By default, the suffix of --out selects it (.json, .jsonl); otherwise it is tsv."
     ),
 ]
 
@@ -66,10 +68,11 @@ def classify(
     format: AnswerFormat = None,
     out: Out = None,
 ) -> None:
-    """Classify sentences or trees; or documents, a line each, if the model was trained on documents.
+    """Classify sentences or trees, or documents if the model was trained on documents.
 
-    Writes class and probability for each line, an empty line for an empty one and for one that could not be
-    read. A model of dependency trees that were given reads CoNLL-U, and writes a line for each tree.
+    The command writes the class and its probability for each line. The output line is empty if the input line
+    is empty or cannot be read. A model that was trained on given dependency trees reads CoNLL-U; the command
+    then writes one line per tree.
     """
     from treeformers.tasks.classify.predictor import Classifier
 
@@ -89,10 +92,10 @@ def classify(
 
 
 def similarity(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="Folder of a trained model of pairs.")],
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="Folder of a trained similarity model.")],
     file: Annotated[
         str,
-        typer.Argument(metavar="[FILE|-]", help="Two sentences or trees a line, a tab between."),
+        typer.Argument(metavar="[FILE|-]", help="Two sentences or trees per line, separated by a tab."),
     ] = "-",
     trees: Trees = None,
     format: AnswerFormat = None,
@@ -100,11 +103,11 @@ def similarity(
 ) -> None:
     """Compare the two sentences of each line.
 
-    Writes the score from 1 to 5, or class and probability, for each line; an empty line for an empty one and
-    for one that could not be read. A model of dependency trees that were given reads CoNLL-U, the two trees
-    of a pair one after the other, and writes a line for each pair.
+    The command writes a score from 1 to 5, or a class and its probability, for each line. The output line is
+    empty if the input line is empty or cannot be read. A model that was trained on given dependency trees
+    reads CoNLL-U, the two trees of a pair one after the other; the command then writes one line per pair.
     """
-    from treeformers.tasks.classify.predictor import Similarity
+    from treeformers.tasks.similarity.predictor import Similarity
 
     loaded = Similarity.from_pretrained(model)
     as_json = _is_json(format, out)
@@ -128,12 +131,13 @@ def translate(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="Folder of a trained translation model.")],
     file: File = "-",
     trees: Trees = None,
-    beam: Annotated[int | None, typer.Option(min=1, help="Hypotheses kept; 1 is greedy.")] = None,
+    beam: Annotated[int | None, typer.Option(min=1, help="Beam size; 1 is greedy.")] = None,
     out: Out = None,
 ) -> None:
     """Translate sentences or trees.
 
-    Writes a line for each line, an empty one for an empty one and for one that could not be read.
+    The command writes one translation per line. The output line is empty if the input line is empty or cannot
+    be read.
     """
     from treeformers.tasks.translate.predictor import Translator
 
@@ -151,25 +155,25 @@ def _is_json(format: Format | None, out: Path | None) -> bool:
 
 
 def _holds_trees(file: str, source: str) -> bool:
-    """Whether a model of dependency trees is given such trees, and not text."""
+    """Whether the input of a model of dependency trees is trees, not text."""
     return source == "given" or holds_dependencies(file)
 
 
 def _answer_trees(
-    file: str, out: Path | None, answer: Callable[[Sequence[DependencyTree]], list[str]], each: int = 1
+    file: str, out: Path | None, answer: Callable[[Sequence[DependencyTree]], list[str]], group_size: int = 1
 ) -> None:
-    """Write an answer for each so many dependency trees.
+    """Write one answer for each group of `group_size` dependency trees.
 
     Raises:
-        ValueError: a malformed tree, none, or some that are left over.
+        ValueError: a tree is malformed, there are no trees, or the last group is incomplete.
     """
     name, count = "<stdin>" if file == "-" else file, 0
     with atomic_write(out) if out else nullcontext(sys.stdout) as target:
         source = read_dependencies(file)
-        while chunk := list(islice(source, each * CHUNK)):
+        while chunk := list(islice(source, group_size * CHUNK)):
             count += len(chunk)
-            if len(chunk) % each:
-                raise ValueError(f"{name}: {count} trees, expected {each} for each line of answer")
+            if len(chunk) % group_size:
+                raise ValueError(f"{name}: {count} trees, expected {group_size} for each line of output")
             target.writelines(f"{line}\n" for line in answer(chunk))
         if not count:
             raise ValueError(f"{name}: no trees in it, expected CoNLL-U")
@@ -179,10 +183,10 @@ def _answer_trees(
 def _answer_lines(
     file: str, out: Path | None, read: Callable[[str], T], answer: Callable[[Sequence[T]], list[str]]
 ) -> None:
-    """Write an answer for each line. A bad line costs only its own; those are counted and named at the end.
+    """Write one answer for each line. A faulty line gets an empty answer and is named at the end.
 
     Raises:
-        ValueError: some lines have no answer, or dependency trees for a model of others.
+        ValueError: some lines have no answer, or the input is dependency trees and the model reads others.
     """
     if holds_dependencies(file):
         raise ValueError(f"{file}: dependency trees, but the model reads sentences or trees in brackets")
@@ -205,7 +209,7 @@ def _answer_lines(
             problems += [f"{chunk[number][0]}: {wrong[number]}" for number in sorted(wrong)]
     logger.info("%d lines", count)
     if problems:
-        for problem in problems[1:NAMED]:
+        for problem in problems[1:MAX_PROBLEMS]:
             logger.warning("%s", problem)
         raise ValueError(f"{len(problems)} of {count} lines have no answer, the first: {problems[0]}")
 
@@ -213,21 +217,21 @@ def _answer_lines(
 def _answered(
     texts: Mapping[int, T], answer: Callable[[Sequence[T]], list[str]], wrong: dict[int, str]
 ) -> Iterator[tuple[int, str]]:
-    """Numbers and answers; where one text is to blame that there are none, those of each half.
+    """Yield line numbers and answers. If one text causes an error, halve the texts until it is alone.
 
     Raises:
-        ValueError: what is wrong is wrong with all of them, such as where their trees are to come from.
+        ValueError: the error does not lie in one text, for example if the source of trees does not exist.
     """
     if not texts:
         return
     try:
         yield from zip(texts, answer(list(texts.values())), strict=True)
     except ValueError as error:
-        if not OF_ONE.match(str(error)):
+        if not BLAMES_ONE.match(str(error)):
             raise
         numbers = list(texts)
         if len(numbers) == 1:
-            wrong[numbers[0]] = OF_ONE.sub("", str(error), count=1)
+            wrong[numbers[0]] = BLAMES_ONE.sub("", str(error), count=1)
             return
         for half in (numbers[: len(numbers) // 2], numbers[len(numbers) // 2 :]):
             yield from _answered({number: texts[number] for number in half}, answer, wrong)
@@ -245,12 +249,12 @@ def _decoded(line: str) -> str:
 
 
 def holds_dependencies(file: str) -> bool:
-    """Whether a file holds dependency trees, by its name."""
+    """Whether a file holds dependency trees, judging by its suffix."""
     return suffix_of(file) in CONLL
 
 
 def read_text(line: str) -> Tree | str:
-    """A tree, cleaned as those that are trained on, or the line itself."""
+    """The tree in a line, cleaned like the training trees; the line itself if it holds no tree."""
     if not (opens_tree(line) or is_bare(line)):
         return line
     try:
@@ -258,14 +262,14 @@ def read_text(line: str) -> Tree | str:
     except ValueError as error:
         raise ValueError(str(error).removeprefix("<string>:1: ")) from None
     if tree is None:
-        raise ValueError("the tree holds only traces")
+        raise ValueError("the tree has only traces")
     return tree
 
 
 def _read_pair(line: str) -> tuple[Text, Text]:
     fields = [field.strip() for field in line.split("\t")]
     if len(fields) != 2:
-        raise ValueError(f"expected two texts with a tab between, got {len(fields)}")
+        raise ValueError(f"expected two texts separated by a tab, got {len(fields)}")
     return read_text(fields[0]), read_text(fields[1])
 
 

@@ -1,4 +1,4 @@
-"""`treeformers evaluate`, for every kind of model."""
+"""`treeformers evaluate`, for models of every task."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from treeformers.recipes import (
     SimilarityRecipe,
     TranslateRecipe,
 )
-from treeformers.tasks.load import load_model
+from treeformers.tasks.tree_predictors import load_parser_or_inducer
 from treeformers.training.model_folder import read_recipe
 
 
@@ -27,34 +27,34 @@ def evaluate(
         str | None,
         typer.Option(
             metavar="NAME|FILE",
-            help="What it is scored on: gold trees, or examples as it was trained on; by default those of "
-            "its recipe.",
+            help="Data to score on: gold trees, or examples like the training examples. By default, the "
+            "data of the recipe.",
         ),
     ] = None,
     split: Annotated[
-        list[str] | None, typer.Option(help="Part of the corpus, may be repeated; test by default.")
+        list[str] | None, typer.Option(help="Split of the corpus; may be repeated. By default, test.")
     ] = None,
     trees: Annotated[
         str | None,
         typer.Option(
             metavar="SHAPE|FOLDER|FILE",
-            help="Of a classifier or translation model: where the trees of sentences come from; by default "
-            "from where they came in training.",
+            help="Classifier or translation model: source of the trees of sentences. By default, the source "
+            "used in training.",
         ),
     ] = None,
     json_file: JsonFile = None,
 ) -> None:
     """Score a model.
 
-    Trees of an inducer are scored without labels, beside trees that see no words; those of a parser as evalb
-    does, with the gold tags in them. Classifiers are scored by accuracy, scores of pairs by correlation and
-    error, translations by BLEU.
+    An inducer gets unlabelled F1, beside trees that ignore the words. A parser gets the scores of evalb, with
+    gold tags. A classifier gets its accuracy, a similarity model correlation and error, a translation model
+    BLEU.
     """
     from treeformers.trees.files import write_json
 
     recipe = read_recipe(model, several=(ParseRecipe, InduceRecipe))
     if trees and isinstance(recipe, ParseRecipe | InduceRecipe):
-        raise ValueError(f"--trees is for models that read trees, {model} makes them")
+        raise ValueError(f"--trees is for models that read trees, {model} produces them")
     match recipe:
         case ParseRecipe():
             result = _parser(model, recipe, data, split)
@@ -71,18 +71,18 @@ def evaluate(
 
 
 def _inducer(model: Path, recipe: InduceRecipe, data: str | None, split: list[str] | None) -> dict[str, Any]:
-    from treeformers.tasks.induce.score import score_baselines, score_trees
-    from treeformers.tasks.induce.train import read_gold
+    from treeformers.tasks.induce.data import read_gold_trees
+    from treeformers.tasks.induce.score import score, score_baselines
 
     source = recipe.data
-    inducer = load_model(model)
+    inducer = load_parser_or_inducer(model)
     if data:
         source = replace(source, gold=data, gold_splits=("test",), gold_sentences=0)
     if split:
         source = replace(source, gold_splits=tuple(split))
-    gold = read_gold(source, "--split" if data or split else "data.gold_splits")
+    gold = read_gold_trees(source, "--split" if data or split else "data.gold_splits")
     trees = inducer.parse(tree.words for tree in gold)
-    scores = {"induced": score_trees(gold, trees), **score_baselines(gold)}
+    scores = {"induced": score(gold, trees), **score_baselines(gold)}
     print_scores(scores, scores["induced"]["signature"])
     return {"data": source.gold, "splits": source.gold_splits, "scores": scores}
 
@@ -90,8 +90,8 @@ def _inducer(model: Path, recipe: InduceRecipe, data: str | None, split: list[st
 def _parser(model: Path, recipe: ParseRecipe, data: str | None, split: list[str] | None) -> dict[str, Any]:
     from rich.table import Table
 
-    from treeformers.metrics import parseval
     from treeformers.tasks.parse.predictor import Parser
+    from treeformers.tasks.parse.score import score_parser
     from treeformers.tasks.parse.train import read_treebank
 
     parser = Parser.from_pretrained(model)
@@ -103,9 +103,7 @@ def _parser(model: Path, recipe: ParseRecipe, data: str | None, split: list[str]
     scores, signature = {}, ""
     for name in names:
         for part in split or ["test"]:
-            gold = read_treebank(name, part, source)
-            trees = parser.parse([tree.words for tree in gold], tags=[tree.tags for tree in gold])
-            score = parseval(gold, trees, missing="zero")
+            score = score_parser(parser, read_treebank(name, part, source))
             figures = {key: getattr(score, key) for key in ("f1", "recall", "precision", "exact_match")}
             cells = (f"{figure:.2f}" for figure in figures.values())
             table.add_row(f"{name} {part}", *cells, str(score.sentences))
@@ -124,12 +122,16 @@ def _classifier(
     split: list[str] | None,
     trees: str | None,
 ) -> dict[str, Any]:
+    from treeformers.tasks.classify import score as classify
+    from treeformers.tasks.classify.batches import predict
     from treeformers.tasks.classify.examples import read_examples
-    from treeformers.tasks.classify.predictor import Classifier, Similarity, predict
-    from treeformers.tasks.classify.train import figures
+    from treeformers.tasks.classify.predictor import Classifier
+    from treeformers.tasks.similarity import score as similarity
+    from treeformers.tasks.similarity.predictor import Similarity
 
     pairs = isinstance(recipe, SimilarityRecipe)
     loaded = (Similarity if pairs else Classifier).from_pretrained(model)
+    score = similarity.score if pairs else classify.score
     classes = [] if recipe.model.get("task") == "relatedness" else list(loaded.classes)
     source = replace(recipe.data, trees=trees or recipe.data.trees)
     if data:
@@ -146,7 +148,7 @@ def _classifier(
                     f"{example.label!r}, the model knows {', '.join(classes)}"
                 )
         encoded = loaded.reader.encode([tree for one in examples for tree in one.trees])
-        found = figures(predict(loaded.model, encoded, loaded.reader), examples, classes, source.coarse)
+        found = score(predict(loaded.model, encoded, loaded.reader), examples, classes, source.label_groups)
         scores[f"{source.corpus} {part}"] = {**found, "examples": len(examples)}
     _print(scores)
     return {"scores": scores}
@@ -155,8 +157,8 @@ def _classifier(
 def _translator(
     model: Path, recipe: TranslateRecipe, data: str | None, split: list[str] | None, trees: str | None
 ) -> dict[str, Any]:
-    from treeformers.metrics import bleu
     from treeformers.tasks.translate.predictor import Translator
+    from treeformers.tasks.translate.score import score_translator
     from treeformers.tasks.translate.train import read_pairs
 
     translator = Translator.from_pretrained(model)
@@ -166,8 +168,7 @@ def _translator(
     scores, signature = {}, ""
     for part in split or ["test"]:
         pairs = read_pairs(source, part)
-        targets = [pair.target.lower() if source.lowercase else pair.target for pair in pairs]
-        score = bleu(targets, translator.translate(pair.tree for pair in pairs))
+        score = score_translator(translator, pairs, source.lowercase)
         scores[f"{source.corpus} {part}"] = {"bleu": score.bleu, "examples": len(pairs)}
         signature = score.signature
     _print(scores)
@@ -176,7 +177,7 @@ def _translator(
 
 
 def _print(scores: Mapping[str, Mapping[str, float]]) -> None:
-    """A row each part of a corpus."""
+    """Print one row for each split of a corpus."""
     from rich.table import Table
 
     names: Sequence[str] = list(next(iter(scores.values())))

@@ -1,4 +1,4 @@
-"""`treeformers probe`: do the trees of a model mean anything?"""
+"""`treeformers probe`: compare the trees of models with known constituents and with chance."""
 
 from __future__ import annotations
 
@@ -24,52 +24,55 @@ def probe(
         list[str] | None,
         typer.Argument(
             metavar="MODEL|TREES",
-            help="Folders of inducers and parsers, files of trees, right, left, balanced, random or gold.",
+            help="Folder of an inducer or parser, file of trees, or right, left, balanced, random or gold.",
         ),
     ] = None,
     sentences: Annotated[
         int | None,
         typer.Option(
             min=0,
-            help=f"Generated sentences to ask about; {SENTENCES:,} by default, none where files of trees "
-            "annotate a corpus.",
+            help=f"Number of generated sentences. By default {SENTENCES:,}, or 0 if files of trees are "
+            "compared with --corpus.",
         ),
     ] = None,
     corpus: Annotated[
         str | None,
-        typer.Option(metavar="NAME|FILE", help="A treebank whose constituents are asked for too."),
+        typer.Option(metavar="NAME|FILE", help="Also look for the constituents of this treebank."),
     ] = None,
-    split: Annotated[str, typer.Option(help="Part of the corpus.")] = "test",
+    split: Annotated[str, typer.Option(help="Split of the corpus.")] = "test",
     pairs: Annotated[
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            help="For the inducers: blimp, marvin-linzen, agreement-linzen or agreement-ud; may be repeated.",
+            help="For inducers: blimp, marvin-linzen, agreement-linzen or agreement-ud; may be repeated.",
         ),
     ] = None,
-    each: Annotated[
+    max_per_group: Annotated[
         int,
-        typer.Option(min=0, help="Pairs of each paradigm, prefixes by number of attractors; 0 for all."),
+        typer.Option(
+            min=0, help="Maximum number of pairs per paradigm or prefixes per number of attractors; 0: all."
+        ),
     ] = 200,
-    seed: Annotated[int, typer.Option(help="Of the sentences, random trees and choices.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of the sentences, random trees and samples.")] = 0,
     write: Annotated[
         Path | None,
-        typer.Option(help="Write the generated sentences, a line each, for another parser to parse."),
+        typer.Option(help="Write the generated sentences to this file, one per line, for another parser."),
     ] = None,
     json_file: JsonFile = None,
     html: Annotated[
-        Path | None, typer.Option(help="Write the report with drawn examples to this page.")
+        Path | None, typer.Option(help="Write the report with drawn examples to this HTML page.")
     ] = None,
 ) -> None:
-    """Ask for constituents that are known, and how much of what is found chance would find.
+    """Test how well trees match known constituents, and compare the result with chance.
 
-    Determiners, adjectives and relative clauses in generated sentences, the constituents of a treebank, words
-    cut into tokens, how far links have gone from where they begin, minimal pairs. Several systems stand side
-    by side: gold and right show what the probes read at both ends.
+    The probes look for determiners, adjectives and relative clauses in generated sentences, for the
+    constituents of a treebank, and for words that are split into subwords. They also report how far links are
+    from their initial values, and accuracies on minimal pairs. Several systems are compared in one table. The
+    systems "gold" and "right" give the upper and the lower end of the scale.
     """
     from treeformers.drawing.probes import probe_page, probe_tables
-    from treeformers.probing import constructions, find_pairs, find_system, find_treebank
-    from treeformers.probing import probe as ask_all
+    from treeformers.probing import construction_questions, find_pairs, find_system, find_treebank
+    from treeformers.probing import probe as run_probes
 
     named = {name: find_system(name) for name in systems or ()}
     if sentences is None:
@@ -77,15 +80,15 @@ def probe(
         sentences = 0 if corpus and files else SENTENCES
     if write:
         with atomic_write(write) as target:
-            target.writelines(f"{' '.join(q.tree.words)}\n" for q in constructions(sentences, seed))
+            target.writelines(f"{' '.join(q.tree.words)}\n" for q in construction_questions(sentences, seed))
     if not named:
         if write:
             return
         raise ValueError(f"nothing to probe: expected a model folder, a file of trees, or one of {SHAPES}")
     treebank = find_treebank(corpus, split) if corpus else []
-    minimal, agreement = find_pairs(pairs or [], each, seed)
+    minimal, agreement = find_pairs(pairs or [], max_per_group, seed)
     with stderr().status("probing"):
-        report = ask_all(
+        report = run_probes(
             named,
             sentences,
             treebank,
@@ -112,13 +115,13 @@ def _print(report: Mapping[str, Any], tables: Sequence[ProbeTable]) -> None:
     for number, table in enumerate(tables):
         if number == 0 or table.title != tables[number - 1].title:
             console.print(f"\n{table.title}", markup=False, style="bold")
-        drawn = Table()
+        rendered = Table()
         for column, first in zip(table.columns, table.rows[0], strict=True):
-            names = not any(character.isdigit() for character in first)
-            drawn.add_column(Text(column), justify="left" if names else "right")
+            is_text = not any(character.isdigit() for character in first)
+            rendered.add_column(Text(column), justify="left" if is_text else "right")
         for row in table.rows:
-            drawn.add_row(*map(Text, row))  # brackets are no markup
-        console.print(drawn)
+            rendered.add_row(*map(Text, row))  # a Text, because rich reads brackets in strings as markup
+        console.print(rendered)
         if all(table.caption != other.caption for other in tables[number + 1 :]):
             console.print(table.caption, markup=False)
     for name, system in report["systems"].items():

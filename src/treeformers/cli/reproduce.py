@@ -32,8 +32,6 @@ def reproduce(
         int,
         typer.Option(min=1, help="Number of seeds of a row trained at the same time; with all, of rows."),
     ] = 1,
-    again: Annotated[bool, typer.Option("--again", hidden=True)] = False,
-    processes: Annotated[int | None, typer.Option("--processes", hidden=True)] = None,
 ) -> None:
     """Run the recipes of a paper and render its tables beside ours.
 
@@ -42,10 +40,6 @@ def reproduce(
     Without a paper, the command lists all rows and their status. With all, a row runs after the rows whose
     models it reads.
     """
-    if again:
-        raise ValueError("--again is now --force")
-    if processes is not None:
-        raise ValueError("--processes is now --workers")
     try:
         from lab.command import list_rows, run_rows
     except ModuleNotFoundError as error:

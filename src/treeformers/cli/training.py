@@ -14,43 +14,48 @@ from treeformers.trees.tree import Tree
 
 logger = logging.getLogger(__name__)
 
-SHOWN = 3  # trees that the demo prints
+MAX_PRINTED_TREES = 3
 
 
 def demo(
-    out: Annotated[Path, typer.Option(help="Folder for the model and the report.")] = Path("runs/demo"),
+    out: Annotated[Path, typer.Option(help="Folder of the model and the report.")] = Path("runs/demo"),
 ) -> None:
     """Train, parse, score and draw on the embedded grammar.
 
-    Takes about two minutes. The model sees sentences only; its trees are printed beside the gold ones and
-    drawn in a page, report.html.
+    This takes about two minutes. The model sees sentences only. Its trees are printed beside the gold trees
+    and drawn in a page, report.html.
     """
     from treeformers.drawing import tree_text
     from treeformers.tasks.demo import run_demo
 
     result = run_demo(out, progress=True)
     console = stdout()
-    for tree, gold in result.pairs[:SHOWN]:
-        wide = {(start, end) for start, end, _ in gold.spans() if end - start > 1}
-        bare = Tree.from_spans(gold.words, wide)  # as induced trees are: no labels, no unary nodes
-        for name, drawn in (("induced", tree), ("gold", bare)):
-            console.print(f"{name}:\n{tree_text(drawn)}\n", markup=False)
+    for tree, gold in result.pairs[:MAX_PRINTED_TREES]:
+        # Induced trees have no labels and no unary nodes.
+        spans = {(start, end) for start, end, _ in gold.spans() if end - start > 1}
+        comparable = Tree.from_spans(gold.words, spans)
+        for name, printed in (("induced", tree), ("gold", comparable)):
+            console.print(f"{name}:\n{tree_text(printed)}\n", markup=False)
     print_scores(result.scores, result.signature)
     typer.echo(f"report: {result.report}\nmodel: {result.model}")
 
 
 def train(
-    recipe: Annotated[Path, typer.Argument(metavar="RECIPE.toml", help="What to train on and how.")],
+    recipe: Annotated[
+        Path, typer.Argument(metavar="RECIPE.toml", help="The recipe: what to train on and how.")
+    ],
     overrides: Overrides = None,
     *,
-    out: Annotated[Path, typer.Option(help="Folder of the model; with several seeds, of the models.")],
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with the unfinished run there.")] = False,
+    out: Annotated[Path, typer.Option(help="Folder of the model. Several seeds get a subfolder each.")],
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Continue the unfinished run in the folder.")
+    ] = False,
     scale: ScaleOption = "paper",
 ) -> None:
-    """Train what a recipe says, one model for each seed.
+    """Train the models of a recipe, one for each seed.
 
-    Prints the folder of each model and the validation figure that chose its weights. Several processes or
-    machines: torchrun --nproc-per-node 2 -m treeformers.cli train ...
+    Prints the folder of each model and the validation metric that chose its weights. To use several processes
+    or machines: torchrun --nproc-per-node 2 -m treeformers.cli train ...
     """
     loaded = Recipe.load(recipe, scale, overrides or ())
     from treeformers.tasks.train import train_once
@@ -61,8 +66,8 @@ def train(
     for seed in seeds:
         folder = out / f"seed-{seed}" if len(seeds) > 1 else out
         if resume:
-            run = Run(folder, loaded, seed, resume)  # of another recipe nothing is replaced, be it finished
-            if run.first and not (run.checkpoints.is_dir() or (folder / "fit.json").is_file()):
+            run = Run(folder, loaded, seed, resume)  # refuses the run of another recipe, even a finished one
+            if run.is_first_process and not (run.checkpoints.is_dir() or (folder / "fit.json").is_file()):
                 logger.warning("%s: nothing to resume, training starts at the first step", folder)
         with resumable():
             fit = train_once(loaded, seed, folder, resume=resume, progress=is_main_process())

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar, cast
 import typer
 
 from treeformers.cli.console import JsonFile, read_sentences, stdout
-from treeformers.cli.encoding import OF_ONE, Trees, holds_dependencies, read_text
+from treeformers.cli.encoding import BLAMES_ONE, Trees, holds_dependencies, read_text
 from treeformers.recipes import ClassifyRecipe, InduceRecipe, TranslateRecipe
 from treeformers.training.model_folder import read_recipe
 from treeformers.trees.files import atomic_write
@@ -24,7 +24,7 @@ T = TypeVar("T", Tree, DependencyTree)
 Found = TypeVar("Found")
 
 LONGEST_HEAT_MAP = 100
-"""Words of the longest sentence drawn as a heat map: a picture has the square of it in cells a layer."""
+"""Maximum number of words of a sentence drawn as a heat map, which has a cell per pair of words and layer."""
 
 
 def score(
@@ -32,19 +32,19 @@ def score(
     predicted: Annotated[str, typer.Argument(metavar="PREDICTED", help="Trees over the same words.")],
     unlabeled: Annotated[
         bool,
-        typer.Option("--unlabeled", help="By the protocol of grammar induction: no labels, no punctuation."),
+        typer.Option("--unlabeled", help="Protocol of grammar induction: no labels, no punctuation."),
     ] = False,
     cutoff: Annotated[
-        int | None, typer.Option(min=1, help="Score only sentences of at most so many words.")
+        int | None, typer.Option(min=1, help="Maximum number of words of the sentences to score.")
     ] = None,
     json: JsonFile = None,
 ) -> None:
-    """Score trees against gold trees, as evalb does or unlabelled.
+    """Score trees against gold trees, like evalb or unlabelled.
 
-    As evalb does with its parameter file COLLINS.prm: in a file of a tree a line, a line without one is a
-    sentence without a parse, and is skipped. Of dependency trees, in files in .conllu, words with
-    the right head and relation are counted. The signature says what went into the figures; equal signatures
-    compare.
+    The scores are those of evalb with its parameter file COLLINS.prm. If a file has one tree per line, an
+    empty line is a sentence without a parse, and the command skips it. Dependency trees (.conllu) are scored
+    by the number of words with the correct head and relation. The signature names the protocol; scores with
+    equal signatures are comparable.
     """
     from rich.table import Table
 
@@ -66,7 +66,9 @@ def score(
         if unlabeled:
             if None in parses:
                 number = 1 + parses.index(None)
-                raise ValueError(f"{predicted}: no tree for sentence {number}, --unlabeled expects all")
+                raise ValueError(
+                    f"{predicted}: no tree for sentence {number}, --unlabeled needs one for each"
+                )
             try:
                 result = unlabeled_f1(trees, cast(list[Tree], parses), max_length=cutoff)
             except ValueError as error:
@@ -75,11 +77,11 @@ def score(
             result = parseval(trees, parses, cutoff=cutoff)
     if not result.sentences:
         raise ValueError(f"--cutoff: {_name(gold)} has no sentences of at most {cutoff} words to score")
-    figures = asdict(result)
-    signature = figures.pop("signature")
-    table = Table("figure", show_header=False)
+    metrics = asdict(result)
+    signature = metrics.pop("signature")
+    table = Table("metric", show_header=False)
     table.add_column(justify="right")
-    for name, value in figures.items():
+    for name, value in metrics.items():
         if name == "recall_by_label":
             for label, recall in value.items():
                 table.add_row(f"recall {label}", f"{recall:.2f}")
@@ -91,14 +93,13 @@ def score(
     if json:
         from treeformers.trees.files import write_json
 
-        write_json(json, {**figures, "signature": signature})
+        write_json(json, {**metrics, "signature": signature})
 
 
 def _check_counts(gold: str, right: Sequence[object], predicted: str, found: Sequence[object]) -> None:
     if len(right) != len(found):
         raise ValueError(
-            f"{_name(predicted)}: {len(found)} trees, expected one for each of the {len(right)} of "
-            f"{_name(gold)}"
+            f"{_name(predicted)}: {len(found)} trees, expected {len(right)}, as in {_name(gold)}"
         )
 
 
@@ -106,7 +107,7 @@ def draw(
     file: Annotated[
         str,
         typer.Argument(
-            metavar="[FILE|-]", help="Trees; dependency trees in a file in .conllu; with --model, sentences."
+            metavar="[FILE|-]", help="Trees, or dependency trees (.conllu); with --model, sentences."
         ),
     ] = "-",
     *,
@@ -114,20 +115,20 @@ def draw(
         Path,
         typer.Option(
             metavar="DIR|FILE",
-            help="A file in .html, .svg, .png, .txt or .tex, or a folder for one SVG a tree; no .png of "
-            "dependency trees.",
+            help="A file (.html, .svg, .png, .txt or .tex), or a folder for one SVG per tree. Dependency "
+            "trees cannot be drawn as .png.",
         ),
     ],
     model: Annotated[
         Path | None,
         typer.Option(
-            help="A page in .html of what this model sees: of an inducer priors and attention by layer, of a "
-            "classifier or translation model the tree with the attention on its nodes."
+            help="Draw the attention of this model as an HTML page: priors and attention by layer for an "
+            "inducer, the tree with the attention on its nodes for a classifier or translation model."
         ),
     ] = None,
     trees: Trees = None,
 ) -> None:
-    """Draw trees, or what a model sees in sentences."""
+    """Draw trees, or the attention of a model over sentences."""
     from treeformers import drawing
 
     suffix = out.suffix.lower()
@@ -137,9 +138,9 @@ def draw(
     if suffix not in known and (model or suffix):
         raise ValueError(f"{out}: expected {', '.join(known)}{'' if model else ' or a folder'}")
     if trees and not model:
-        raise ValueError("--trees is for the sentences that a --model reads, expected both")
+        raise ValueError("--trees needs --model, which reads the sentences")
     if model:
-        _write(out, _seen(model, file, trees))
+        _write(out, _attention_page(model, file, trees))
     elif dependencies:
         how = drawing.dependency_svg, drawing.dependency_text, drawing.dependency_latex
         _draw(out, _dependencies(file), *how)
@@ -160,7 +161,7 @@ def _draw(
     text: Callable[[T], str],
     latex: Callable[[T], str],
 ) -> None:
-    """Write trees in the way that the suffix of the file says, or one picture each into a folder."""
+    """Write trees in the format of the file suffix, or one picture per tree into a folder."""
     match out.suffix.lower():
         case ".html":
             from treeformers.drawing import report
@@ -180,7 +181,7 @@ def _draw(
 
 
 def _only(out: Path, trees: Iterable[T]) -> T:
-    """The one tree that a picture shows."""
+    """The only tree of a file."""
     first, *others = trees
     if others:
         raise ValueError(f"{out}: {1 + len(others)} trees for one picture; expected a folder or .html")
@@ -196,7 +197,7 @@ def _trees(file: str) -> Iterator[Tree]:
 
 
 def _some(trees: Iterable[Found], file: str) -> Iterator[Found]:
-    """The trees of a file, of which there is at least one."""
+    """Yield the trees of a file. Raises an error if there are none."""
     empty = True
     for tree in trees:
         empty = empty and tree is None
@@ -209,27 +210,30 @@ def _name(file: str) -> str:
     return "<stdin>" if file == "-" else file
 
 
-def _write(path: Path, pieces: Iterable[str]) -> None:
+def _write(path: Path, chunks: Iterable[str]) -> None:
     with atomic_write(path) as target:
-        target.writelines(pieces)
+        target.writelines(chunks)
 
 
-def _seen(model: Path, file: str, trees: str | None) -> Iterator[str]:
-    """A page of what a model sees, a section a sentence."""
+def _attention_page(model: Path, file: str, trees: str | None) -> Iterator[str]:
+    """An HTML page with the attention of a model, one section per sentence."""
     from treeformers.drawing import report
 
     recipe = read_recipe(model)
     if isinstance(recipe, InduceRecipe):
         if trees:
             raise ValueError(f"--trees is for models that read trees, {model} induces them")
-        see = _heat_maps(model)
-        title, lead = "Priors and attention by layer", "Row i is what word i sees."
+        draw_line = _heat_maps(model)
+        title, lead = "Priors and attention by layer", "Row i shows the words that word i attends to."
     elif isinstance(recipe, ClassifyRecipe):
-        see = _attention_of_classes(model, trees)
-        title, lead = "Attention of a classifier", "The darker a node, the more of it."
+        draw_line = _attention_of_classifier(model, trees)
+        title, lead = "Attention of a classifier", "A darker node gets more attention."
     elif isinstance(recipe, TranslateRecipe):
-        see = _attention_of_units(model, trees)
-        title, lead = "Attention of a translation", "A step is a unit written; the darker a node, the more."
+        draw_line = _attention_of_translator(model, trees)
+        title, lead = (
+            "Attention of a translation",
+            "Each step writes a subword; darker nodes get more.",
+        )
     else:
         raise ValueError(
             f"{model}: a model of the task {recipe.task!r}, expected 'induce', 'classify' or 'translate'"
@@ -238,9 +242,9 @@ def _seen(model: Path, file: str, trees: str | None) -> Iterator[str]:
     for where, line in read_sentences(file):
         if line.strip():
             try:
-                sections.append((line.strip(), see(line.strip())))
+                sections.append((line.strip(), draw_line(line.strip())))
             except ValueError as error:
-                raise ValueError(f"{where}: {OF_ONE.sub('', str(error), count=1)}") from None
+                raise ValueError(f"{where}: {BLAMES_ONE.sub('', str(error), count=1)}") from None
     yield report(title, sections, f"{lead} Model: {model}")
 
 
@@ -250,11 +254,13 @@ def _heat_maps(model: Path) -> Callable[[str], str]:
 
     inducer = Inducer.from_pretrained(model)
 
-    def see(line: str) -> str:
+    def draw_line(line: str) -> str:
         words = line.split()
         if len(words) > LONGEST_HEAT_MAP:
-            raise ValueError(f"{len(words)} words are too many for a heat map: at most {LONGEST_HEAT_MAP}")
-        look, (tree,) = inducer.look(words), inducer.parse([words])
+            raise ValueError(
+                f"{len(words)} words do not fit in a heat map, expected at most {LONGEST_HEAT_MAP}"
+            )
+        look, (tree,) = inducer.visualize(words), inducer.parse([words])
         return (
             f'<div class="card scroll">{tree_svg(tree)}</div>'
             f"<h3>Prior</h3>{heat_maps_by_layer(list(look.priors), words)}"
@@ -262,33 +268,33 @@ def _heat_maps(model: Path) -> Callable[[str], str]:
             f"{heat_maps_by_layer(list(look.attentions), words, None)}"
         )
 
-    return see
+    return draw_line
 
 
-def _attention_of_classes(model: Path, trees: str | None) -> Callable[[str], str]:
+def _attention_of_classifier(model: Path, trees: str | None) -> Callable[[str], str]:
     from treeformers.drawing import shaded_trees
     from treeformers.tasks.classify.predictor import Classifier
 
     classifier = Classifier.from_pretrained(model)
 
-    def see(line: str) -> str:
+    def draw_line(line: str) -> str:
         (tree,) = classifier.trees_of([read_text(line)], trees)
         (found,) = classifier.classify([tree])
         assert isinstance(tree, Tree)
         name = f"{found.label}, {100 * found.probabilities[found.label]:.0f} %"
         return shaded_trees(tree, [(name, classifier.attention(tree))])
 
-    return see
+    return draw_line
 
 
-def _attention_of_units(model: Path, trees: str | None) -> Callable[[str], str]:
+def _attention_of_translator(model: Path, trees: str | None) -> Callable[[str], str]:
     from treeformers.drawing import shaded_trees
     from treeformers.tasks.translate.predictor import Translator
 
     translator = Translator.from_pretrained(model)
 
-    def see(line: str) -> str:
-        look = translator.look(read_text(line), trees=trees)
-        return shaded_trees(look.tree, list(zip(look.units, look.shares, strict=True)))
+    def draw_line(line: str) -> str:
+        attention = translator.attention(read_text(line), trees=trees)
+        return shaded_trees(attention.tree, list(zip(attention.subwords, attention.weights, strict=True)))
 
-    return see
+    return draw_line

@@ -1,31 +1,31 @@
-"""Sentences to be judged for agreement: the data of the experiments of Ginn (2024), Section 5.
+"""Generated sentences for the agreement experiments of Ginn (2024, Section 5).
 
-Every sentence comes from the grammar of Appendix A; an invalid one has a verb in the wrong number. Depth is
-the number of relative clauses in one another. There are three sets:
+The grammar of Appendix A generates every sentence. In an invalid sentence a verb has the wrong number. The
+depth of a sentence is the number of relative clauses nested in each other. There are three sets:
 
-- "id": training and test sentences of one kind;
-- "gen": in training the linear rule, that a verb agrees with the nearest noun or pronoun to its left, gives
-  every label; in the test part it gives none;
-- "rec-gen": the training and validation parts of "gen", and a test part of far deeper sentences.
+- "id": training and test sentences have the same distribution.
+- "gen": the linear rule says that a verb agrees with the nearest noun or pronoun to its left. In training,
+  the rule predicts every label; in the test split, it predicts none.
+- "rec-gen": training and validation as in "gen", with a test split of far deeper sentences.
 
-Of each there is a clean version and one as published.
+Each set has a clean version and the version of the paper's original generator.
 
-Clean: an invalid sentence has one verb in the other number, as the paper says; the grammar confirms every
-label; no sentence stands twice in a set; and in every part valid and invalid sentences come in pairs of one
-depth and one length, so that neither tells the label. In the test parts of "gen" and "rec-gen" both are made
-of sentences in which just one verb breaks the linear rule; the invalid ones have it in the other number.
-"id" and "gen" are as deep as the grammar makes them and at most 4 deep (means 0.2 and, in the test part of
-"gen", 0.9, as the paper says); without repetitions they are a word longer. The test part of "rec-gen" has as
-many pairs of each depth from 5 to 12, of which the mean is the paper's 8.5. No sentence has more than 98
-words.
+Clean: one verb of an invalid sentence has the other number, as the paper says. The grammar confirms every
+label, and no sentence occurs twice in a set. Each split consists of pairs of a valid and an invalid sentence
+with the same depth and the same length, so neither depth nor length predicts the label. In the test splits of
+"gen" and "rec-gen", both sentences of a pair are made from sentences in which exactly one verb breaks the
+linear rule; the invalid one has this verb in the other number. "id" and "gen" have the depths that the
+grammar generates, at most 4. As in the paper, the mean depth is 0.2, and 0.9 in the test split of "gen".
+Without repetitions, sentences are one word longer. The test split of "rec-gen" has equally many pairs of each
+depth from 5 to 12; the mean is 8.5, as in the paper. No sentence has more than 98 words.
 
-As published: what the released generator does, which is not quite what the paper says. An invalid sentence
-has any number of its verbs changed, which at times makes another sentence of the grammar; sentences repeat,
-within parts and between them; the test part of "rec-gen" has the least deep, ascending, of those that are
-more than 3 deep, which makes valid sentences longer than invalid ones, and its mean depth 5, not 8.5.
-Sentences are whole: the released training script cut what goes into the model at 100 tokens, [CLS] and [SEP]
-included, and whoever wants its figures has to do so too. The random numbers of "id" and "gen" are those of
-the released generator, but how its sentences were divided into parts is not known.
+Original: the data of the authors' generator, which deviates from the paper. It changes any number of verbs in
+an invalid sentence, and the result is sometimes grammatical. Sentences repeat within and across splits. The
+test split of "rec-gen" holds the shallowest of the sentences that are more than 3 deep, sorted by depth;
+valid sentences are therefore longer than invalid ones, and the mean depth is 5 instead of 8.5. Sentences are
+not truncated here. The authors' training script truncated inputs to 100 tokens, [CLS] and [SEP] included; to
+reproduce its results, truncate likewise. "id" and "gen" use the random numbers of the original generator, but
+its assignment of sentences to splits is unknown.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ from random import Random
 from typing import Literal, TypeAlias, get_args
 
 from treeformers.data.agreement_errors import (
-    Judged,
-    Pair,
+    AgreementPair,
+    AgreementSentence,
     Sampler,
     change_verbs,
     deep_productions,
@@ -53,22 +53,22 @@ from treeformers.data.agreement_errors import (
     linear_failures,
 )
 from treeformers.data.grammar import default_grammar
-from treeformers.data.original_agreement import released_gen, released_id, released_rec_gen
+from treeformers.data.original_agreement import original_gen, original_id, original_rec_gen
 from treeformers.data.recognizer import Recognizer
 from treeformers.data.tables import read_rows
 from treeformers.trees.files import atomic_write
 
 __all__ = [
-    "RELEASED_WORDS",
+    "ORIGINAL_MAX_WORDS",
     "SETS",
     "SIZES",
-    "Judged",
-    "PartSummary",
+    "AgreementSentence",
     "SetName",
+    "SplitSummary",
     "is_grammatical",
     "make_set",
     "make_sets",
-    "read_judged",
+    "read_agreement",
     "summarise",
     "write_sets",
 ]
@@ -77,35 +77,36 @@ SetName: TypeAlias = Literal["id", "gen", "rec-gen"]
 SETS: tuple[SetName, ...] = get_args(SetName)
 
 SIZES = (2400, 800, 800)
-"""Sentences of the training, validation and test parts."""
+"""Number of sentences in the training, validation and test splits."""
 
-RELEASED_WORDS = 98
-"""Words of which the released training script saw no more: 100 tokens with [CLS] and [SEP]."""
+ORIGINAL_MAX_WORDS = 98
+"""Words that the authors' training script kept: 100 tokens with [CLS] and [SEP]."""
 
-_Part: TypeAlias = Literal["id", "gen train and validation", "gen test", "rec-gen test"]
+_Sample: TypeAlias = Literal["id", "gen train and validation", "gen test", "rec-gen test"]
 
 _SPLITS = ("train", "validation", "test")
 _COLUMNS = ("label", "text", "group")
-_USUAL_DEPTH = 4  # one sentence in 100,000 is deeper
-_DEPTHS = range(5, 13)  # of the clean test part of rec-gen
+_MAX_DEPTH = 4  # one sentence in 100,000 is deeper
+_DEPTHS = range(5, 13)  # of the clean test split of rec-gen
 _DRAWS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class PartSummary:
-    """What a part of a set holds, and what other than agreement gives its labels away.
+class SplitSummary:
+    """Statistics of one split, with the cues other than agreement that predict its labels.
 
     Attributes:
         sentences: number of sentences.
-        valid: how many are labelled valid.
+        valid: number of sentences labelled valid.
         depth: mean depth.
-        depths: mean depth of the valid and of the invalid ones.
-        words: mean length of the valid and of the invalid ones.
-        repeated: sentences that stand in the training part too; of that part itself, that stand in it before.
-        mislabelled: sentences whose label the grammar contradicts.
-        over_limit: sentences of more than `RELEASED_WORDS` words.
-        linear: per cent of the labels that the linear rule gives.
-        length: per cent, over both labels alike, that the best limit on the number of words gives.
+        depths: mean depth of the valid and of the invalid sentences.
+        words: mean length of the valid and of the invalid sentences.
+        repeated: number of sentences that also occur in the training split; for the training split itself,
+            number of repeated occurrences.
+        mislabelled: number of sentences whose label the grammar contradicts.
+        over_limit: number of sentences longer than `ORIGINAL_MAX_WORDS`.
+        linear: accuracy of the linear rule, in percent.
+        length: balanced accuracy of the best threshold on the number of words, in percent.
     """
 
     sentences: int
@@ -121,29 +122,31 @@ class PartSummary:
 
 
 def is_grammatical(words: Sequence[str]) -> bool:
-    """Whether words are a sentence of the agreement grammar (`default_grammar`), by `Recognizer`."""
+    """Whether the agreement grammar (`default_grammar`) derives these words, by `Recognizer`."""
     return _recognizer().accepts(words)
 
 
 def make_set(
     name: SetName, seed: int = 1, clean: bool = True, sizes: Sequence[int] = SIZES
-) -> dict[str, list[Judged]]:
-    """Make one set; what it takes is kept, so that a second call costs nothing.
+) -> dict[str, list[AgreementSentence]]:
+    """Generate one set.
+
+    The expensive samples are cached, so a second call is fast.
 
     Args:
         name: "id", "gen" or "rec-gen".
-        seed: of the samples. With 1, a set as published has the released generator's own sentences.
-        clean: the clean version rather than the one as published; see the head of this module.
-        sizes: sentences of the training, validation and test parts, each even, half of them valid. As
-            published, what is drawn to choose from grows and shrinks with them.
+        seed: seed of the samples. Seed 1 with `clean=False` gives the sentences of the original generator.
+        clean: generate the clean version, else the original version; see the module docstring.
+        sizes: number of sentences in the training, validation and test splits. Each is even; half of the
+            sentences are valid. In the original version, the number of candidates scales with the sizes.
 
     Returns:
-        By part ("train", "validation", "test") the sentences, shuffled, but for the test part of "rec-gen" as
-        published, which ascends in depth.
+        The sentences by split ("train", "validation", "test"), shuffled. The original test split of "rec-gen"
+        is sorted by depth instead.
 
     Raises:
-        ValueError: another name; sizes that are not three even numbers above 0; or a part for which there are
-            not enough sentences within the bounds on depth, length and number of samples.
+        ValueError: the name is unknown, the sizes are not three even numbers above 0, or a split has too few
+            sentences within the bounds on depth, length and number of samples.
     """
     if name not in SETS:
         raise ValueError(f"unknown set {name!r}: expected one of {', '.join(SETS)}")
@@ -151,87 +154,85 @@ def make_set(
         given = ", ".join(map(str, sizes))
         raise ValueError(f"expected three even sizes above 0 (train, validation, test), got {given}")
     train, validation, test = (size // 2 for size in sizes)
-    ruled, tested = (_clean if clean else _released)(name, seed, train + validation, test)
-    parts: dict[str, list[Judged]] = {}
-    for split, pairs in zip(_SPLITS, (ruled[:train], ruled[train:], tested), strict=True):
-        parts[split] = list(chain.from_iterable(pairs))
-        Random(f"order {seed}").shuffle(parts[split])
+    train_pairs, test_pairs = (_clean if clean else _original)(name, seed, train + validation, test)
+    splits: dict[str, list[AgreementSentence]] = {}
+    for split, pairs in zip(_SPLITS, (train_pairs[:train], train_pairs[train:], test_pairs), strict=True):
+        splits[split] = list(chain.from_iterable(pairs))
+        Random(f"order {seed}").shuffle(splits[split])
     if name == "rec-gen" and not clean:
-        parts["test"].sort(key=depth_of)
-    return parts
+        splits["test"].sort(key=depth_of)
+    return splits
 
 
 def make_sets(
     seed: int = 1, clean: bool = True, sizes: Sequence[int] = SIZES
-) -> dict[str, dict[str, list[Judged]]]:
-    """Make all three sets; arguments, parts and errors as in `make_set`."""
+) -> dict[str, dict[str, list[AgreementSentence]]]:
+    """Generate all three sets. Arguments, splits and errors are those of `make_set`."""
     return {name: make_set(name, seed, clean, sizes) for name in SETS}
 
 
-def summarise(parts: Mapping[str, Sequence[Judged]]) -> dict[str, PartSummary]:
-    """Count what the parts of a set from `make_set` hold."""
-    return {split: _summarise(part, parts["train"]) for split, part in parts.items()}
+def summarise(splits: Mapping[str, Sequence[AgreementSentence]]) -> dict[str, SplitSummary]:
+    """Compute the statistics of each split of a set from `make_set`."""
+    return {split: _summarise(sentences, splits["train"]) for split, sentences in splits.items()}
 
 
 def write_sets(
     folder: str | os.PathLike[str], seed: int = 1, clean: bool = True, sizes: Sequence[int] = SIZES
-) -> dict[str, dict[str, PartSummary]]:
-    """Make the sets and write each into a folder of its own, as `treeformers.data.corpora.load` reads them.
+) -> dict[str, dict[str, SplitSummary]]:
+    """Generate the sets and write one folder per set, as `treeformers.data.corpora.load` reads them.
 
-    A set has the files train.tsv, validation.tsv and test.tsv, with the columns label, text and group, which
-    is the depth. summary.json has the seed, the version, and what the parts hold.
+    Each folder has train.tsv, validation.tsv and test.tsv with the columns label, text and group (the depth).
+    summary.json holds the seed, the version, and the statistics of every split.
 
     Args:
-        folder: is made if need be, and so are id, gen and rec-gen below it.
+        folder: parent of the folders id, gen and rec-gen. Missing folders are created.
         seed: as in `make_set`.
         clean: as in `make_set`.
         sizes: as in `make_set`.
 
     Returns:
-        By set and part, what summary.json has.
+        The statistics by set and split, as in summary.json.
 
     Raises:
-        ValueError: as `make_set`.
+        ValueError: as in `make_set`.
         OSError: a file cannot be written.
     """
     sets = make_sets(seed, clean, sizes)
-    for name, parts in sets.items():
+    for name, splits in sets.items():
         place = Path(folder) / name
         place.mkdir(parents=True, exist_ok=True)
-        for split, part in parts.items():
+        for split, sentences in splits.items():
             with atomic_write(place / f"{split}.tsv") as file:
                 file.write("\t".join(_COLUMNS) + "\n")
-                file.writelines(f"{one.label}\t{' '.join(one.words)}\t{one.depth}\n" for one in part)
-    summaries = {name: summarise(parts) for name, parts in sets.items()}
-    figures = {name: {split: asdict(one) for split, one in of.items()} for name, of in summaries.items()}
+                file.writelines(f"{one.label}\t{' '.join(one.words)}\t{one.depth}\n" for one in sentences)
+    summaries = {name: summarise(splits) for name, splits in sets.items()}
+    statistics = {name: {split: asdict(one) for split, one in of.items()} for name, of in summaries.items()}
     with atomic_write(Path(folder) / "summary.json") as file:
-        file.write(json.dumps({"seed": seed, "clean": clean, "sets": figures}, indent=2) + "\n")
+        file.write(json.dumps({"seed": seed, "clean": clean, "sets": statistics}, indent=2) + "\n")
     return summaries
 
 
-def read_judged(path: str | os.PathLike[str]) -> list[Judged]:
-    """Read a file of `write_sets`.
+def read_agreement(path: str | os.PathLike[str]) -> list[AgreementSentence]:
+    """Read a file that `write_sets` wrote.
 
     Args:
-        path: columns label ("valid" or "invalid"), text (words with spaces between) and group (the depth),
-            named in the first line; gzipped if it ends in .gz.
+        path: a table with the columns label ("valid" or "invalid"), text (words separated by spaces) and
+            group (the depth), named in the first line; gzipped if the name ends in .gz.
 
     Raises:
-        FileNotFoundError: no such file.
-        ValueError: other columns, another label, a depth that is no whole number, or no sentence at all, with
-            file:line.
+        FileNotFoundError: the file does not exist.
+        ValueError: the columns differ, a label is unknown, a depth is not a whole number (each with
+            file:line), or there are no sentences.
     """
     sentences = []
     for where, (label, text, depth) in read_rows(path, _COLUMNS):
         if label not in ("valid", "invalid"):
             raise ValueError(f"{where}: expected the label valid or invalid, got {label[:20]!r}")
         if not (depth.isascii() and depth.isdecimal()):
-            raise ValueError(f"{where}: expected the depth, a whole number, got {depth[:20]!r}")
-        sentences.append(Judged(tuple(text.split()), label == "valid", int(depth)))
+            raise ValueError(f"{where}: expected a whole number as depth, got {depth[:20]!r}")
+        sentences.append(AgreementSentence(tuple(text.split()), label == "valid", int(depth)))
     if not sentences:
-        raise ValueError(
-            f"{os.fspath(path)}: nothing in it, expected sentences below the names of the columns"
-        )
+        raise ValueError(f"{os.fspath(path)}: no sentences, expected rows below the column names")
     return sentences
 
 
@@ -240,61 +241,63 @@ def _recognizer() -> Recognizer:
     return Recognizer(default_grammar())
 
 
-def _clean(name: SetName, seed: int, ruled: int, tested: int) -> tuple[Sequence[Pair], Sequence[Pair]]:
-    """The pairs of training and validation, and those of the test part."""
+def _clean(
+    name: SetName, seed: int, train_size: int, test_size: int
+) -> tuple[Sequence[AgreementPair], Sequence[AgreementPair]]:
+    """The pairs for training and validation, and the pairs of the test split."""
     if name == "id":
-        pairs = _matched("id", seed, ruled + tested)
-        return pairs[:ruled], pairs[ruled:]
+        pairs = _matched("id", seed, train_size + test_size)
+        return pairs[:train_size], pairs[train_size:]
     return (
-        _matched("gen train and validation", seed, ruled),
-        _matched("gen test" if name == "gen" else "rec-gen test", seed, tested),
+        _matched("gen train and validation", seed, train_size),
+        _matched("gen test" if name == "gen" else "rec-gen test", seed, test_size),
     )
 
 
 @cache
-def _matched(part: _Part, seed: int, n: int) -> tuple[Pair, ...]:
-    """Pairs of one depth and one length, in random order."""
-    generator = Random(f"{part} {seed}")
-    linear = {"id": None, "gen train and validation": True}.get(part, False)
-    if part == "rec-gen test":
-        sampler = Sampler(deep_productions(), _DEPTHS[-1], RELEASED_WORDS)
+def _matched(sample: _Sample, seed: int, n: int) -> tuple[AgreementPair, ...]:
+    """Sample pairs of equal depth and length, in random order."""
+    rng = Random(f"{sample} {seed}")
+    linear = {"id": None, "gen train and validation": True}.get(sample, False)
+    if sample == "rec-gen test":
+        sampler = Sampler(deep_productions(), _DEPTHS[-1], ORIGINAL_MAX_WORDS)
         middle = (_DEPTHS[0] + _DEPTHS[-1]) / 2
         by_depth = Counter(islice(cycle(sorted(_DEPTHS, key=lambda depth: abs(depth - middle))), n))
     else:
-        sampler = Sampler(default_grammar().productions, _USUAL_DEPTH, RELEASED_WORDS)
-        by_depth = _depths_as_drawn(sampler, generator, linear, n)  # sentences that differ would be deeper
-    waiting: dict[tuple[int, int], Judged] = {}  # valid ones, by depth and length
-    seen: set[tuple[str, ...]] = set()
-    pairs: list[Pair] = []
-    for sentence in sampler.draw(generator, _DRAWS):
+        sampler = Sampler(default_grammar().productions, _MAX_DEPTH, ORIGINAL_MAX_WORDS)
+        by_depth = _depths_as_drawn(sampler, rng, linear, n)  # distinct sentences alone would be deeper
+    unpaired: dict[tuple[int, int], AgreementSentence] = {}  # valid, by depth and length
+    used: set[tuple[str, ...]] = set()
+    pairs: list[AgreementPair] = []
+    for sentence in sampler.draw(rng, _DRAWS):
         if not by_depth[sentence.depth]:
             continue
         kind = sentence.depth, len(sentence.words)
-        partner = waiting.get(kind)
-        one = _judged(sentence, partner is None, linear, generator)
-        if one is None or one.words in seen:
+        partner = unpaired.get(kind)
+        one = _labelled(sentence, partner is None, linear, rng)
+        if one is None or one.words in used:
             continue
-        seen.add(one.words)
+        used.add(one.words)
         if partner is None:
-            waiting[kind] = one
+            unpaired[kind] = one
             continue
-        pairs.append((waiting.pop(kind), one))
+        pairs.append((unpaired.pop(kind), one))
         by_depth[one.depth] -= 1
         if len(pairs) == n:
-            generator.shuffle(pairs)
+            rng.shuffle(pairs)
             return tuple(pairs)
     raise ValueError(
-        f"{part}: {_DRAWS:,} samples of at most {RELEASED_WORDS} words hold {len(pairs)} pairs of a valid "
-        f"and an invalid sentence of one depth and length, expected {n}: ask for fewer"
+        f"{sample}: {_DRAWS:,} samples of at most {ORIGINAL_MAX_WORDS} words hold {len(pairs)} pairs of "
+        f"equal depth and length, expected {n}: ask for fewer sentences"
     )
 
 
-def _depths_as_drawn(sampler: Sampler, generator: Random, linear: bool | None, n: int) -> Counter[int]:
-    """The depths of so many sentences, every other one invalid."""
+def _depths_as_drawn(sampler: Sampler, rng: Random, linear: bool | None, n: int) -> Counter[int]:
+    """Count the depths of `n` sampled sentences, alternately valid and invalid."""
     depths: Counter[int] = Counter()
     valid = True
-    for sentence in sampler.draw(generator, _DRAWS):
-        if _judged(sentence, valid, linear, generator) is not None:
+    for sentence in sampler.draw(rng, _DRAWS):
+        if _labelled(sentence, valid, linear, rng) is not None:
             depths[sentence.depth] += 1
             valid = not valid
             if depths.total() == n:
@@ -302,17 +305,19 @@ def _depths_as_drawn(sampler: Sampler, generator: Random, linear: bool | None, n
     return depths
 
 
-def _judged(sentence: Judged, valid: bool, linear: bool | None, generator: Random) -> Judged | None:
-    """A sample as a valid sentence, or as an invalid one by one of its verbs.
+def _labelled(
+    sentence: AgreementSentence, valid: bool, linear: bool | None, rng: Random
+) -> AgreementSentence | None:
+    """Turn a sample into a valid sentence, or into an invalid one by changing one verb.
 
     Args:
         sentence: the sample.
-        valid: what it is to be.
-        linear: whether the linear rule has to give the label, or must not; None: either.
-        generator: chooses the verb.
+        valid: the label wanted.
+        linear: True if the linear rule must predict the label, False if it must not, None for either.
+        rng: chooses the verb.
 
     Returns:
-        None where the linear rule or the grammar stands against it.
+        The sentence, or None if the linear rule or the grammar rules it out.
     """
     failures = linear_failures(sentence.words)
     if valid:
@@ -323,45 +328,47 @@ def _judged(sentence: Judged, valid: bool, linear: bool | None, generator: Rando
         verbs = [verb for verb in verbs if linear is (failures != [verb])]
     if not verbs:
         return None
-    changed = change_verbs(sentence, [generator.choice(verbs)])
+    changed = change_verbs(sentence, [rng.choice(verbs)])
     return None if is_grammatical(changed.words) else changed
 
 
-def _released(name: SetName, seed: int, ruled: int, tested: int) -> tuple[Sequence[Pair], Sequence[Pair]]:
-    """As `_clean`, of the released procedure."""
+def _original(
+    name: SetName, seed: int, train_size: int, test_size: int
+) -> tuple[Sequence[AgreementPair], Sequence[AgreementPair]]:
+    """As `_clean`, for the original generator."""
     if name == "id":
-        pairs = released_id(seed, ruled + tested)
-        return pairs[:ruled], pairs[ruled:]
-    train, test = released_gen(seed, ruled, tested)
-    return train, test if name == "gen" else released_rec_gen(seed, tested)
+        pairs = original_id(seed, train_size + test_size)
+        return pairs[:train_size], pairs[train_size:]
+    train, test = original_gen(seed, train_size, test_size)
+    return train, test if name == "gen" else original_rec_gen(seed, test_size)
 
 
-def _summarise(part: Sequence[Judged], train: Sequence[Judged]) -> PartSummary:
-    kinds = [[one for one in part if one.valid is valid] for valid in (True, False)]
+def _summarise(split: Sequence[AgreementSentence], train: Sequence[AgreementSentence]) -> SplitSummary:
+    kinds = [[one for one in split if one.valid is valid] for valid in (True, False)]
     lengths = [Counter(len(one.words) for one in kind) for kind in kinds]
-    gap, widest = 0.0, 0.0  # between the shares of both kinds that are no longer
+    gap = widest = 0.0  # gap between the cumulative length distributions
     for n_words in sorted(lengths[0] | lengths[1]):
         gap += lengths[0][n_words] / len(kinds[0]) - lengths[1][n_words] / len(kinds[1])
         widest = max(widest, abs(gap))
-    if part is train:
-        repeated = len(part) - len({one.words for one in part})
+    if split is train:
+        repeated = len(split) - len({one.words for one in split})
     else:
-        known = {one.words for one in train}
-        repeated = sum(one.words in known for one in part)
-    return PartSummary(
-        sentences=len(part),
+        in_train = {one.words for one in train}
+        repeated = sum(one.words in in_train for one in split)
+    return SplitSummary(
+        sentences=len(split),
         valid=len(kinds[0]),
-        depth=_mean(map(depth_of, part)),
+        depth=_mean(map(depth_of, split)),
         depths=(_mean(map(depth_of, kinds[0])), _mean(map(depth_of, kinds[1]))),
         words=(_mean(len(one.words) for one in kinds[0]), _mean(len(one.words) for one in kinds[1])),
         repeated=repeated,
-        mislabelled=sum(is_grammatical(one.words) is not one.valid for one in part),
-        over_limit=sum(len(one.words) > RELEASED_WORDS for one in part),
-        linear=100 * _mean(map(follows_linear_rule, part)),
+        mislabelled=sum(is_grammatical(one.words) is not one.valid for one in split),
+        over_limit=sum(len(one.words) > ORIGINAL_MAX_WORDS for one in split),
+        linear=100 * _mean(map(follows_linear_rule, split)),
         length=50 + 50 * widest,
     )
 
 
 def _mean(values: Iterable[float]) -> float:
-    known = list(values)
-    return sum(known) / len(known)
+    numbers = list(values)
+    return sum(numbers) / len(numbers)

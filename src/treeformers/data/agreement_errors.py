@@ -1,4 +1,4 @@
-"""Sentences of the agreement grammar with and without agreement, and the rule of a linear reader.
+"""Changing the number of verbs in sentences of the agreement grammar, and the linear agreement rule.
 
 The grammar is `treeformers.data.grammar.default_grammar`.
 """
@@ -18,8 +18,8 @@ from typing import NamedTuple, TypeAlias
 from treeformers.data.grammar import Production, default_grammar
 
 __all__ = [
-    "Judged",
-    "Pair",
+    "AgreementPair",
+    "AgreementSentence",
     "Sampler",
     "change_verbs",
     "deep_productions",
@@ -32,7 +32,7 @@ __all__ = [
 _RELATIVE = frozenset({"Rel_Sg", "Rel_Pl"})
 _CLAUSE_END = ""
 
-# The weights of the released generator where it makes deep sentences, in the order of the productions.
+# The weights that the authors' generator uses for deep sentences, in the order of the productions.
 _DEEP = {
     "VP": (0.8, 0.1, 0.1),
     "VP_3Sg": (0.8, 0.1, 0.1),
@@ -45,13 +45,13 @@ _DEEP = {
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
-    """A sentence and whether it is one of the grammar.
+class AgreementSentence:
+    """A sentence labelled as grammatical or not.
 
     Attributes:
         words: the words.
-        valid: no verb is in the wrong number.
-        depth: relative clauses in one another, at the deepest place; 0 for none.
+        valid: whether every verb agrees with its subject.
+        depth: maximum nesting depth of relative clauses; 0 without a relative clause.
     """
 
     words: tuple[str, ...]
@@ -60,25 +60,25 @@ class Judged:
 
     @property
     def label(self) -> str:
-        """The class as it is written: "valid" or "invalid"."""
+        """The label as written in files: "valid" or "invalid"."""
         return "valid" if self.valid else "invalid"
 
 
-Pair: TypeAlias = tuple[Judged, Judged]
+AgreementPair: TypeAlias = tuple[AgreementSentence, AgreementSentence]
 """A valid and an invalid sentence."""
 
 
 class Sampler:
-    """Draws sentences with their depths. Trees are not built, for most draws are thrown away.
+    """Samples sentences with their depths. No trees are built, because most samples are discarded.
 
-    Every rewriting takes one random number, those without a choice too, leftmost first, as the generator that
-    Ginn (2024) released does: equal seeds give its sentences.
+    Each rewriting consumes one random number, leftmost non-terminal first, even if there is only one
+    production. The generator of Ginn (2024) does the same, so equal seeds give equal sentences.
 
     Args:
-        productions: of a grammar of relative clauses Rel_Sg and Rel_Pl, those of the start symbol first.
-            Equal ones may repeat.
-        max_depth: deeper sentences are given up.
-        max_words: longer sentences are given up.
+        productions: productions of a grammar whose relative clauses are Rel_Sg and Rel_Pl; those of the start
+            symbol come first. Duplicates are allowed.
+        max_depth: discard deeper sentences.
+        max_words: discard longer sentences.
     """
 
     def __init__(
@@ -97,11 +97,11 @@ class Sampler:
             self._rules[left] = limits, total, right_sides
         self._max_depth, self._max_words = max_depth, max_words
 
-    def draw(self, generator: Random, n: int) -> Iterator[Judged]:
-        """The sentences of `n` draws, without those that were given up."""
-        return (drawn for _ in range(n) if (drawn := self._draw(generator.random)) is not None)
+    def draw(self, rng: Random, n: int) -> Iterator[AgreementSentence]:
+        """Draw `n` times and yield the sentences that were not discarded."""
+        return (drawn for _ in range(n) if (drawn := self._draw(rng.random)) is not None)
 
-    def _draw(self, uniform: Callable[[], float]) -> Judged | None:
+    def _draw(self, uniform: Callable[[], float]) -> AgreementSentence | None:
         words: list[str] = []
         pending = [self._start]
         depth = deepest = 0
@@ -121,11 +121,11 @@ class Sampler:
                     return None
             limits, total, right_sides = rule
             pending += right_sides[bisect_right(limits, uniform() * total)]
-        return Judged(tuple(words), True, deepest) if len(words) <= self._max_words else None
+        return AgreementSentence(tuple(words), True, deepest) if len(words) <= self._max_words else None
 
 
 def deep_productions() -> Iterator[Production]:
-    """The productions of the agreement grammar with weights that make many relative clauses (REC-GEN)."""
+    """The productions of the agreement grammar with frequent relative clauses (REC-GEN)."""
     weights = {left: iter(values) for left, values in _DEEP.items()}
     for production in default_grammar().productions:
         if production.left in weights:
@@ -133,34 +133,34 @@ def deep_productions() -> Iterator[Production]:
         yield production
 
 
-def depth_of(sentence: Judged) -> int:
-    """The depth, to sort by."""
+def depth_of(sentence: AgreementSentence) -> int:
+    """The depth; a sort key."""
     return sentence.depth
 
 
 def find_verbs(words: Sequence[str]) -> list[int]:
-    """The places of the verbs."""
+    """The positions of the verbs."""
     verbs = _lexicon().verbs
     return [place for place, word in enumerate(words) if word in verbs]
 
 
-def change_verbs(sentence: Judged, places: Iterable[int]) -> Judged:
-    """Put the verbs at some places into the other number and call the sentence invalid.
+def change_verbs(sentence: AgreementSentence, places: Iterable[int]) -> AgreementSentence:
+    """Switch the number of the verbs at the given positions and label the sentence invalid.
 
-    It may be a sentence of the grammar nevertheless, for the verb may find another subject: with "thinks",
-    "they kick the boy that laughs and think" says what the boy does.
+    The result can still be grammatical, because a verb may find another subject. Example: in "they kick the
+    boy that laughs and thinks", changing "thinks" to "think" makes "they" its subject.
     """
     words = list(sentence.words)
     for place in places:
         words[place] = _lexicon().other_number[words[place]]
-    return Judged(tuple(words), False, sentence.depth)
+    return AgreementSentence(tuple(words), False, sentence.depth)
 
 
 def linear_failures(words: Sequence[str]) -> list[int]:
-    """The verbs that break the linear rule, by their places (Ginn 2024, Section 2.2).
+    """The positions of the verbs that break the linear rule (Ginn 2024, Section 2.2).
 
-    The rule is that a verb agrees with the nearest noun or pronoun to its left, whatever its subject is. I
-    and you, me and us count as plural, as what goes with a verb without -s.
+    The linear rule: a verb agrees with the nearest noun or pronoun to its left, whatever its subject is. "I",
+    "you", "me" and "us" count as plural, because their verbs take no -s.
     """
     nouns, verbs, _ = _lexicon()
     nearest = None
@@ -173,13 +173,13 @@ def linear_failures(words: Sequence[str]) -> list[int]:
     return failures
 
 
-def follows_linear_rule(sentence: Judged) -> bool:
-    """Whether the linear rule, a sentence is valid if no verb breaks it, gives the label."""
+def follows_linear_rule(sentence: AgreementSentence) -> bool:
+    """Whether the linear rule predicts the label: a sentence is valid if no verb breaks the rule."""
     return sentence.valid is not bool(linear_failures(sentence.words))
 
 
 class _Lexicon(NamedTuple):
-    """Words of the agreement grammar; numbers are True for singular."""
+    """Words of the agreement grammar. Numbers are True for singular."""
 
     nouns: dict[str, bool]  # and pronouns
     verbs: dict[str, bool]
@@ -192,10 +192,10 @@ def _lexicon() -> _Lexicon:
     for production in default_grammar().productions:
         if production.right[0].is_terminal:
             words[production.left].append(production.right[0].name)
-    one, many = words["VI_s"] + words["VT_s"], words["VI"] + words["VT"]
+    singular, plural = words["VI_s"] + words["VT_s"], words["VI"] + words["VT"]
     return _Lexicon(
         nouns=dict.fromkeys(words["N_common"] + words["NP_3Sg_nom"], True)
         | dict.fromkeys(words["N_common_s"] + words["NP_nom"] + words["NP_acc"], False),
-        verbs=dict.fromkeys(one, True) | dict.fromkeys(many, False),
-        other_number=dict(zip(one + many, many + one, strict=True)),
+        verbs=dict.fromkeys(singular, True) | dict.fromkeys(plural, False),
+        other_number=dict(zip(singular + plural, plural + singular, strict=True)),
     )

@@ -1,4 +1,4 @@
-"""The corpora that `treeformers.data.corpora` knows: their files, sizes, terms, checksums and homes."""
+"""The catalogue of named corpora: files, sizes, licences, checksums and sources."""
 
 from __future__ import annotations
 
@@ -8,25 +8,25 @@ from typing import Literal, TypeAlias
 
 __all__ = ["CORPORA", "Corpus", "Kind"]
 
-Kind: TypeAlias = Literal["constituency", "dependencies", "text", "labelled", "pairs", "parallel"]
+Kind: TypeAlias = Literal["constituency", "dependencies", "text", "labeled", "pairs", "parallel"]
 Files: TypeAlias = str | tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Corpus:
-    """What is known of a corpus.
+    """A corpus of the catalogue.
 
     Attributes:
-        name: as `load` takes it.
-        folder: where its files lie below the root; "" for a corpus that is made as it is loaded.
-        kind: what `load` gives unless asked otherwise; for pairs of trees, what trees.
-        what: one line on its contents.
-        terms: one line on its licence.
-        sizes: examples in train, validation and test.
-        files: by kind, the file or files of the three splits, below the folder; each may be gzipped (.gz).
-        checksums: SHA-256 of every file used, of the contents where it is gzipped.
-        urls: where single files can be had unchanged; files without an address have no public home.
-        home: how to come by the corpus where `urls` do not cover it.
+        name: name that `load` takes.
+        folder: folder of the files below `data_dir`; "" for a corpus that is generated when loaded.
+        kind: kind of data that `load` returns by default; for pairs of trees, the kind of the trees.
+        what: one-line description of the contents.
+        terms: one-line description of the licence.
+        sizes: number of training, validation and test examples.
+        files: by kind, the files of the three splits, relative to the folder. Each may be gzipped (.gz).
+        checksums: SHA-256 of every file; of the uncompressed contents if the file is gzipped.
+        urls: download addresses of single files. A file without an address must be fetched by hand.
+        home: instructions for getting the files that `urls` does not cover.
     """
 
     name: str
@@ -41,7 +41,7 @@ class Corpus:
     home: str = ""
 
     def files_of(self, kind: Kind) -> list[tuple[str, ...]]:
-        """The files of the three splits, in a tuple even where a split is one file."""
+        """The files of the three splits, each split as a tuple."""
         return [(files,) if isinstance(files, str) else files for files in self.files[kind]]
 
 
@@ -54,7 +54,7 @@ _TATOEBA = f"{_RAW}/jhamburg/dats6450_nlp/fc38d83c4353d753fb9b34d98e945cbc5fab28
 
 
 def _files(stem: str, endings: str) -> tuple[str, ...]:
-    """Files whose names begin alike."""
+    """Files whose names share a stem."""
     return tuple(f"{stem}{ending}" for ending in endings.split())
 
 
@@ -86,9 +86,9 @@ _SST_HOME = (
     "by the sentences of trees/"
 )
 _AGREEMENT = {
-    "id": "training and test alike",
-    "gen": "the linear rule gives all labels in training and none in the test part",
-    "rec-gen": "as agreement-gen, with a far deeper test part",
+    "id": "training and test have the same distribution",
+    "gen": "the linear rule predicts all labels in training and none in the test split",
+    "rec-gen": "as agreement-gen, with far deeper test sentences",
 }
 _MSRP_TRAIN, _MSRP_TEST = "msr_paraphrase_train.txt", "msr_paraphrase_test.txt"
 _SICK_TREES = "id.txt a.toks a.cparents b.toks b.cparents"
@@ -124,7 +124,7 @@ CORPORA: Mapping[str, Corpus] = {
                 "ptb.valid.txt": "c9fe6985fe0d4ccb578183407d7668fc6066c20700cb4cf87d8ff1cc34df1bf2",
                 "ptb.test.txt": "dd65dff31e70846b2a6030a87482edcd5d199130cdcfa1f3dccbb033728deee0",
             },
-            {f"ptb.{part}.txt": f"{_PTB_TEXT}/ptb.{part}.txt" for part in ("train", "valid", "test")},
+            {f"ptb.{split}.txt": f"{_PTB_TEXT}/ptb.{split}.txt" for split in ("train", "valid", "test")},
         ),
         Corpus(
             "wsj",
@@ -133,7 +133,7 @@ CORPORA: Mapping[str, Corpus] = {
             "the Penn Treebank's Wall Street Journal: sections 02-21, 22 and 23, and all of 00-24 as 'all'",
             "licensed by the LDC (LDC99T42)",
             (39832, 1700, 2416),
-            home="it needs a licence: https://catalog.ldc.upenn.edu/LDC99T42; give its folder as the root",
+            home="it needs a licence: https://catalog.ldc.upenn.edu/LDC99T42; pass its folder as data_dir",
         ),
         Corpus(
             "craft",
@@ -210,8 +210,8 @@ CORPORA: Mapping[str, Corpus] = {
                 "en_ewt-ud-test.conllu": "e266e515a0a7547657ed3d90d9ba46487d6bd251f27ad4269d4e8a427c8555cd",
             },
             {
-                f"en_ewt-ud-{part}.conllu": f"{_EWT}/en_ewt-ud-{part}.conllu"
-                for part in ("train", "dev", "test")
+                f"en_ewt-ud-{split}.conllu": f"{_EWT}/en_ewt-ud-{split}.conllu"
+                for split in ("train", "dev", "test")
             },
         ),
         Corpus(
@@ -310,7 +310,7 @@ CORPORA: Mapping[str, Corpus] = {
             "msrp",
             "msrp",
             "pairs",
-            "pairs of newswire sentences that are paraphrases or are not",
+            "pairs of newswire sentences, paraphrases or not",
             "licence of Microsoft Research: non-commercial research",
             (3668, 408, 1725),
             {"pairs": (_MSRP_TRAIN, _MSRP_TRAIN, _MSRP_TEST)},
@@ -324,11 +324,11 @@ CORPORA: Mapping[str, Corpus] = {
         Corpus(
             "imdb",
             "imdb",
-            "labelled",
+            "labeled",
             "film reviews, negative (0) or positive (1)",
             "Maas et al. 2011; for research, no licence text",
             (22500, 2500, 25000),
-            {"labelled": ("train.csv", "train.csv", "test.csv")},
+            {"labeled": ("train.csv", "train.csv", "test.csv")},
             {
                 "train.csv": "14d6f882af4ef9405055c3804a13071970335b2c2d7ed741fd5b1b27219b44f3",
                 "test.csv": "532ad4bbc745268b38341c177a2e8e745356a47d1967ef427db69c021cfd9d10",
@@ -339,11 +339,11 @@ CORPORA: Mapping[str, Corpus] = {
         Corpus(
             "agreement-linzen",
             "agreement_linzen",
-            "labelled",
-            "what stands before a verb, singular (VBZ) or plural (VBP), in encyclopaedia text, by attractors",
+            "labeled",
+            "the words before a singular (VBZ) or plural (VBP) verb in encyclopaedia text, by attractors",
             "data of Linzen et al. 2016; Wikipedia text CC BY-SA 3.0",
             (14194, 1578, 64750),
-            {"labelled": ("numpred.val", "numpred.val", _files("numpred.test.", "1 2 3 4 5"))},
+            {"labeled": ("numpred.val", "numpred.val", _files("numpred.test.", "1 2 3 4 5"))},
             {
                 "numpred.val": "430643ef15cacdcc2ff88afe44a87b9aeaa094c683653a54c2a936428d300245",
                 "numpred.test.1": "528125391c255b926d6e8c01664188efe5e18a991c1dab88907f796b1198913f",
@@ -358,11 +358,11 @@ CORPORA: Mapping[str, Corpus] = {
         Corpus(
             "agreement-ud",
             "agreement_ud",
-            "labelled",
-            "what stands before a verb, singular (VBZ) or plural (VBP), in web text, by gold dependencies",
+            "labeled",
+            "the words before a singular (VBZ) or plural (VBP) verb in web text, by gold dependencies",
             "CC BY-SA 4.0, as ewt",
             (2878, 386, 357),
-            {"labelled": ("ewt.train.tsv", "ewt.dev.tsv", "ewt.test.tsv")},
+            {"labeled": ("ewt.train.tsv", "ewt.dev.tsv", "ewt.test.tsv")},
             {
                 "ewt.train.tsv": "e53b891cff065cd4466d731c03684cc5c22e7442f2be4cb46b2fac12882f0d70",
                 "ewt.dev.tsv": "83bc4101b325da26ad3e8c6089f6e0b79d73269e9c8068cd96a055380fff8c30",
@@ -401,8 +401,8 @@ CORPORA: Mapping[str, Corpus] = {
                 "raw/test_2016_flickr.cs": "45adb85f688de8407fddcbe1b36dca15d12aab868149b337e2576f2d6d2ff8d8",
             },
             {
-                f"raw/{part}.{language}": f"{_MULTI30K}/raw/{part}.{language}.gz"
-                for part in ("train", "val", "test_2016_flickr")
+                f"raw/{split}.{language}": f"{_MULTI30K}/raw/{split}.{language}.gz"
+                for split in ("train", "val", "test_2016_flickr")
                 for language in ("en", "de", "fr", "cs")
             },
         ),
@@ -423,14 +423,17 @@ CORPORA: Mapping[str, Corpus] = {
             Corpus(
                 f"agreement-{name}{version}",
                 "",
-                "labelled",
+                "labeled",
                 f"sentences, valid or with a verb in the wrong number, by depth: {what}{quality}",
-                "made by treeformers from a grammar; free",
+                "generated by treeformers from a grammar; free",
                 (2400, 800, 800),
-                home="it is made as it is loaded, and `treeformers data make agreement` writes it to files",
+                home="loading generates it, and `treeformers data generate agreement` writes it to files",
             )
             for name, what in _AGREEMENT.items()
-            for version, quality in (("", ""), ("-published", "; as in Ginn 2024, faults included"))
+            for version, quality in (
+                ("", ""),
+                ("-original", "; from the authors' generator, errors included"),
+            )
         ),
     )
 }

@@ -1,11 +1,11 @@
-"""Corpora by name or by path, with fixed splits and checksums.
+"""Corpora by name or path, with fixed splits and checksums.
 
-Corpora live in one folder, `root`, by default the one that the environment variable TREEFORMERS_DATA names.
+All corpora are in one folder, `data_dir`. By default, it is the value of the environment variable
+TREEFORMERS_DATA.
 """
 
 from __future__ import annotations
 
-import gc
 import gzip
 import hashlib
 import logging
@@ -23,15 +23,15 @@ from typing import IO, Any, TypeAlias, cast
 
 from treeformers.data.agreement import SetName, make_set
 from treeformers.data.catalogue import CORPORA, Corpus, Kind
-from treeformers.data.examples import Labelled
-from treeformers.data.minimal_pairs import PAIRS, load_pairs
+from treeformers.data.examples import LabeledText
+from treeformers.data.minimal_pairs import MINIMAL_PAIRS, load_minimal_pairs
 from treeformers.data.tables import read_table
-from treeformers.data.task_corpora import READERS, load_task, read_parallel
+from treeformers.data.task_corpora import READERS, load_task_corpus, read_parallel
 from treeformers.trees.files import is_gzip, suffix_of
 from treeformers.trees.formats import CONLL, JSON, holds_trees, read_dependencies, read_trees
 from treeformers.trees.tree import Tree, strip_functions
 
-__all__ = ["CORPORA", "Corpus", "clean_tree", "fetch", "load", "verify"]
+__all__ = ["CORPORA", "Corpus", "clean_tree", "download", "load", "verify"]
 
 logger = logging.getLogger(__name__)
 
@@ -51,97 +51,95 @@ _LANGUAGE = re.compile(r"\.[a-z]{2}(?:[-_][a-z]+)?")
 
 
 def load(
-    name: StrPath, root: StrPath | None = None, clean: bool = True, trees: Kind | None = None
+    name: StrPath, data_dir: StrPath | None = None, clean: bool = True, trees: Kind | None = None
 ) -> dict[str, list[Any]]:
     """Load a corpus, a file, or a folder.
 
-    A file gives {"train": ...} alone. A folder is searched for one file a split, named with the word
-    train, valid, validation, dev or test; or for one a language, such as train.en and train.de, whose lines
-    are translations of each other. What a file holds is told by its name (.conllu, .conllx, .conll,
-    .dp: dependencies; .json, .jsonl, .mrg, .ptb, .tree, .trees, .brackets: constituency trees; .tsv: a table
-    as of `treeformers.data.tables`), or else, .txt too, by whether its first line opens a tree. All may be
-    gzipped.
+    A file gives {"train": ...} only. A folder holds one file per split; the file names contain the word
+    train, valid, validation, dev or test. A split may also have one file per language, such as train.en and
+    train.de, with parallel lines. The suffix determines the kind of data: .conllu, .conllx, .conll, .dp for
+    dependencies; .json, .jsonl, .mrg, .ptb, .tree, .trees, .brackets for constituency trees; .tsv for a table
+    (`treeformers.data.tables`). Files with other suffixes, including .txt, hold constituency trees if the
+    first line opens a tree, and plain text otherwise. Every file may be gzipped.
 
     Args:
-        name: a key of `CORPORA` or of `treeformers.data.minimal_pairs.PAIRS`, or a path.
-        root: the folder of the corpora; $TREEFORMERS_DATA by default. For "wsj" the treebank itself: any
-            folder above its files wsj_0001.mrg to wsj_2499.mrg, in whatever layout and case.
-        clean: `clean_tree` on constituency trees; False gives them as they stand.
+        name: a key of `CORPORA` or `treeformers.data.minimal_pairs.MINIMAL_PAIRS`, or a path.
+        data_dir: folder of the corpora; by default $TREEFORMERS_DATA. For "wsj", any folder above the files
+            wsj_0001.mrg to wsj_2499.mrg, in any layout and case.
+        clean: apply `clean_tree` to constituency trees; False keeps them unchanged.
         trees: "dependencies" for the dependency trees of wsj-sample, craft, gum, sst-5, sst-2 or sick.
 
     Returns:
-        By split ("train", "validation", "test"; "wsj" also has "all") a list of `Tree`, of
-        `DependencyTree`, of lines of text without blank ones, or of the examples of a task: `Labelled` for
-        imdb, the corpora of agreement and the dependency trees of sst-5 and sst-2, `Pair` for sick and msrp,
-        `MinimalPair` for blimp and marvin-linzen, dictionaries from language to sentence for multi30k,
-        tatoeba-de-en and files of translations. agreement-id, -gen and -rec-gen take no files: they are made,
-        once a process (`treeformers.data.agreement`, seed 1).
+        A list per split ("train", "validation", "test"; "wsj" also has "all"). Treebanks give `Tree` or
+        `DependencyTree`; text corpora give non-blank lines. imdb, the agreement corpora and the dependency
+        trees of sst-5 and sst-2 give `LabeledText`; sick and msrp give `TextPair`; blimp and marvin-linzen
+        give `MinimalPair`. multi30k, tatoeba-de-en and parallel files give dictionaries from language to
+        sentence. agreement-id, -gen and -rec-gen need no files: they are generated once per process
+        (`treeformers.data.agreement`, seed 1).
 
     Raises:
-        FileNotFoundError: the corpus or path is not there.
-        ValueError: an unknown name, a corpus without such trees, or a malformed or empty file.
+        FileNotFoundError: the corpus or path does not exist.
+        ValueError: the name is unknown, the corpus has no such trees, or a file is malformed or empty.
     """
-    if (key := os.fspath(name)) in PAIRS:
+    if (key := os.fspath(name)) in MINIMAL_PAIRS:
         if trees:
             raise ValueError(f"{key} has no {trees}: it has minimal pairs")
-        return {"test": load_pairs(key, root)}
-    with _gc_paused():
-        corpus = CORPORA.get(key)
-        return _load_path(Path(name), clean) if corpus is None else _load_corpus(corpus, root, clean, trees)
+        return {"test": load_minimal_pairs(key, data_dir)}
+    corpus = CORPORA.get(key)
+    return _load_path(Path(name), clean) if corpus is None else _load_corpus(corpus, data_dir, clean, trees)
 
 
 def clean_tree(tree: Tree) -> Tree | None:
-    """Reduce a tree to words and plain labels: traces out, function tags and indices cut, outer root off.
+    """Reduce a tree to words and plain labels: remove traces, function tags, indices and the outer root.
 
     Labels of other schemes (NML, HYPH, TITLE) stay.
 
     Returns:
-        The tree, or None when it holds only traces.
+        The tree, or None if it holds only traces.
     """
     kept = tree.without_traces()
     return None if kept is None else kept.map_labels(strip_functions).unwrap_root()
 
 
-def verify(name: str, root: StrPath | None = None) -> None:
-    """Check that the files of a corpus are the very ones our figures were measured on.
+def verify(name: str, data_dir: StrPath | None = None) -> None:
+    """Check that the files of a corpus are identical to those of our published results.
 
     Raises:
         FileNotFoundError: a file is missing.
-        ValueError: an unknown corpus, one without checksums, or a file that differs.
+        ValueError: the corpus is unknown or has no checksums, or a file differs.
     """
     corpus = _corpus(name)
     if not corpus.checksums:
         raise ValueError(f"{name} has no checksums: {corpus.home}")
-    folder = _folder(corpus, root)
+    folder = _folder(corpus, data_dir)
     for file, expected in corpus.checksums.items():
         _check(_existing(corpus, folder, file), expected)
 
 
-def fetch(name: str, destination: StrPath) -> Path:
-    """Download a corpus from its public home.
+def download(name: str, data_dir: StrPath) -> Path:
+    """Download a corpus.
 
-    A file takes its place only once it is whole and its checksum is right; files that are already there and
-    right are left alone.
+    Each file is checked before it replaces an existing one. Correct files are not downloaded again.
 
     Args:
         name: a key of `CORPORA`.
-        destination: the folder of the corpora (`root` of `load`).
+        data_dir: folder of the corpora, as in `load`.
 
     Returns:
         The folder of the corpus.
 
     Raises:
-        ValueError: an unknown corpus, one without a public home (the message says how to come by it), or a
-            file that is not what it should be.
-        OSError: a download or writing failed.
+        ValueError: the corpus is unknown, it cannot be downloaded (the message says how to get it), or a
+            downloaded file has the wrong checksum.
+        OSError: downloading or writing failed.
     """
     corpus = _corpus(name)
     if not corpus.folder:
         raise ValueError(f"{name} has no files to download: {corpus.home}")
     if not corpus.urls:
-        place = Path(destination) / corpus.folder
-        raise ValueError(f"{name} cannot be downloaded as it is: {corpus.home} (place: {place})")
-    folder = Path(destination) / corpus.folder
+        place = Path(data_dir) / corpus.folder
+        raise ValueError(f"{name} cannot be downloaded directly: {corpus.home} (place: {place})")
+    folder = Path(data_dir) / corpus.folder
     for file, url in corpus.urls.items():
         path = folder / (f"{file}.gz" if url.endswith(".gz") else file)
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -153,28 +151,28 @@ def fetch(name: str, destination: StrPath) -> Path:
 
 
 def _load_corpus(
-    corpus: Corpus, root: StrPath | None, clean: bool, trees: Kind | None
+    corpus: Corpus, data_dir: StrPath | None, clean: bool, trees: Kind | None
 ) -> dict[str, list[Any]]:
     kind = trees or corpus.kind
     if corpus.name == "wsj" and kind == "constituency":
-        return _load_wsj(Path(root) if root is not None else _folder(corpus, None), clean)
+        return _load_wsj(Path(data_dir) if data_dir is not None else _folder(corpus, None), clean)
     if not corpus.folder and kind == corpus.kind:
-        return _make(corpus.name)
+        return _generate(corpus.name)
     if kind not in corpus.files:
         raise ValueError(
             f"{corpus.name} has no {kind}: expected {' or '.join(corpus.files or [corpus.kind])}"
         )
-    folder = _folder(corpus, root)
-    parts = [[_existing(corpus, folder, file) for file in files] for files in corpus.files_of(kind)]
+    folder = _folder(corpus, data_dir)
+    files = [[_existing(corpus, folder, file) for file in files] for files in corpus.files_of(kind)]
     if corpus.name == "wsj-sample":
-        return _load_sample(parts[0][0], kind, clean)
+        return _load_sample(files[0][0], kind, clean)
     if corpus.name not in READERS:
-        return {split: _read(path, kind, clean) for split, (path,) in zip(_SPLITS, parts, strict=True)}
-    examples = dict(zip(_SPLITS, load_task(corpus.name, parts), strict=True))
-    for split, part in examples.items():
-        if not part:
-            raise ValueError(f"{folder}: nothing in the {split} part of {corpus.name}")
-    return examples
+        return {split: _read(path, kind, clean) for split, (path,) in zip(_SPLITS, files, strict=True)}
+    splits = dict(zip(_SPLITS, load_task_corpus(corpus.name, files), strict=True))
+    for split, examples in splits.items():
+        if not examples:
+            raise ValueError(f"{folder}: nothing in the {split} split of {corpus.name}")
+    return splits
 
 
 def _corpus(name: str) -> Corpus:
@@ -183,25 +181,25 @@ def _corpus(name: str) -> Corpus:
     return CORPORA[name]
 
 
-def _folder(corpus: Corpus, root: StrPath | None) -> Path:
-    given = os.environ.get("TREEFORMERS_DATA") if root is None else os.fspath(root)
+def _folder(corpus: Corpus, data_dir: StrPath | None) -> Path:
+    given = os.environ.get("TREEFORMERS_DATA") if data_dir is None else os.fspath(data_dir)
     if not given:
         raise FileNotFoundError(
-            f"{corpus.name}: TREEFORMERS_DATA is not set and no root was given: expected the folder that "
-            f"holds {corpus.folder}/; {_remedy(corpus)}"
+            f"{corpus.name}: no data folder: set TREEFORMERS_DATA to the folder that holds "
+            f"{corpus.folder}/; {_remedy(corpus)}"
         )
     folder = Path(given) / corpus.folder
     if not folder.is_dir():
         raise FileNotFoundError(
-            f"{corpus.name}: no folder {folder}: expected it in TREEFORMERS_DATA or the root given; "
+            f"{corpus.name}: no folder {folder}: expected it in TREEFORMERS_DATA or data_dir; "
             f"{_remedy(corpus)}"
         )
     return folder
 
 
 def _remedy(corpus: Corpus) -> str:
-    return f"`treeformers data get {corpus.name}` " + (
-        "fetches it" if corpus.urls else "says how to come by it"
+    return f"`treeformers data download {corpus.name}` " + (
+        "downloads it" if corpus.urls else "says how to get it"
     )
 
 
@@ -224,36 +222,35 @@ def _load_path(path: Path, clean: bool) -> dict[str, list[Any]]:
             if file.is_file() and words & names:
                 found.setdefault(split, []).append(file)
     if not found:
-        raise ValueError(f"{path}: no file named with train, valid, validation, dev or test")
-    return {split: _read_part(found[split], clean) for split in _SPLITS if split in found}
+        raise ValueError(f"{path}: no file with train, valid, validation, dev or test in its name")
+    return {split: _read_split(found[split], clean) for split in _SPLITS if split in found}
 
 
-def _read_part(files: list[Path], clean: bool) -> list[Any]:
+def _read_split(files: list[Path], clean: bool) -> list[Any]:
     if len(files) == 1:
         return _read_any(files[0], clean)
     if not all(_LANGUAGE.fullmatch(suffix_of(file)) for file in files):
-        raise ValueError(f"{files[0].parent}: two files for a part: {files[0].name} and {files[1].name}")
+        raise ValueError(f"{files[0].parent}: two files for one split: {files[0].name} and {files[1].name}")
     return list(read_parallel(*files))
 
 
-def _make(name: str) -> dict[str, list[Any]]:
-    """The sets of sentences to be judged; the group of one is its depth."""
-    published = name.endswith("-published")
-    key = cast(SetName, name.removeprefix("agreement-").removesuffix("-published"))
+def _generate(name: str) -> dict[str, list[Any]]:
+    """Generate an agreement set. The group of a sentence is its depth."""
+    key = cast(SetName, name.removeprefix("agreement-").removesuffix("-original"))
     return {
-        split: [Labelled(" ".join(one.words), one.label, str(one.depth)) for one in part]
-        for split, part in make_set(key, clean=not published).items()
+        split: [LabeledText(" ".join(one.words), one.label, str(one.depth)) for one in sentences]
+        for split, sentences in make_set(key, clean=not name.endswith("-original")).items()
     }
 
 
 def _load_wsj(folder: Path, clean: bool) -> dict[str, list[Any]]:
-    """Sections by the file names: wsj_2300.mrg is of section 23."""
+    """Load the Wall Street Journal. The file name gives the section: wsj_2300.mrg is in section 23."""
     files: dict[str, Path] = {}
     for path in sorted(folder.rglob("*")):
         match = re.fullmatch(r"wsj_(\d{4})\.mrg", path.name, re.IGNORECASE)
         if match:
             if match[1] in files:
-                raise ValueError(f"{folder}: the treebank is there twice: {files[match[1]]} and {path}")
+                raise ValueError(f"{folder}: two files of the same name: {files[match[1]]} and {path}")
             files[match[1]] = path
     sections: dict[int, list[Any]] = {number: [] for number in range(25)}
     for number, path in sorted(files.items()):
@@ -271,7 +268,7 @@ def _load_wsj(folder: Path, clean: bool) -> dict[str, list[Any]]:
 
 
 def _load_sample(archive: Path, kind: Kind, clean: bool) -> dict[str, list[Any]]:
-    """The sample as NLTK ships it; files 0001-0159 train, 0160-0179 validate, 0180-0199 test."""
+    """Load NLTK's sample: files 0001-0159 for training, 0160-0179 for validation, 0180-0199 for test."""
     corpus: dict[str, list[Any]] = {split: [] for split in _SPLITS}
     try:
         with zipfile.ZipFile(archive) as files:
@@ -288,7 +285,7 @@ def _load_sample(archive: Path, kind: Kind, clean: bool) -> dict[str, list[Any]]
     except (zipfile.BadZipFile, zlib.error) as error:
         raise ValueError(f"{archive}: damaged zip file: {error}") from None
     if not all(corpus.values()):
-        raise ValueError(f"{archive}: expected files wsj_0001 to wsj_0199 in it")
+        raise ValueError(f"{archive}: expected the files wsj_0001 to wsj_0199 in the archive")
     return corpus
 
 
@@ -321,7 +318,7 @@ def _trees(trees: Iterable[Any], where: str, clean: bool) -> list[Any]:
         else:
             kept.append(tree)
     if dropped:
-        logger.warning("%s: %d trees that hold only traces are left out", where, dropped)
+        logger.warning("%s: skipped %d trees that hold only traces", where, dropped)
     return kept
 
 
@@ -350,34 +347,20 @@ def _binary(path: Path) -> Iterator[IO[bytes]]:
         raise ValueError(f"{path}: damaged gzip file: {error}") from None
 
 
-@contextmanager
-def _gc_paused() -> Iterator[None]:
-    """Trees are many objects and no cycles: collecting as they come takes as long again as reading them."""
-    paused = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if paused:
-            gc.enable()
-
-
 def _check(path: Path, expected: str, name: StrPath | None = None) -> None:
     digest = hashlib.sha256()
     with _binary(path) as file:
         while block := file.read(1 << 20):
             digest.update(block)
     if digest.hexdigest() != expected:
-        raise ValueError(
-            f"{name or path}: not the file expected: SHA-256 {digest.hexdigest()}, expected {expected}"
-        )
+        raise ValueError(f"{name or path}: wrong file: SHA-256 {digest.hexdigest()}, expected {expected}")
 
 
 def _download(url: str, path: Path, expected: str) -> None:
     from http.client import HTTPException
     from urllib.request import urlopen
 
-    partial = path.with_name(f".partial.{path.name}")  # .gz stays at the end
+    partial = path.with_name(f".partial.{path.name}")  # a prefix, so that .gz stays the suffix
     try:
         with urlopen(url, timeout=60) as source, open(partial, "wb") as target:
             shutil.copyfileobj(source, target)
@@ -387,4 +370,4 @@ def _download(url: str, path: Path, expected: str) -> None:
         raise OSError(f"{url} could not be downloaded to {path}: {error}") from None
     finally:
         partial.unlink(missing_ok=True)
-    logger.info("%s: %d bytes from %s", path, path.stat().st_size, url)
+    logger.info("%s: downloaded %d bytes from %s", path, path.stat().st_size, url)

@@ -1,4 +1,4 @@
-"""Word vectors from a text file, as GloVe and word2vec write them.
+"""Word embeddings from text files in the formats of GloVe and word2vec.
 
 Shapes: n words, D dimension.
 """
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from treeformers.trees.files import read_lines
 
-__all__ = ["WordVectors", "read_vectors"]
+__all__ = ["WordEmbeddings", "read_embeddings"]
 
 _HEADER = re.compile(r"[0-9]+ [0-9]+")
 _LARGEST = float(np.finfo(np.float32).max)
@@ -25,12 +25,12 @@ _DECIMAL = re.compile(r"[-+]?[0-9]*\.[0-9]+(e[-+]?[0-9]+)?", re.IGNORECASE)
 
 
 @dataclass(frozen=True, eq=False)
-class WordVectors:
-    """Words and their vectors.
+class WordEmbeddings:
+    """Words and their embeddings.
 
     Attributes:
-        words: in the order of the alphabet.
-        vectors: (n, D) in float32, a row a word.
+        words: the words, sorted.
+        vectors: (n, D) in float32, one row per word.
     """
 
     words: tuple[str, ...]
@@ -42,31 +42,32 @@ class WordVectors:
         return self.vectors.shape[1]
 
     def missing(self, words: Iterable[str]) -> tuple[str, ...]:
-        """Those of the words that have no vector, each once, in the order given."""
-        known = set(self.words)
-        return tuple(word for word in dict.fromkeys(words) if word not in known)
+        """The words without an embedding, each once, in the given order."""
+        embedded = set(self.words)
+        return tuple(word for word in dict.fromkeys(words) if word not in embedded)
 
 
-def read_vectors(path: str | Path, words: Collection[str]) -> WordVectors:
-    """Read the vectors of some words out of a file, line by line: only their rows are kept.
+def read_embeddings(path: str | Path, words: Collection[str]) -> WordEmbeddings:
+    """Read the embeddings of the given words. The file is read line by line, and only their rows are kept.
 
-    A line is a word and its numbers, separated by blanks. The first line says how many numbers there are:
-    as a row itself (GloVe), or as a header of two whole numbers, "count dimension" (word2vec, fastText). The
-    numbers are the last D fields, so that a word may hold blanks, as some of GloVe 840B do. Of a word that
-    comes twice the first row counts. The fields of all lines are counted; whether they are numbers is checked
-    where the row is kept.
+    A line holds a word and its numbers, separated by blanks. The first line determines the dimension D. It is
+    a row itself (GloVe), or a header of two integers, "count dimension" (word2vec, fastText). The last D
+    fields are the numbers, because a word may contain blanks, as some words of GloVe 840B do. If a word
+    occurs twice, the first row counts. Every line must have the right number of fields. Only the fields of
+    the kept rows are parsed.
 
     Args:
-        path: the file, gzipped if it ends in .gz.
-        words: the words wanted. One that the file does not have gets the vector of its lower-cased form.
+        path: the file; gzipped if its name ends in .gz.
+        words: the words to look up. A word that is not in the file gets the embedding of its lower-cased
+            form.
 
     Returns:
-        The words that were found, in the form wanted, and their vectors.
+        The words found, as given, and their embeddings.
 
     Raises:
-        FileNotFoundError: no such file.
-        ValueError: an empty file, another number of fields or of rows than the first line says, or a field
-            that is no finite number, with file:line; text that is not UTF-8, or a damaged gzip file.
+        FileNotFoundError: the file does not exist.
+        ValueError: the file is empty, the number of fields or rows contradicts the first line, or a field is
+            not a finite number (with file:line); the text is not UTF-8, or the gzip file is damaged.
     """
     wanted = {form for word in words for form in (word, word.lower())}
     lines: Iterator[tuple[str, str]] = ((where, line.rstrip("\r\n ")) for where, line in read_lines(path))
@@ -84,26 +85,26 @@ def read_vectors(path: str | Path, words: Collection[str]) -> WordVectors:
     found: dict[str, NDArray[np.float32]] = {}
     rows = 0
     for where, line in lines:
-        word, numbers = _cut(where, line, dimension)
+        word, numbers = _split_line(where, line, dimension)
         if word in wanted and word not in found:
             found[word] = _numbers(where, numbers.split(" "))
         rows += 1
     if expected not in (None, rows):
-        raise ValueError(f"{path}: found {rows} rows, expected {expected}, as its first line says")
+        raise ValueError(f"{path}: found {rows} rows, but its first line says {expected}")
     forms = {word: word if word in found else word.lower() for word in sorted(set(words))}
     row_of = {word: found[form] for word, form in forms.items() if form in found}
     vectors = np.array(list(row_of.values()), dtype=np.float32).reshape(-1, dimension)
-    return WordVectors(tuple(row_of), vectors)
+    return WordEmbeddings(tuple(row_of), vectors)
 
 
-def _cut(where: str, line: str, dimension: int) -> tuple[str, str]:
-    """The word of a line, and its numbers as they stand there."""
-    # Most lines are not wanted: their numbers are counted and never cut apart.
+def _split_line(where: str, line: str, dimension: int) -> tuple[str, str]:
+    """Split a line into its word and the text of its numbers."""
+    # Most lines are not kept, so their numbers are counted without splitting the line.
     blanks = line.count(" ")
     *parts, numbers = line.split(" ", max(blanks - dimension, 0) + 1)
-    # A word of several parts may end in a number such as 66. One with decimals is one number too many.
+    # A word with blanks may end in an integer such as 66. A decimal before the numbers is a surplus number.
     if blanks < dimension or (len(parts) > 1 and _DECIMAL.fullmatch(parts[-1])):
-        raise ValueError(f"{where}: expected {dimension} numbers behind the word, found {blanks}")
+        raise ValueError(f"{where}: expected {dimension} numbers after the word, found {blanks}")
     return " ".join(parts).strip(" "), numbers
 
 

@@ -1,4 +1,4 @@
-"""Examples of the tasks of tree encoders: a text with its class, and two texts with what joins them."""
+"""Examples for classification and similarity: a labeled text, and a pair of texts."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from typing import Any, TypeAlias
 from treeformers.trees.dependency import DependencyTree
 from treeformers.trees.tree import Tree
 
-__all__ = ["Labelled", "Pair", "Text", "kind_of"]
+__all__ = ["LabeledText", "Text", "TextPair", "kind_of"]
 
 Text: TypeAlias = Tree | DependencyTree | str
 
 
 @dataclass(frozen=True, slots=True)
-class Labelled:
+class LabeledText:
     """A text and its class.
 
     Attributes:
         text: a tree or a string.
         label: the class.
-        group: the subset that it is reported with, such as the number of attractors; "" for none.
+        group: subset for separate evaluation, such as the number of attractors; "" for none.
     """
 
     text: Text
@@ -29,14 +29,14 @@ class Labelled:
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
-    """Two texts and how they relate.
+class TextPair:
+    """Two texts and their relation.
 
     Attributes:
         first: a tree or a string.
-        second: one of the same kind.
-        label: the class of the pair; "" where there is none.
-        score: how alike they are, from 1 to 5; None where it is not known.
+        second: a text of the same type.
+        label: the class of the pair; "" if it has none.
+        score: similarity from 1 to 5; None if unknown.
     """
 
     first: Text
@@ -46,11 +46,11 @@ class Pair:
 
 
 def kind_of(entry: Any) -> str:
-    """What an entry of a corpus of `treeformers.data.corpora.load` is, for messages."""
+    """Name the type of an entry that `treeformers.data.corpora.load` returns, for error messages."""
     match entry:
-        case Labelled():
+        case LabeledText():
             return "sentences with classes"
-        case Pair():
+        case TextPair():
             return "pairs of sentences"
         case Tree():
             return "constituency trees"
@@ -59,5 +59,5 @@ def kind_of(entry: Any) -> str:
         case dict():
             return "sentences with translations"
         case str():
-            return "plain text (the name of a table ends in .tsv)"
+            return "plain text (the file name of a table must end in .tsv)"
     return "minimal pairs"

@@ -1,7 +1,7 @@
 """Probabilistic context-free grammars: read, write, check, sample, score.
 
-The text notation is NLTK's: `NP -> Det N [0.7] | 'he' [0.3]`. The first left side is the start symbol
-unless a line `%start X` says otherwise; `#` starts a comment; a backslash at the end continues a line.
+The text notation is that of NLTK: `NP -> Det N [0.7] | 'he' [0.3]`. The start symbol is the first left side,
+or X if there is a line `%start X`. "#" starts a comment. A backslash at the end of a line continues it.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ logger = getLogger(__name__)
 
 AGREEMENT_GRAMMAR = """\
 # Subject-verb agreement in English (Ginn 2024, Appendix A, Figure 6).
-# A relative clause is a node of its own (Rel_Sg, Rel_Pl), as in the author's released generator; the figure
-# writes it out in place and leaves the two symbols unused. The language and its probabilities are the same.
+# A relative clause is a node of its own (Rel_Sg, Rel_Pl), as in the author's generator. The figure inlines it
+# and leaves the two symbols unused. The language and its probabilities are the same.
 S -> NP_3Sg_nom VP_3Sg [0.5] | NP_nom VP [0.5]
 VP_3Sg -> VT '+s' NP_acc [0.475] | VI '+s' [0.475] | VP_3Sg 'and' VP_3Sg [0.05]
 VP -> VT NP_acc [0.475] | VI [0.475] | VP 'and' VP [0.05]
@@ -56,7 +56,7 @@ Adj -> 'big' [0.125] | 'small' [0.125] | 'happy' [0.125] | 'mad' [0.125] | 'red'
 Adj -> 'sparkling' [0.125] | 'shiny' [0.125]
 """
 
-# Printed probabilities may miss 1 by their rounding (0.333 + 0.333 + 0.333).
+# Rounded probabilities may not sum to 1 (0.333 + 0.333 + 0.333).
 _ROUNDING = 0.01
 
 _TOKEN = re.compile(
@@ -74,7 +74,7 @@ _TOKEN = re.compile(
 
 
 class Symbol(NamedTuple):
-    """A word (terminal) or the name of a non-terminal."""
+    """A word (terminal) or a non-terminal."""
 
     name: str
     is_terminal: bool = False
@@ -82,7 +82,7 @@ class Symbol(NamedTuple):
 
 @dataclass(frozen=True)
 class Production:
-    """One way to rewrite a non-terminal; `line` says where it was read (0: nowhere)."""
+    """A production with its probability. `line` is its line number in the file, or 0."""
 
     left: str
     right: tuple[Symbol, ...]
@@ -105,20 +105,20 @@ class Sample(NamedTuple):
 class PCFG:
     """A proper probabilistic context-free grammar.
 
-    Trees and derivations are one to one: `X -> 'a'` is the leaf `(X a)`, and a word in a longer production
-    is a leaf under a tag named like the word, so that `Rel -> 'that' VP` gives `(Rel (that that) (VP ...))`.
-    Productions that occur twice are added up. A left side whose probabilities miss 1 by less than 0.01, the
-    rounding of printed grammars that NLTK allows too, is scaled to 1.
+    Trees and derivations correspond one to one. `X -> 'a'` is the leaf `(X a)`. A word in a longer production
+    is a leaf whose tag is the word itself: `Rel -> 'that' VP` gives `(Rel (that that) (VP ...))`.
+    Probabilities of duplicate productions are added. If the probabilities of a left side miss 1 by less than
+    0.01, as in printed grammars with rounded numbers, they are scaled to 1. NLTK has the same tolerance.
 
     Args:
-        productions: in any order.
-        start: the start symbol; default the left side of the first production.
-        source: the name used in error messages, usually the file.
+        productions: the productions, in any order.
+        start: the start symbol; by default the left side of the first production.
+        source: name in error messages, usually the file.
 
     Raises:
-        ValueError: the grammar is not proper: probabilities that do not sum to 1, an empty production, a
-            non-terminal without productions or without a finite tree, or a word in a longer production that
-            is named like a non-terminal.
+        ValueError: the grammar is not proper. Either the probabilities of a left side do not sum to 1, a
+            production is empty, a non-terminal has no productions or derives no finite tree, or a word in a
+            longer production has the name of a non-terminal.
     """
 
     def __init__(
@@ -146,7 +146,7 @@ class PCFG:
 
     @classmethod
     def from_text(cls, text: str, source: str = "grammar") -> PCFG:
-        """Read the text notation; errors carry `source:line`."""
+        """Read a grammar in the text notation. Errors carry `source:line`."""
         productions: list[Production] = []
         start = None
         for number, line in _logical_lines(text):
@@ -169,7 +169,7 @@ class PCFG:
             raise ValueError(f"{path}: not UTF-8 text: byte {error.start}") from None
 
     def write(self, path: str | PathLike[str]) -> None:
-        """Write the text notation; reading it back gives an equal grammar."""
+        """Write the text notation. Reading the file gives an equal grammar."""
         with atomic_write(path) as file:
             file.write(str(self))
 
@@ -194,10 +194,10 @@ class PCFG:
 
     @property
     def spectral_radius(self) -> float:
-        """Of the matrix of expected non-terminals per rewriting (reachable ones only).
+        """Spectral radius of the matrix of expected non-terminals per rewriting, for reachable non-terminals.
 
-        Below 1 every derivation ends with probability 1 and the expected length is finite (Booth & Thompson
-        1973); above 1 the grammar loses probability to endless derivations.
+        If it is below 1, every derivation ends with probability 1 and the expected length is finite (Booth &
+        Thompson 1973). If it is above 1, derivations are endless with positive probability.
         """
         import numpy as np
 
@@ -206,7 +206,7 @@ class PCFG:
 
     @property
     def expected_length(self) -> float:
-        """Mean number of words of a sentence; `inf` where `spectral_radius` is not below 1."""
+        """Mean number of words in a sentence; `inf` unless `spectral_radius` is below 1."""
         import numpy as np
 
         if self.spectral_radius >= 1 - 1e-9:
@@ -218,17 +218,17 @@ class PCFG:
         """Sample `n` sentences with their trees.
 
         Args:
-            n: how many.
-            seed: the same seed gives the same samples on every platform.
-            max_length: sentences with more words are rejected and drawn again. `log_probability` stays that
-                of the grammar itself: it is not divided by the probability of being short enough.
+            n: number of sentences.
+            seed: equal seeds give equal samples on every platform.
+            max_length: reject longer sentences and sample again. `log_probability` remains the probability
+                under the grammar; it is not renormalized for the rejection.
 
         Raises:
-            ValueError: if the expected length is infinite and `max_length` is not given, or if every
-                sentence of the grammar is longer than `max_length`.
+            ValueError: the expected length is infinite and `max_length` is not given, or every sentence of
+                the grammar is longer than `max_length`.
         """
         if max_length is None and math.isinf(self.expected_length):
-            raise ValueError(f"{self.source}: sentences have no finite expected length: give max_length")
+            raise ValueError(f"{self.source}: the expected sentence length is infinite: give max_length")
         if max_length is not None and max_length < self._shortest[self.start]:
             shortest = int(self._shortest[self.start])
             raise ValueError(
@@ -237,7 +237,7 @@ class PCFG:
         return self._samples(n, random.Random(seed), math.inf if max_length is None else max_length)
 
     def log_probability(self, tree: Tree) -> float:
-        """Natural log of the tree's probability, `-inf` if the grammar does not derive it."""
+        """Natural log of the tree's probability; `-inf` if the grammar does not derive the tree."""
         if tree.label != self.start:
             return -math.inf
         total = 0.0
@@ -260,23 +260,23 @@ class PCFG:
     def _is_bare_word(self, leaf: Tree) -> bool:
         return leaf.word == leaf.label and leaf.label not in self._by_left
 
-    def _samples(self, n: int, generator: random.Random, max_length: float) -> Iterator[Sample]:
+    def _samples(self, n: int, rng: random.Random, max_length: float) -> Iterator[Sample]:
         for _ in range(n):
             derivation = None
             while derivation is None:
-                derivation = self._derive(generator, max_length)
+                derivation = self._derive(rng, max_length)
             tree = _build(derivation)
             yield Sample(tree.words, tree, math.fsum(math.log(p.probability) for p in derivation))
 
-    def _derive(self, generator: random.Random, max_length: float) -> list[Production] | None:
-        """A leftmost derivation, or None as soon as it cannot stay within `max_length` words."""
+    def _derive(self, rng: random.Random, max_length: float) -> list[Production] | None:
+        """A leftmost derivation, or None once it can no longer stay within `max_length` words."""
         derivation: list[Production] = []
         stack = [self.start]
         length = self._shortest[self.start]
         while stack:
             left = stack.pop()
             cumulative = self._cumulative[left]
-            choice = bisect_right(cumulative, generator.random() * cumulative[-1])
+            choice = bisect_right(cumulative, rng.random() * cumulative[-1])
             production = self._by_left[left][min(choice, len(cumulative) - 1)]
             length += self._yield(production) - self._shortest[left]
             if length > max_length:
@@ -286,9 +286,9 @@ class PCFG:
         return derivation
 
     def _yield(self, production: Production, shortest: dict[str, float] | None = None) -> float:
-        """The fewest words that a production can end in."""
-        known = self._shortest if shortest is None else shortest
-        return sum(1 if s.is_terminal else known[s.name] for s in production.right)
+        """The minimum number of words that a production derives."""
+        lengths = self._shortest if shortest is None else shortest
+        return sum(1 if s.is_terminal else lengths[s.name] for s in production.right)
 
     def _shortest_yields(self) -> dict[str, float]:
         shortest = dict.fromkeys(self._by_left, math.inf)
@@ -307,7 +307,7 @@ class PCFG:
         return shortest
 
     def _reachable(self) -> list[str]:
-        """Non-terminals that a derivation can meet, the start symbol first."""
+        """The non-terminals that occur in derivations, the start symbol first."""
         found = [self.start]
         for left in found:
             for production in self._by_left[left]:
@@ -317,7 +317,7 @@ class PCFG:
         return found
 
     def _expectations(self) -> tuple[list[list[float]], list[float]]:
-        """Per reachable left side, the expected number of each non-terminal and of words."""
+        """For each reachable left side, the expected number of each non-terminal and of words."""
         names = self._reachable()
         matrix, words = [], []
         for left in names:
@@ -337,14 +337,14 @@ class PCFG:
             if not production.right:
                 raise ValueError(f"{where}: {production.left} has an empty production")
             for symbol in production.right:
-                known = symbol.name in self._by_left
-                if not symbol.is_terminal and not known:
+                has_productions = symbol.name in self._by_left
+                if not symbol.is_terminal and not has_productions:
                     raise ValueError(f"{where}: {symbol.name} has no productions (a word needs quotes)")
-                if symbol.is_terminal and known and len(production.right) > 1:
+                if symbol.is_terminal and has_productions and len(production.right) > 1:
                     raise ValueError(f"{where}: '{symbol.name}' beside other symbols is also a non-terminal")
         unreachable = set(self._by_left).difference(self._reachable())
         if unreachable:
-            logger.warning("%s: never reached: %s", self.source, " ".join(sorted(unreachable)))
+            logger.warning("%s: unreachable non-terminals: %s", self.source, " ".join(sorted(unreachable)))
 
 
 def default_grammar() -> PCFG:
@@ -353,14 +353,14 @@ def default_grammar() -> PCFG:
 
 
 def join_suffixes(grammar: PCFG) -> PCFG:
-    """Make whole words of the suffix '+s' of a grammar, so that every leaf is a word.
+    """Replace the suffix '+s' of a grammar by inflected words, so that every leaf is a word.
 
-    `VP -> VT '+s' NP` with `VT -> 'kiss' [0.5] | ...` becomes `VP -> VT_s NP` with
-    `VT_s -> 'kisses' [0.5] | ...`: the same sentences with the same probabilities. Spelling is that of the
-    paper's generator: e after s, sh, z, zh, ch, x; y after a consonant becomes ie.
+    `VP -> VT '+s' NP` with `VT -> 'kiss' [0.5] | ...` becomes `VP -> VT_s NP` with `VT_s -> 'kisses' [0.5] |
+    ...`. Sentences and probabilities stay the same. The spelling rules are those of the authors' generator:
+    "es" after s, sh, z, zh, ch and x; "ies" for a "y" after a consonant.
 
     Raises:
-        ValueError: if something other than a pre-terminal stands before `'+s'`.
+        ValueError: a symbol other than a pre-terminal precedes `'+s'`.
     """
     suffix = Symbol("+s", True)
     inflected: dict[str, list[Production]] = {}
@@ -394,7 +394,7 @@ def _inflect(stem: str) -> str:
 
 
 def _build(derivation: list[Production]) -> Tree:
-    """The tree of a leftmost derivation."""
+    """Build the tree of a leftmost derivation."""
     stack: list[Tree] = []
     for production in reversed(derivation):
         first = production.right[0]
@@ -425,7 +425,7 @@ def _quote(word: str) -> str:
 
 
 def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
-    """Lines with their numbers; continued ones are joined, blank ones and comments left out."""
+    """Yield lines with their numbers. Continued lines are joined; blank lines and comments are skipped."""
     pending, first = "", 0
     for number, line in enumerate(text.split("\n"), start=1):
         first = first if pending else number

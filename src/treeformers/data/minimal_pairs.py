@@ -1,4 +1,4 @@
-"""Minimal pairs: a sentence, and one like it that breaks one rule."""
+"""Minimal pairs: a grammatical sentence and a similar sentence that breaks one rule."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 
 from treeformers.trees.files import read_lines, suffix_of
 
-__all__ = ["PAIRS", "MinimalPair", "load_pairs"]
+__all__ = ["MINIMAL_PAIRS", "MinimalPair", "load_minimal_pairs"]
 
-PAIRS: Mapping[str, tuple[str, str]] = {
+MINIMAL_PAIRS: Mapping[str, tuple[str, str]] = {
     "blimp": (
         "blimp",
         "take data/*.jsonl (or blimp_data.zip with them) from https://github.com/alexwarstadt/blimp",
@@ -27,19 +27,19 @@ PAIRS: Mapping[str, tuple[str, str]] = {
         'lines such as {"case": ..., "sentences": [grammatical, ungrammatical]}',
     ),
 }
-"""By name the folder below the root, and how to come by what is in it."""
+"""Name to the folder below `data_dir`, and instructions for getting its files."""
 
 _MARVIN_LINZEN = {"npi": "negative polarity items", "reflexive": "reflexive anaphora"}
 
 
 class MinimalPair(NamedTuple):
-    """Two sentences of which a model should find the first one more probable.
+    """Two sentences. A good model finds the first one more probable.
 
     Attributes:
-        good: the grammatical one.
-        bad: the other one.
-        paradigm: what was written by one template.
-        phenomenon: what several paradigms test.
+        good: the grammatical sentence.
+        bad: the ungrammatical sentence.
+        paradigm: name of the template that generated the pair.
+        phenomenon: linguistic phenomenon, which several paradigms test.
     """
 
     good: str
@@ -48,31 +48,30 @@ class MinimalPair(NamedTuple):
     phenomenon: str
 
 
-def load_pairs(name: str, root: str | os.PathLike[str] | None = None) -> list[MinimalPair]:
+def load_minimal_pairs(name: str, data_dir: str | os.PathLike[str] | None = None) -> list[MinimalPair]:
     """Load a set of minimal pairs.
 
-    "blimp" is that of Warstadt et al. (2020), 67 paradigms of 1,000 pairs; "marvin-linzen" that of Marvin &
-    Linzen (2018), 22 paradigms, where a sentence with two ungrammatical twins gives two pairs.
+    "blimp" is BLiMP (Warstadt et al. 2020), 67 paradigms of 1,000 pairs. "marvin-linzen" is the set of Marvin
+    & Linzen (2018), 22 paradigms. There, a sentence with two ungrammatical variants gives two pairs.
 
     Args:
-        name: a key of `PAIRS`.
-        root: the folder of the corpora; $TREEFORMERS_DATA by default.
+        name: a key of `MINIMAL_PAIRS`.
+        data_dir: folder of the corpora; by default $TREEFORMERS_DATA.
 
     Raises:
-        FileNotFoundError: the files are not there; the message says how to come by them.
-        ValueError: an unknown name, or a malformed line, with file:line.
+        FileNotFoundError: the files are missing; the message says how to get them.
+        ValueError: the name is unknown, or a line is malformed (with file:line).
     """
-    if name not in PAIRS:
-        raise ValueError(f"unknown minimal pairs {name!r}: expected one of {', '.join(PAIRS)}")
-    folder_name, home = PAIRS[name]
-    given = os.environ.get("TREEFORMERS_DATA") if root is None else os.fspath(root)
+    if name not in MINIMAL_PAIRS:
+        raise ValueError(f"unknown minimal pairs {name!r}: expected one of {', '.join(MINIMAL_PAIRS)}")
+    folder_name, home = MINIMAL_PAIRS[name]
+    given = os.environ.get("TREEFORMERS_DATA") if data_dir is None else os.fspath(data_dir)
     if not given:
         raise FileNotFoundError(
-            f"{name}: TREEFORMERS_DATA is not set and no root was given: expected the folder that holds "
-            f"{folder_name}/; {home}"
+            f"{name}: no data folder: set TREEFORMERS_DATA to the folder that holds {folder_name}/; {home}"
         )
     folder = Path(given) / folder_name
-    read = _blimp if name == "blimp" else _marvin_linzen
+    read = _read_blimp if name == "blimp" else _read_marvin_linzen
     pairs = [pair for where, file, line in _lines(folder) for pair in read(where, file, line)]
     if not pairs:
         raise FileNotFoundError(f"{folder}: no files *.jsonl with minimal pairs; {home}")
@@ -80,7 +79,9 @@ def load_pairs(name: str, root: str | os.PathLike[str] | None = None) -> list[Mi
 
 
 def _lines(folder: Path) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """Place, name of the file without endings, and content of every line, by name of the file."""
+    """Yield the place, the file name without suffixes, and the JSON object of every line, sorted by file
+    name.
+    """
     for path in sorted(folder.glob("*.zip")):
         try:
             with zipfile.ZipFile(path) as files:
@@ -113,18 +114,18 @@ def _object(where: str, line: str) -> dict[str, Any]:
     return content
 
 
-def _blimp(where: str, file: str, content: dict[str, Any]) -> Iterator[MinimalPair]:
+def _read_blimp(where: str, file: str, content: dict[str, Any]) -> Iterator[MinimalPair]:
     names = ("sentence_good", "sentence_bad", "UID", "linguistics_term")
     good, bad, paradigm, phenomenon = _strings(where, names, [content.get(name) for name in names])
     yield MinimalPair(good, bad, paradigm, phenomenon.replace("_", " "))
 
 
-def _marvin_linzen(where: str, file: str, content: dict[str, Any]) -> Iterator[MinimalPair]:
+def _read_marvin_linzen(where: str, file: str, content: dict[str, Any]) -> Iterator[MinimalPair]:
     given = content.get("sentences")
     if not isinstance(given, list) or len(given) < 2:
-        raise ValueError(f'{where}: expected "sentences", a list of a grammatical one and others')
+        raise ValueError(f'{where}: expected "sentences", a list of a grammatical and other sentences')
     good, *others = _strings(where, ["sentences"] * len(given), given)
-    kinds = (kind for part, kind in _MARVIN_LINZEN.items() if part in file)
+    kinds = (kind for prefix, kind in _MARVIN_LINZEN.items() if prefix in file)
     phenomenon = next(kinds, "subject-verb agreement")
     for bad in others:
         yield MinimalPair(good, bad, file, phenomenon)

@@ -1,6 +1,6 @@
-"""Short texts side by side in long rows, for training at a fixed length without padding.
+"""Packing: several short texts share one long row, for training at a fixed length without padding.
 
-A row carries the number of the text that each of its tokens belongs to, so that a model keeps them apart.
+Each token of a row carries the index of its text, so a model can keep the texts apart.
 """
 
 from __future__ import annotations
@@ -18,43 +18,43 @@ from treeformers.data.text import MaskedWordCollator
 __all__ = ["PackedCollator", "pack"]
 
 OPEN_ROWS = 64
-"""Rows that wait for texts that fit."""
+"""Number of rows that wait for a text that fits."""
 
 
 def pack(
     features: Iterable[Mapping[str, list[int]]], max_length: int = 512
 ) -> Iterator[dict[str, list[int]]]:
-    """Pack texts into rows of at most `max_length` tokens, each text whole and in one row.
+    """Pack texts into rows of at most `max_length` tokens. A text is never split across rows.
 
-    A text goes to the first row that has room for it, among the newest 64. One that is longer than a row is
-    cut into pieces of `max_length` tokens, and its last piece packed as a text. Nothing is lost and nothing
-    repeated; only the order of texts changes, and always in the same way.
+    Each text goes to the first of the newest 64 open rows that has room. A text that is longer than a row is
+    split into chunks of `max_length` tokens, and the last chunk is packed like a text. No token is lost or
+    repeated. The order of texts changes, deterministically.
 
     Args:
-        features: of `treeformers.data.text.encode`: `input_ids`, and `word_ids` if wanted.
-        max_length: tokens of a row.
+        features: features of `treeformers.data.text.encode`: `input_ids`, and optionally `word_ids`.
+        max_length: maximum number of tokens in a row.
 
     Yields:
-        The lists of the texts one behind the other, and `document_ids`: the text of each token, counted from
-        0 in every row.
+        The concatenated lists of the texts, and `document_ids`: the text index of each token, from 0 in each
+        row.
 
     Raises:
-        ValueError: rows of no tokens.
+        ValueError: `max_length` is below 1.
     """
     if max_length < 1:
         raise ValueError(f"max_length is {max_length}, expected 1 or more")
     rows: list[dict[str, list[int]]] = []
     for feature in features:
         for start in range(0, len(feature["input_ids"]), max_length):
-            piece = {key: values[start : start + max_length] for key, values in feature.items()}
-            room = max_length - len(piece["input_ids"])
+            chunk = {key: values[start : start + max_length] for key, values in feature.items()}
+            room = max_length - len(chunk["input_ids"])
             row = next((row for row in rows if len(row["input_ids"]) <= room), None)
             if row is None:
-                row = {key: [] for key in (*piece, "document_ids")}
+                row = {key: [] for key in (*chunk, "document_ids")}
                 rows.append(row)
             number = row["document_ids"][-1] + 1 if row["document_ids"] else 0
-            row["document_ids"] += [number] * len(piece["input_ids"])
-            for key, values in piece.items():
+            row["document_ids"] += [number] * len(chunk["input_ids"])
+            for key, values in chunk.items():
                 row[key] += values
             if len(row["input_ids"]) == max_length:
                 rows.remove(row)
@@ -65,13 +65,14 @@ def pack(
 
 
 class PackedCollator:
-    """Make a padded batch of rows of `pack` of which some tokens are to be predicted.
+    """Build a padded batch of rows of `pack` for masked language modelling.
 
     Args:
-        tokenizer: the one the features were made with; this and the others as of `MaskedWordCollator`.
-        probability: share of the tokens to predict.
-        with_word_ids: whether the batch has `word_ids`.
-        seed: for evaluation, masks that are the same each time.
+        tokenizer: the tokenizer of the features. This and the other arguments are those of
+            `MaskedWordCollator`.
+        probability: probability that a token is selected.
+        with_word_ids: add `word_ids` to the batch.
+        seed: for evaluation, fixes the masks.
     """
 
     def __init__(
@@ -84,7 +85,9 @@ class PackedCollator:
         self._masked = MaskedWordCollator(tokenizer, probability, with_word_ids, seed)
 
     def __call__(self, features: Sequence[Mapping[str, Any]]) -> dict[str, Tensor]:
-        """Collate rows: the batch of `MaskedWordCollator`, and `document_ids` (B, T), -1 at padding."""
+        """Collate rows: the batch of `MaskedWordCollator`, and `document_ids` (B, T), which are -1 at
+        padding.
+        """
         documents = [torch.tensor(feature["document_ids"]) for feature in features]
         batch = self._masked(features)
         return {**batch, "document_ids": pad_sequence(documents, batch_first=True, padding_value=-1)}

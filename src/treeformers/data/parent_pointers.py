@@ -1,6 +1,7 @@
-"""Trees as rows of parents, beside a file of their words: the format that Tai et al. (2015) made common.
+"""Trees as rows of parent pointers beside a file of words, the format of Tai et al. (2015).
 
-A sentence is a line of each of several files: its words, the parents of the nodes, perhaps their relations.
+Each sentence is one line in each of several files: its words, the parents of its nodes, and optionally
+relations.
 """
 
 from __future__ import annotations
@@ -15,39 +16,39 @@ from treeformers.trees.dependency import DependencyTree, find_head_fault
 from treeformers.trees.files import read_lines
 from treeformers.trees.tree import Tree
 
-__all__ = ["Line", "build_constituents", "build_dependencies", "read_aligned", "split_words"]
+__all__ = ["Line", "build_constituents", "build_dependencies", "parse_words", "read_aligned"]
 
 Line: TypeAlias = tuple[str, str]
 
-# Only ASCII blanks separate words: some hold a no-break space.
+# Only ASCII blanks separate words, because some words contain a no-break space.
 _WORD = re.compile(r"[^ \t\r\n\f\v]+")
 
 
 def read_aligned(*paths: str | os.PathLike[str]) -> Iterator[tuple[Line, ...]]:
-    """Read files side by side whose lines belong together.
+    """Read parallel files line by line.
 
     Args:
-        paths: the files, gzipped if they end in .gz.
+        paths: the files; gzipped if a name ends in .gz.
 
     Yields:
-        For each line ("file:line", line) of every file.
+        ("file:line", line) of every file, for each line number.
 
     Raises:
-        ValueError: files of different length; else as `read_lines`.
+        ValueError: the files have different numbers of lines; other errors as in `read_lines`.
     """
     for lines in zip_longest(*map(read_lines, paths)):
         if None in lines:
             where = next(line[0] for line in lines if line)
             short = os.fspath(paths[lines.index(None)])
-            raise ValueError(f"{where}: a line too many, or one too few in {short}: expected as many in both")
+            raise ValueError(f"{where}: no such line in {short}: expected equally many lines in both")
         yield lines
 
 
-def split_words(line: Line) -> list[str]:
+def parse_words(line: Line) -> list[str]:
     """The words of a line.
 
     Raises:
-        ValueError: there are none.
+        ValueError: the line has no words.
     """
     where, text = line
     words = _WORD.findall(text)
@@ -65,12 +66,12 @@ def build_dependencies(words: Sequence[str], heads: Line, relations: Line) -> De
         relations: a line with the relation of every word.
 
     Raises:
-        ValueError: something else than one number and one relation a word, or heads that are no tree with
-            one root; the message opens with the place of the line at fault.
+        ValueError: there is not exactly one head and one relation per word, or the heads form no tree with a
+            single root. The message begins with file:line.
     """
     names = _WORD.findall(relations[1])
     if len(names) != len(words):
-        raise ValueError(f"{relations[0]}: expected {len(words)} relations, one a word, got {len(names)}")
+        raise ValueError(f"{relations[0]}: expected {len(words)} relations, one per word, got {len(names)}")
     try:
         return DependencyTree(words, _numbers(heads), names)
     except ValueError as error:
@@ -78,17 +79,17 @@ def build_dependencies(words: Sequence[str], heads: Line, relations: Line) -> De
 
 
 def build_constituents(words: Sequence[str], parents: Line) -> Tree:
-    """Build a constituency tree, with "X" for every label and tag.
+    """Build a constituency tree with the label and tag "X" everywhere.
 
-    The words are the nodes 1 to n, and the nodes above them have the numbers that follow, in any order.
+    The words are the nodes 1 to n. The inner nodes have the following numbers, in any order.
 
     Args:
         words: the words.
         parents: a line with the parent of every node; 0 for the root.
 
     Raises:
-        ValueError: parents that are no tree with one root, whose leaves are not the words, or in which a node
-            covers words that are not side by side; the message opens with the place of the line.
+        ValueError: the parents form no tree with a single root, the leaves are not the words, or a node
+            covers words that are not adjacent. The message begins with file:line.
     """
     try:
         return _constituents(words, _numbers(parents))
@@ -98,9 +99,9 @@ def build_constituents(words: Sequence[str], parents: Line) -> Tree:
 
 def _constituents(words: Sequence[str], parents: Sequence[int]) -> Tree:
     if len(parents) < len(words):
-        raise ValueError(f"expected parents of {len(words)} words and the nodes above, got {len(parents)}")
+        raise ValueError(f"expected parents of {len(words)} words and of inner nodes, got {len(parents)}")
     if fault := find_head_fault(parents):
-        raise ValueError(f"parents of words and nodes that are no tree: {fault[1]}")
+        raise ValueError(f"the parents form no tree: {fault[1]}")
     children: list[list[int]] = [[] for _ in range(len(parents) + 1)]
     for node, parent in enumerate(parents, start=1):
         children[parent].append(node)
@@ -113,14 +114,14 @@ def _constituents(words: Sequence[str], parents: Sequence[int]) -> Tree:
         if (node <= len(words)) is bool(below):
             raise ValueError(
                 f"expected the {len(words)} words as leaves: node {node} "
-                + ("is a word with nodes below it" if below else "is none and has no words below it")
+                + ("is a word and has children" if below else "is no word and has no children")
             )
         if not below:
             built[node] = node - 1, node, Tree("X", word=words[node - 1])
         elif all(left[1] == right[0] for left, right in pairwise(below)):
             built[node] = below[0][0], below[-1][1], Tree("X", tuple(tree for *_, tree in below))
         else:
-            raise ValueError(f"the words below node {node} are not side by side")
+            raise ValueError(f"the words below node {node} are not adjacent")
     (_, _, tree) = built[order[0]]
     return tree
 
@@ -129,4 +130,4 @@ def _numbers(line: Line) -> list[int]:
     try:
         return list(map(int, line[1].split()))
     except ValueError:
-        raise ValueError(f"expected numbers of nodes, got {line[1].strip()[:30]!r}") from None
+        raise ValueError(f"expected node numbers, got {line[1].strip()[:30]!r}") from None

@@ -1,9 +1,9 @@
-"""Raw text to the words of the Penn Treebank, with their places in the text.
+"""The Penn Treebank tokenizer: raw text to words with their character offsets.
 
-The rules are those of the treebank's own tokeniser (MacIntyre 1995). What the newspapers of 1989 did not hold
-stays whole, as in the English Web Treebank: addresses, mentions, emoticons, words of other scripts. One
-regular expression cuts the text; two things that it cannot see are decided word by word: which way a quote
-faces, and whose a period is.
+The rules are those of the treebank's own tokenizer (MacIntyre 1995). Newspapers of 1989 had no web addresses,
+mentions, emoticons or words of other scripts. These stay whole, as in the English Web Treebank. One regular
+expression splits the text. It cannot decide whether a quote opens or closes, nor which word a period belongs
+to; the code decides these per word.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ import re
 import unicodedata
 from typing import NamedTuple
 
-__all__ = ["Word", "split_words", "tokenize"]
+__all__ = ["Word", "tokenize", "word_tokenize"]
 
 
 class Word(NamedTuple):
-    """A word as the treebank writes it, and the characters `start` to `end - 1` of the text it stands for."""
+    """A word in treebank spelling, and the characters `start` to `end - 1` of the text that it stands for."""
 
     text: str
     start: int
@@ -39,7 +39,7 @@ _NUMBERED = frozenset({
     "No", "Nos", "no", "nos", "Fig", "Figs", "fig", "figs", "Eq", "Eqs", "eq", "Sec", "sec", "Art", "art",
     "Ch", "ch", "Vol", "vol", "Op", "op", "Ref", "ref", "ext", "pp", "p", "b", "c", "d", "m",
 })
-"""Abbreviations only before a number: "No. 5", but "He said no."."""
+"""Abbreviations before numbers only: "No. 5", but "He said no."."""
 # fmt: on
 _ACRONYM = re.compile(r"(?:[^\W\d_]{1,2}\.)+[^\W\d_]{1,2}")
 
@@ -54,9 +54,8 @@ _PLAIN = str.maketrans(
 _FORMS = {"open": "``", "close": "''", "dots": "...", "dash": "--"}
 _OPENING = frozenset({"``", "`", "--", "-LRB-", "-LSB-", "-LCB-"})
 
-# Combining marks belong to the letter before them, and `\w` leaves them out; of the planes of rare scripts,
-# all is taken for letters. Joiners and soft hyphens count only inside a word; elsewhere they are as invisible
-# as blanks.
+# Combining marks belong to the letter before them, but `\w` excludes them. All characters of planes of rare
+# scripts count as letters. Joiners and soft hyphens count only inside a word; elsewhere they are blanks.
 _MARKS = "".join(mark for mark in map(chr, range(0x10000)) if unicodedata.category(mark).startswith("M"))
 _W = rf"[\w{_MARKS}\U00010000-\U0001efff]"
 _END = rf"(?!{_W})"
@@ -69,8 +68,8 @@ _ADDRESS = rf"(?:[^{_BLANK}<>\"“”()]|\([^{_BLANK}<>\"“”()]*+\))*"
 _MODIFIERS = "[\ufe0f\u20e3\U0001f3fb-\U0001f3ff]*+"
 _PICTURE = f"[\U0001f000-\U0001faff\u2600-\u27bf\u2b00-\u2bff\u231a-\u23ff\u203c\u2049]{_MODIFIERS}"
 
-# Every repetition is possessive, bounded, or over what its word then takes, so that the time stays linear.
-# Groups that look ahead are atomic instead: Python before 3.11.5 misses what a possessive one looks for.
+# Every repetition is possessive, bounded, or consumed by its word, which keeps the time linear. Groups with a
+# lookahead are atomic instead, because Python before 3.11.5 mishandles lookaheads in possessive groups.
 _SCANNER = re.compile(
     rf"""
     (?P<blank> [{_BLANK}]++ )
@@ -79,7 +78,7 @@ _SCANNER = re.compile(
         (?i: (?:https?|ftp)://(?={_W}) | www\.(?={_W})
            | (?:[\w-]{{1,63}}+\.){{1,8}}(?:com|org|net|edu|gov|io)/ )
         {_ADDRESS} (?<![.,;:!?'’*\]}}…])
-      | [\w.%+-]{{1,64}}+ @ (?:[\w-]{{1,63}}+\.){{1,8}} \w{{2,63}}                      # mail
+      | [\w.%+-]{{1,64}}+ @ (?:[\w-]{{1,63}}+\.){{1,8}} \w{{2,63}}                      # email
       | [@\#] \w*? [^\W\d_] \w*+                                                       # mentions and hashtags
       | -[LR][RSC]B-
       | (?: [:;]['’]?[-o^]? | (?<!{_W})=-? )                                            # emoticons
@@ -119,28 +118,28 @@ _GOES_ON = re.compile(rf"\.(?:[{_BLANK}]*+[,;]|['’]s{_END})", re.IGNORECASE)
 _BEFORE_NUMBER = re.compile(rf"\.[{_BLANK}]*+[\d#]")
 
 
-def split_words(text: str) -> list[str]:
-    """The words of `tokenize`, without their places."""
+def word_tokenize(text: str) -> list[str]:
+    """The words of `tokenize` without their offsets."""
     return [word.text for word in tokenize(text)]
 
 
 def tokenize(text: str) -> list[Word]:
-    """Cut a sentence into the words of the Penn Treebank.
+    """Split a sentence into words as in the Penn Treebank.
 
-    Double quotes become "``" and "''", brackets "-LRB-" to "-RCB-", curly apostrophes, dashes and dots plain
-    ones; letters stay as typed. "don't", "cannot" and "dogs'" are two words each, "AT&T", "1,000" and
-    "three-legged" one. Words of the treebank joined by blanks come back as they were, but for the few that
-    it cuts here and not there, such as "Gotta".
+    Double quotes become "``" and "''"; brackets become "-LRB-" to "-RCB-"; curly apostrophes, dashes and dots
+    become plain ones. Letters stay as typed. "don't", "cannot" and "dogs'" are two words each; "AT&T",
+    "1,000" and "three-legged" are one. If treebank words are joined by blanks, the tokenizer returns the same
+    words. Exceptions are the few words that the treebank splits inconsistently, such as "Gotta".
 
-    The period that ends the text is a word, as in the treebank, which then writes "Corp ." but "U.S. .": such
-    an acronym keeps the period in its `text`, and the full stop has the character.
+    The final period is a word. The treebank then writes "Corp ." but "U.S. .": an acronym keeps the period in
+    its `text`, and the offset of the period belongs to the full stop.
 
     Args:
-        text: one sentence; several do no harm. Blanks are white space, control characters, and characters
-            without width, and are in no word.
+        text: one sentence; several sentences do no harm. Blanks are white space, control characters and
+            zero-width characters. They are in no word.
 
     Returns:
-        The words, in order; they cover every character but the blanks exactly once. None for an empty text.
+        The words in order. They cover every character except blanks exactly once. Empty for an empty text.
     """
     words: list[Word] = []
     quoted = single_quoted = False
@@ -153,7 +152,7 @@ def tokenize(text: str) -> list[Word]:
         begins = not words or words[-1].end < start or words[-1].text in _OPENING
         ends = _CLOSES.match(text, position) is not None
         if kind == "double":
-            # A straight quote that does not show its side opens what is not open.
+            # A straight quote with blanks on both or neither side opens if no quote is open.
             opens = not quoted if begins == ends and text[start] == '"' else begins and not ends
             kind = "open" if opens else "close"
         if kind in {"open", "close"}:
@@ -176,7 +175,7 @@ def tokenize(text: str) -> list[Word]:
 
 
 def _keeps_period(word: str, text: str, position: int) -> bool:
-    """Whether the period at `position`, which does not end the text, is part of the word before it."""
+    """Whether the period at `position` belongs to the word before it. The period does not end the text."""
     last = word.rpartition("-")[2]
     if _GOES_ON.match(text, position):
         return True

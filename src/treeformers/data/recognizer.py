@@ -1,4 +1,4 @@
-"""Is a sequence of words a sentence of a grammar? It checks what was sampled, by other means."""
+"""Recognition for context-free grammars. The tests of the sampler use it as an independent check."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ __all__ = ["Recognizer"]
 
 
 class Recognizer:
-    """Says whether words are a sentence of a grammar.
+    """Decides whether a grammar derives a sequence of words.
 
-    A chart is filled from the last word to the first: for every word, what can begin there and where that can
-    end. Only productions are read, whatever their probability if it is not 0; nothing of the sampler is used.
+    The recognizer fills a chart from the last word to the first. For each position, the chart holds the
+    symbols that can begin there and the positions where each can end. The recognizer shares no code with the
+    sampler and uses probabilities only to skip productions of probability 0.
 
     Args:
-        grammar: any, left-recursive, cyclic and ambiguous ones too.
+        grammar: any grammar; it may be left-recursive, cyclic or ambiguous.
     """
 
     def __init__(self, grammar: PCFG) -> None:
@@ -29,10 +30,10 @@ class Recognizer:
                 self._by_first[first].append((Symbol(production.left), tuple(others)))
 
     def accepts(self, words: Sequence[str]) -> bool:
-        """Whether the grammar derives these words.
+        """Whether the grammar derives the words.
 
         Args:
-            words: any; one that the grammar does not know makes it false, and so do none at all.
+            words: any words. Unknown words and an empty sequence give False.
         """
         ends: list[dict[Symbol, set[int]]] = [{} for _ in range(len(words) + 1)]
         for position in reversed(range(len(words))):
@@ -40,10 +41,10 @@ class Recognizer:
             pending = [(Symbol(words[position], True), position + 1)]
             while pending:
                 symbol, end = pending.pop()
-                known = here.setdefault(symbol, set())
-                if end in known:
+                found = here.setdefault(symbol, set())
+                if end in found:
                     continue
-                known.add(end)
+                found.add(end)
                 for left, others in self._by_first.get(symbol, ()):
                     reached = {end}
                     for other in others:

@@ -1,4 +1,4 @@
-"""Documents to sentences, by the words that the Penn Treebank's tokeniser finds."""
+"""Sentence segmentation of texts, on the words of the Penn Treebank tokenizer."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _STARTERS = frozenset({
     "what", "when", "where", "while", "who", "why", "with", "yet", "you", "your",
 })
 # fmt: on
-"""Words that begin sentences, and no names."""
+"""Words that often begin sentences and are not names."""
 
 
 def split_document(text: str) -> list[str]:
-    """Cut a text into its sentences.
+    """Split a text into sentences.
 
     Returns:
-        The sentences, in order, without the blanks between them; none for a text without words.
+        The sentences in order, without the blanks between them; empty for a text without words.
     """
     words = tokenize(text)
     ends = _ends([word.text for word in words])
@@ -38,17 +38,17 @@ def split_document(text: str) -> list[str]:
 
 
 def split_sentences(words: Sequence[str]) -> list[list[str]]:
-    """Cut the words of a text, as the Penn Treebank writes them, into its sentences."""
+    """Split the Penn Treebank words of a text into sentences."""
     ends = _ends(words)
     return [list(words[start:end]) for start, end in pairwise([0, *ends])]
 
 
 def _ends(words: Sequence[str]) -> list[int]:
-    """The places behind the last word of each sentence.
+    """The end position of each sentence.
 
-    A sentence ends with a full stop, an exclamation or question mark, and the quotation marks and brackets
-    that it closes, unless a word in lower case follows; with three dots only before a capital, and with an
-    abbreviation such as "U.S." only before a capital of a word that begins sentences.
+    A sentence ends with a full stop, an exclamation mark or a question mark, followed by closing quotes and
+    brackets, unless the next word is in lower case. After three dots, the next word must begin with a
+    capital. After an abbreviation such as "U.S.", it must be a capitalized sentence starter.
     """
     ends = []
     place = 0

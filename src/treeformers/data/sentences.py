@@ -1,7 +1,7 @@
-"""Sentences for the parser: vocabularies, classes of unknown words, and padded batches.
+"""Input encoding for the parser: vocabularies, unknown-word classes and padded batches.
 
-Shapes: B batch, T words of the longest sentence with the end mark, U different words in a batch, C characters
-of the longest of them, P pieces, S actions, M positions that a step reads.
+Shapes: B batch, T words of the longest sentence plus the end mark, U distinct words of a batch, C characters
+of the longest of them, P subwords.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from treeformers.trees.escapes import unescape_word
 from treeformers.trees.files import atomic_write
 from treeformers.trees.tree import Tree
 
-__all__ = ["END", "VOCABULARY", "PieceReader", "SentenceReader", "word_class"]
+__all__ = ["END", "VOCABULARY", "SentenceReader", "SubwordReader", "word_class"]
 
 VOCABULARY = "vocabulary.json"
 PAD, END = "[PAD]", "</s>"
-RARE = 0.8375
-"""z: in training a word seen f times is unknown with probability z / (z + f) (Cross and Huang 2016)."""
-LONGEST_WORD = 24
-"""Characters read of a word; of a longer one its two ends."""
+UNKNOWN_WEIGHT = 0.8375
+"""z: in training, a word seen f times becomes its class with probability z / (z + f) (Cross & Huang 2016)."""
+MAX_CHARS = 24
+"""Maximum number of characters read from a word. A longer word keeps its first and last characters."""
 
 _SUFFIX = re.compile(
     r"(?:ings?|ed|ly|tions?|sions?|ness|ments?|ity|ies|able|ible|al|ous|ive|ers?|ors?|est|ists?|isms?|ful|"
@@ -42,9 +42,9 @@ _SUFFIX = re.compile(
 
 @lru_cache(maxsize=1 << 16)
 def word_class(word: str) -> str:
-    """The class that an unknown word is read as: capitals, digits, hyphen and suffix, as in "<Aa-ing>".
+    """The class of an unknown word, from its capitals, digits, hyphen and suffix, such as "<Aa-ing>".
 
-    Such classes are older than neural parsers; Petrov et al. (2006) use them much alike.
+    Petrov et al. (2006) use similar classes.
     """
     if not any(map(str.isalnum, word)):
         return "<sign>"
@@ -61,16 +61,16 @@ def word_class(word: str) -> str:
 
 @dataclass(frozen=True)
 class SentenceReader:
-    """Words to tensors.
+    """Encodes sentences with a vocabulary of words.
 
-    A word that is not in the vocabulary is read as its lower-cased form, as its class, or as "<a>", the first
-    of these that is there.
+    A word is looked up as it is, then in lower case, then as its class. If none of them is in the vocabulary,
+    it is read as "<a>".
 
     Attributes:
-        words: words and classes, with "[PAD]" and the end mark "</s>" first.
-        chars: characters, with "[PAD]" and "[UNK]" first; none without a character channel.
-        tags: part-of-speech tags, with "[PAD]" and "[UNK]" first; none if no tags are read.
-        counts: how often each of `words` was seen in training; 0 for the classes.
+        words: words and classes; "[PAD]" and the end mark "</s>" come first.
+        chars: characters; "[PAD]" and "[UNK]" come first. Empty without a character channel.
+        tags: part-of-speech tags; "[PAD]" and "[UNK]" come first. Empty if the model reads no tags.
+        counts: training frequency of each of `words`; 0 for classes.
     """
 
     words: tuple[str, ...]
@@ -82,47 +82,47 @@ class SentenceReader:
     def from_trees(
         cls, trees: Iterable[Tree], min_frequency: int = 1, chars: bool = False, tags: bool = False
     ) -> Self:
-        """Collect the vocabularies of a treebank.
+        """Build the vocabularies of a treebank.
 
         Args:
             trees: the treebank.
-            min_frequency: rarer words are left to their class.
-            chars: with a character channel.
-            tags: with a channel for tags that the user gives.
+            min_frequency: rarer words are represented by their class.
+            chars: add a character channel.
+            tags: add a channel for part-of-speech tags that the user supplies.
         """
         kept = list(trees)
         reader = cls.from_words((map(unescape_word, tree.words) for tree in kept), min_frequency)
         letters = sorted({letter for tree in kept for word in tree.words for letter in unescape_word(word)})
-        seen_tags = sorted({tag for tree in kept for tag in tree.tags})
+        tag_set = sorted({tag for tree in kept for tag in tree.tags})
         return replace(
             reader,
             chars=(PAD, "[UNK]", *letters) if chars else (),
-            tags=(PAD, "[UNK]", *seen_tags) if tags else (),
+            tags=(PAD, "[UNK]", *tag_set) if tags else (),
         )
 
     @classmethod
     def from_words(cls, sentences: Iterable[Iterable[str]], min_frequency: int = 1) -> Self:
-        """Collect the words of sentences.
+        """Build the vocabulary of sentences.
 
         Args:
-            sentences: their words.
-            min_frequency: rarer words are left to their class.
+            sentences: the words of each sentence.
+            min_frequency: rarer words are represented by their class.
         """
-        seen = Counter(word for words in sentences for word in words)
-        kept = sorted(word for word, count in seen.items() if count >= min_frequency)
-        classes = sorted({word_class(word) for word in seen} | {"<a>"})
+        counts = Counter(word for words in sentences for word in words)
+        kept = sorted(word for word, count in counts.items() if count >= min_frequency)
+        classes = sorted({word_class(word) for word in counts} | {"<a>"})
         return cls(
             words=(PAD, END, *classes, *kept),
-            counts=(*[0] * (2 + len(classes)), *(seen[word] for word in kept)),
+            counts=(*[0] * (2 + len(classes)), *(counts[word] for word in kept)),
         )
 
     @classmethod
     def load(cls, folder: Path) -> Self:
-        """Read what `save_pretrained` wrote.
+        """Read the vocabularies that `save_pretrained` wrote.
 
         Raises:
-            FileNotFoundError: no such file.
-            ValueError: a damaged file.
+            FileNotFoundError: the file does not exist.
+            ValueError: the file is damaged.
         """
         path = folder / VOCABULARY
         try:
@@ -140,7 +140,7 @@ class SentenceReader:
             json.dump(asdict(self), file, ensure_ascii=False)
 
     def word_id(self, word: str) -> int:
-        """The number that a word is read as; "-LRB-" and "(" are the same word."""
+        """The id of a word. "-LRB-" and "(" are the same word."""
         ids = self._word_ids
         word = unescape_word(word)
         for form in (word, word.lower(), word_class(word)):
@@ -149,63 +149,63 @@ class SentenceReader:
         return ids["<a>"]
 
     def class_id(self, word: str) -> int:
-        """The number of the class of a word."""
+        """The id of a word's class."""
         return self._word_ids.get(word_class(unescape_word(word)), self._word_ids["<a>"])
 
     def batch(
         self,
         sentences: Sequence[Sequence[str]],
         tags: Sequence[Sequence[str]] | None = None,
-        chance: random.Random | None = None,
+        rng: random.Random | None = None,
     ) -> dict[str, Tensor]:
-        """Sentences to the inputs of `WordEncoder`.
+        """Encode sentences as inputs of `WordEncoder`.
 
         Args:
-            sentences: the words, at least one a sentence.
-            tags: their tags, where the model reads tags.
-            chance: in training, decides which rare words are read as unknown.
+            sentences: the words of each sentence, at least one per sentence.
+            tags: the tags of each sentence, if the model reads tags.
+            rng: in training, decides which rare words are replaced by their class.
 
         Returns:
-            `lengths` (B,) counting the end mark, `word_ids` (B, T), and by the channels `char_ids` (U, C),
-            `char_index` (B, T) and `tag_ids` (B, T).
+            `lengths` (B,), which count the end mark, and `word_ids` (B, T). The channels add `char_ids` (U,
+            C) with `char_index` (B, T), and `tag_ids` (B, T).
         """
-        ids = [[*self.ids(words, chance), 1] for words in sentences]
+        ids = [[*self.ids(words, rng), 1] for words in sentences]
         batch = {"lengths": torch.tensor([len(row) for row in ids]), "word_ids": _padded(ids)}
         if self.chars:
-            different = dict.fromkeys(word for words in sentences for word in words)
-            index = {word: row for row, word in enumerate(different, start=1)}
-            batch["char_ids"] = _padded([[1], *map(self._char_ids, different)])
+            distinct = dict.fromkeys(word for words in sentences for word in words)
+            index = {word: row for row, word in enumerate(distinct, start=1)}
+            batch["char_ids"] = _padded([[1], *map(self._char_ids, distinct)])
             batch["char_index"] = _padded([[*(index[word] for word in words), 0] for words in sentences])
         if self.tags:
             if tags is None:
-                raise ValueError("the model reads part-of-speech tags, and none were given")
-            known = self._tag_ids
-            batch["tag_ids"] = _padded([[*(known.get(tag, 1) for tag in row), 1] for row in tags])
+                raise ValueError("the model reads part-of-speech tags, but none were given")
+            ids_of = self._tag_ids
+            batch["tag_ids"] = _padded([[*(ids_of.get(tag, 1) for tag in row), 1] for row in tags])
         return batch
 
     def lengths(self, sentences: Sequence[Sequence[str]]) -> list[tuple[int, ...]]:
-        """What `batch` pads of each sentence: its words."""
+        """The lengths that `batch` pads, for each sentence: its number of words."""
         return [(len(words),) for words in sentences]
 
-    def ids(self, words: Sequence[str], chance: random.Random | None = None) -> list[int]:
-        """The numbers that words are read as; see `batch`."""
-        return [self._read(word, chance) for word in words]
+    def ids(self, words: Sequence[str], rng: random.Random | None = None) -> list[int]:
+        """The ids of words; see `batch`."""
+        return [self._read(word, rng) for word in words]
 
-    def _read(self, word: str, chance: random.Random | None) -> int:
+    def _read(self, word: str, rng: random.Random | None) -> int:
         number = self.word_id(word)
-        if chance is not None and chance.random() * (RARE + self.counts[number]) < RARE:
+        if rng is not None and rng.random() * (UNKNOWN_WEIGHT + self.counts[number]) < UNKNOWN_WEIGHT:
             return self.class_id(word)
         return number
 
     def _char_ids(self, word: str) -> list[int]:
         text = unescape_word(word)
-        if len(text) > LONGEST_WORD:
-            text = text[: LONGEST_WORD // 2] + text[-LONGEST_WORD // 2 :]
+        if len(text) > MAX_CHARS:
+            text = text[: MAX_CHARS // 2] + text[-MAX_CHARS // 2 :]
         return [self._letter_ids.get(letter, 1) for letter in text] or [1]
 
     @cached_property
     def _word_ids(self) -> dict[str, int]:
-        # Nobody's word is the padding or the end mark.
+        # No word of a sentence is read as the padding or the end mark.
         return {word: number for number, word in enumerate(self.words[2:], start=2)}
 
     @cached_property
@@ -218,17 +218,18 @@ class SentenceReader:
 
 
 @dataclass(frozen=True)
-class PieceReader:
-    """Words to the pieces that a pretrained encoder reads.
+class SubwordReader:
+    """Encodes words as the subwords that a pretrained encoder reads.
 
-    A word stands for the last of its pieces, the end mark for the last piece of the sentence.
+    The last subword of a word represents the word. The last subword of the sentence represents the end mark.
 
     Attributes:
-        tokenizer: of the encoder.
-        limit: pieces that it reads at once.
+        tokenizer: the tokenizer of the encoder.
+        limit: maximum number of subwords that the encoder reads at once.
 
     Raises:
-        ValueError: a tokenizer without the marks of an encoder such as BERT, or no room for a piece.
+        ValueError: the tokenizer lacks the special tokens of an encoder such as BERT, or the limit leaves no
+            room for a subword.
     """
 
     tokenizer: PreTrainedTokenizerBase
@@ -236,18 +237,18 @@ class PieceReader:
 
     def __post_init__(self) -> None:
         if self.limit < 3:
-            raise ValueError(f"limit is {self.limit}, expected at least 3: a piece between two marks")
-        for mark in ("cls_token", "sep_token", "pad_token"):
-            if getattr(self.tokenizer, mark) is None:
-                raise ValueError(f"the tokenizer has no {mark}, expected one of an encoder such as BERT")
+            raise ValueError(f"limit is {self.limit}, expected at least 3: a subword and two special tokens")
+        for token in ("cls_token", "sep_token", "pad_token"):
+            if getattr(self.tokenizer, token) is None:
+                raise ValueError(f"the tokenizer has no {token}, expected one of an encoder such as BERT")
 
     @classmethod
     def load(cls, folder: Path) -> Self:
-        """Read what `save_pretrained` wrote; an encoder's own folder does as well."""
+        """Read a folder that `save_pretrained` wrote, or the folder of an encoder."""
         config = AutoConfig.from_pretrained(folder, trust_remote_code=False).to_dict()
         settings = config.get("pretrained") or config
         tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
-        # Some encoders have more positions than they use: the RoBERTa family, two.
+        # The RoBERTa family has two more positions than it uses.
         limit = min(settings.get("max_position_embeddings") or 512, tokenizer.model_max_length)
         return cls(tokenizer, limit)
 
@@ -259,14 +260,14 @@ class PieceReader:
         self,
         sentences: Sequence[Sequence[str]],
         tags: Sequence[Sequence[str]] | None = None,
-        chance: random.Random | None = None,
+        rng: random.Random | None = None,
     ) -> dict[str, Tensor]:
-        """Sentences to `lengths` (B,) counting the end mark, `piece_ids` (B', P) and `piece_index` (B, T).
+        """Encode sentences as `lengths` (B,) with the end mark, `piece_ids` (B', P) and `piece_index` (B, T).
 
-        `piece_index` counts through the rows of `piece_ids`. A sentence longer than the encoder reads stands
-        on several rows that overlap by half, and a word is taken from where it is farthest from an end. A
-        word for which the tokenizer has nothing is read as its token for unknown words, and of one with more
-        pieces than the encoder reads the first ones are read.
+        `piece_index` counts subwords across the rows of `piece_ids`. If a sentence is longer than the
+        encoder's limit, it takes several rows that overlap by half. Each word is read from the row where it
+        is farthest from an end. If the tokenizer has no subwords for a word, the word is read as the unknown
+        token. If a word alone exceeds the limit, its first subwords are read.
         """
         rows, places = self.cut(sentences)
         piece_ids = _padded(rows, self.tokenizer.pad_token_id)
@@ -278,38 +279,39 @@ class PieceReader:
         }
 
     def lengths(self, sentences: Sequence[Sequence[str]]) -> list[tuple[int, ...]]:
-        """What `batch` pads of each sentence: its words, and its pieces with the marks."""
+        """The two lengths that `batch` pads, for each sentence: words, and subwords with special tokens."""
         rows, places = self.cut(sentences)
         return [(len(place) - 1, sum(map(len, rows[place[0][0] : place[-1][0] + 1]))) for place in places]
 
     def cut(
         self, sentences: Sequence[Sequence[str]]
     ) -> tuple[list[list[int]], list[list[tuple[int, int, int]]]]:
-        """Sentences to rows of pieces, and by sentence the place of every word and of the end mark.
+        """Split sentences into rows of subwords, and locate every word and end mark.
 
         Returns:
-            The rows, marks included, and of each word its row, its first piece there and the one behind its
-            last. Of long sentences and odd words see `batch`.
+            The rows, including special tokens. Then, for each sentence, one triple per word and one for the
+            end mark: the row, the first subword in it, and the position after the last subword. `batch`
+            describes long sentences and odd words.
         """
         rows: list[list[int]] = []
         places: list[list[tuple[int, int, int]]] = []
         for words in sentences:
-            # By the blank before it, tokenizers over bytes tell a word from the inside of one.
-            cut = self.tokenizer(
+            # Byte-level tokenizers recognize the start of a word by the blank before it.
+            split = self.tokenizer(
                 [" " + unescape_word(word) for word in words],
                 add_special_tokens=False,
                 return_attention_mask=False,
-                verbose=False,  # a word of more pieces than the model has positions is cut below
+                verbose=False,  # a word with more subwords than positions is truncated below
             )["input_ids"]
             room = self.limit - 2
-            pieces = [word[:room] or [self.tokenizer.unk_token_id] for word in cut]
+            subwords = [word[:room] or [self.tokenizer.unk_token_id] for word in split]
             found: dict[int, tuple[int, int, int]] = {}
-            for start, stop, first in _windows([len(word) for word in pieces], room):
+            for start, stop, first in _windows([len(word) for word in subwords], room):
                 row = [self.tokenizer.cls_token_id]
                 for word in range(start, stop):
-                    row += pieces[word]
+                    row += subwords[word]
                     if word >= first:
-                        found[word] = (len(rows), len(row) - len(pieces[word]), len(row))
+                        found[word] = (len(rows), len(row) - len(subwords[word]), len(row))
                 rows.append([*row, self.tokenizer.sep_token_id])
             end = len(rows[-1])
             places.append([*(found[word] for word in range(len(words))), (len(rows) - 1, end - 1, end)])
@@ -317,9 +319,12 @@ class PieceReader:
 
 
 def _windows(sizes: Sequence[int], limit: int) -> Iterator[tuple[int, int, int]]:
-    """Start and stop of windows over words of so many pieces, and the first word to take from each.
+    """Yield windows over the words as (start, stop, first): word indices, and the first word to read from the
+    window.
 
-    No word has more pieces than the limit.
+    Args:
+        sizes: number of subwords of each word, at most `limit`.
+        limit: maximum number of subwords in a window.
     """
     start = first = 0
     while True:

@@ -1,4 +1,4 @@
-"""The training, validation and test part of a corpus, of one without parts too, and of the grammar."""
+"""Training, validation and test splits of corpora, single files and the embedded grammar."""
 
 from __future__ import annotations
 
@@ -7,53 +7,62 @@ from typing import TypeVar
 
 from treeformers.data.grammar import Sample, default_grammar
 
-__all__ = ["GRAMMAR_SIZES", "HELD_OUT", "check_part", "choose_part", "sample_part", "spread"]
+__all__ = [
+    "GRAMMAR_SPLIT_SIZES",
+    "VALIDATION_STEP",
+    "check_split",
+    "choose_split",
+    "evenly_spaced",
+    "sample_split",
+]
 
-HELD_OUT = 10
-"""Of a corpus of one part every so many-th example validates."""
-GRAMMAR_SIZES = {"train": 600, "validation": 100, "test": 200}
-"""Sentences of the parts of the embedded grammar."""
+VALIDATION_STEP = 10
+"""In a corpus without splits, every tenth example is for validation."""
+GRAMMAR_SPLIT_SIZES = {"train": 600, "validation": 100, "test": 200}
+"""Default number of sentences in the splits of the embedded grammar."""
 _GRAMMAR_SEEDS = {"train": 1, "validation": 3, "test": 2}
-_LONGEST = 40
+_MAX_WORDS = 40
 
 T = TypeVar("T")
 
 
-def choose_part(parts: Mapping[str, Sequence[T]], split: str, corpus: str) -> list[T]:
-    """A part of a corpus.
+def choose_split(splits: Mapping[str, Sequence[T]], split: str, corpus: str) -> list[T]:
+    """Return one split of a corpus.
 
-    Of a corpus of one part, such as a file, every tenth example validates and does not train, and all of them
-    are its test part.
+    In a corpus with a single split, such as a file, every tenth example is for validation, the others are for
+    training, and all of them are the test split.
 
     Args:
-        parts: of the corpus, by name.
+        splits: the corpus by split name.
         split: "train", "validation" or "test".
-        corpus: its name.
+        corpus: name of the corpus, for error messages.
 
     Raises:
-        ValueError: none of this name, or a single example of which none is left to train with.
+        ValueError: the corpus has no such split, or its only example would be for both training and
+            validation.
     """
-    if len(parts) == 1:
-        check_part(split, corpus)
-        (found,) = parts.values()
+    if len(splits) == 1:
+        check_split(split, corpus)
+        (examples,) = splits.values()
         if split == "test":
-            return list(found)
-        if len(found) == 1 and split == "train":
+            return list(examples)
+        if len(examples) == 1 and split == "train":
             raise ValueError(
-                f"{corpus}: 1 example, expected at least 2: every tenth validates and does not train"
+                f"{corpus}: 1 example, expected at least 2: every tenth is for validation, not for training"
             )
-        return [one for n, one in enumerate(found) if (n % HELD_OUT == 0) == (split == "validation")]
-    if split not in parts:
-        raise ValueError(f"{corpus} has no part {split!r}: expected {', '.join(parts)}")
-    return list(parts[split])
+        step = VALIDATION_STEP
+        return [one for n, one in enumerate(examples) if (n % step == 0) == (split == "validation")]
+    if split not in splits:
+        raise ValueError(f"{corpus} has no split {split!r}: expected {', '.join(splits)}")
+    return list(splits[split])
 
 
-def spread(examples: Sequence[T], limit: int) -> list[T]:
-    """So many examples of a part, evenly spaced: corpora stand in the order of classes or of sources.
+def evenly_spaced(examples: Sequence[T], limit: int) -> list[T]:
+    """At most `limit` examples, evenly spaced, because corpora are sorted by class or by source.
 
     Args:
-        examples: of the part.
-        limit: the most; 0 for all.
+        examples: the examples.
+        limit: maximum number; 0 for all.
     """
     count = len(examples)
     if not limit or limit >= count:
@@ -61,27 +70,27 @@ def spread(examples: Sequence[T], limit: int) -> list[T]:
     return [examples[number * count // limit] for number in range(limit)]
 
 
-def sample_part(split: str, limit: int = 0, sizes: Mapping[str, int] = GRAMMAR_SIZES) -> list[Sample]:
-    """Sentences of at most 40 words from the embedded grammar, other ones for each part.
+def sample_split(split: str, limit: int = 0, sizes: Mapping[str, int] = GRAMMAR_SPLIT_SIZES) -> list[Sample]:
+    """Sample sentences of at most 40 words from the embedded grammar. Each split has its own seed.
 
     Args:
         split: "train", "validation" or "test".
-        limit: how many; 0 for the size of the part.
-        sizes: of the parts.
+        limit: number of sentences; 0 for the size of the split.
+        sizes: sizes of the splits.
 
     Raises:
-        ValueError: none of this name.
+        ValueError: there is no such split.
     """
-    check_part(split, "grammar")
+    check_split(split, "grammar")
     grammar = default_grammar()
-    return list(grammar.sample(limit or sizes[split], seed=_GRAMMAR_SEEDS[split], max_length=_LONGEST))
+    return list(grammar.sample(limit or sizes[split], seed=_GRAMMAR_SEEDS[split], max_length=_MAX_WORDS))
 
 
-def check_part(split: str, corpus: str) -> None:
-    """Refuse a name that is none of "train", "validation" and "test".
+def check_split(split: str, corpus: str) -> None:
+    """Check that the name is "train", "validation" or "test".
 
     Raises:
-        ValueError: such a name.
+        ValueError: it is another name.
     """
-    if split not in GRAMMAR_SIZES:
-        raise ValueError(f"{corpus} has no part {split!r}: expected {', '.join(GRAMMAR_SIZES)}")
+    if split not in GRAMMAR_SPLIT_SIZES:
+        raise ValueError(f"{corpus} has no split {split!r}: expected {', '.join(GRAMMAR_SPLIT_SIZES)}")

@@ -1,12 +1,13 @@
-"""Tables of examples: rows of columns that tabs separate, read without quoting.
+"""Tables of examples: tab-separated columns without quoting.
 
-The names in the first row tell what the examples are:
+The column names in the first row determine the type of the examples:
 
-- label, text, and group if need be: `Labelled`;
-- first and second, with label or score or both: `Pair`;
-- two or more codes of languages, such as en and de: a dictionary from language to text.
+- label, text, and optionally group: `LabeledText`;
+- first and second, with label, score or both: `TextPair`;
+- two or more language codes, such as en and de: a dictionary from language to text.
 
-Columns come in any order. A column of texts of which half or more are trees in brackets is one of trees.
+Columns may come in any order. If at least half of the cells in a text column are trees in brackets, the
+column holds trees.
 """
 
 from __future__ import annotations
@@ -18,39 +19,39 @@ from math import nan
 from typing import TypeAlias
 
 from treeformers.data.catalogue import Kind
-from treeformers.data.examples import Labelled, Pair, Text
+from treeformers.data.examples import LabeledText, Text, TextPair
 from treeformers.trees.files import read_lines
 from treeformers.trees.tree import Tree, parse_brackets
 
 __all__ = ["parse_score", "parse_tree", "read_rows", "read_table", "split_rows"]
 
-Example: TypeAlias = Labelled | Pair | dict[str, Text]
+TableExample: TypeAlias = LabeledText | TextPair | dict[str, Text]
 
 _LANGUAGE = re.compile(r"[a-z]{2,3}(?:[-_][A-Za-z0-9]{2,8})*")
 _NOT_TEXT = {"label", "group", "score"}
 _EXPECTED = (
     "expected the columns label and text (and group), first and second with label or score, "
-    "or codes of languages such as en and de"
+    "or language codes such as en and de"
 )
 
 
 def read_table(
     path: str | os.PathLike[str], clean: Callable[[Tree], Tree | None] | None = None
-) -> list[Example]:
+) -> list[TableExample]:
     """Read a table whose first row names the columns.
 
     Args:
-        path: the file, gzipped if it ends in .gz.
-        clean: what to do with every tree; None leaves them as they stand.
+        path: the file; gzipped if its name ends in .gz.
+        clean: applied to every tree; None keeps trees unchanged.
 
     Returns:
-        The examples, all of one kind.
+        The examples, all of one type.
 
     Raises:
-        FileNotFoundError: no such file.
-        ValueError: other columns, none, or no rows; a row with more or fewer cells than names; an empty
-            cell (but for group); a score that is no number from 1 to 5; in a column of trees a cell that is
-            not one tree, or one of which `clean` leaves nothing.
+        FileNotFoundError: the file does not exist.
+        ValueError: the columns are unknown, there are no rows, a row has a wrong number of cells, a cell
+            other than group is empty, a score is not a number from 1 to 5, a cell in a column of trees is not
+            one tree, or `clean` leaves nothing of a tree. The message begins with file:line.
     """
     lines = read_lines(path)
     where, header = next(lines, (f"{os.fspath(path)}:1", ""))
@@ -60,19 +61,19 @@ def read_table(
         raise ValueError(f"{where}: {_EXPECTED}, separated by tabs, got {' '.join(names)[:60]!r}")
     rows = list(split_rows(lines, names))
     if not rows:
-        raise ValueError(f"{os.fspath(path)}: nothing in it, expected rows below the names of the columns")
+        raise ValueError(f"{os.fspath(path)}: no rows below the column names")
     places = [where for where, _ in rows]
     columns = dict(zip(names, map(list, zip(*(cells for _, cells in rows), strict=True)), strict=True))
     texts = {name: _texts(places, columns[name], clean) for name in names if name not in _NOT_TEXT}
-    none = [""] * len(rows)
-    labels = columns.get("label", none)
-    if kind == "labelled":
-        return list(map(Labelled, texts["text"], labels, columns.get("group", none)))
+    empty = [""] * len(rows)
+    labels = columns.get("label", empty)
+    if kind == "labeled":
+        return list(map(LabeledText, texts["text"], labels, columns.get("group", empty)))
     if kind == "pairs":
         scores: Sequence[float | None] = [None] * len(rows)
         if "score" in columns:
             scores = list(map(parse_score, places, columns["score"]))
-        return list(map(Pair, texts["first"], texts["second"], labels, scores))
+        return list(map(TextPair, texts["first"], texts["second"], labels, scores))
     return [dict(zip(texts, row, strict=True)) for row in zip(*texts.values(), strict=True)]
 
 
@@ -80,7 +81,7 @@ def _kind(names: Sequence[str]) -> Kind | None:
     found = set(names)
     if len(found) == len(names):
         if {"label", "text"} <= found <= {"label", "text", "group"}:
-            return "labelled"
+            return "labeled"
         if {"first", "second"} < found <= {"first", "second", "label", "score"}:
             return "pairs"
         if len(names) > 1 and all(map(_LANGUAGE.fullmatch, names)):
@@ -92,31 +93,31 @@ def read_rows(path: str | os.PathLike[str], columns: Sequence[str]) -> Iterator[
     """Read a table with known columns, which its first row names.
 
     Yields:
-        ("file:line", cells) below the first row, cells as in `split_rows`.
+        ("file:line", cells) for each row below the first, as in `split_rows`.
 
     Raises:
-        ValueError: other names; else as `split_rows`.
+        ValueError: the first row has other names; other errors as in `split_rows`.
     """
     rows = split_rows(read_lines(path), columns)
     where, names = next(rows, (f"{os.fspath(path)}:1", []))
     if names != list(columns):
         found = " ".join(names) or "nothing"
-        raise ValueError(f"{where}: expected the names of the columns, {' '.join(columns)}, got {found[:80]}")
+        raise ValueError(f"{where}: expected the column names {' '.join(columns)}, got {found[:80]}")
     yield from rows
 
 
 def split_rows(lines: Iterable[tuple[str, str]], columns: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
-    """Cut lines at their tabs; empty lines are skipped.
+    """Split lines at tabs and skip empty lines.
 
     Args:
-        lines: ("file:line", line), as `read_lines` gives them.
-        columns: the names of the columns.
+        lines: ("file:line", line), as `read_lines` yields them.
+        columns: the column names.
 
     Yields:
-        ("file:line", cells), one cell a column, without the blanks around it.
+        ("file:line", cells), one cell per column, stripped of blanks.
 
     Raises:
-        ValueError: another number of cells, or an empty cell in a column other than "group".
+        ValueError: a line has a wrong number of cells, or a cell in a column other than "group" is empty.
     """
     for where, line in lines:
         if not line.strip(" \r\n"):
@@ -134,10 +135,10 @@ def split_rows(lines: Iterable[tuple[str, str]], columns: Sequence[str]) -> Iter
 
 
 def parse_score(where: str, text: str) -> float:
-    """Read a score from 1 to 5.
+    """Parse a score from 1 to 5.
 
     Raises:
-        ValueError: anything else; the message opens with `where`.
+        ValueError: the text is anything else; the message begins with `where`.
     """
     try:
         score = float(text)
@@ -149,10 +150,10 @@ def parse_score(where: str, text: str) -> float:
 
 
 def parse_tree(where: str, text: str) -> Tree:
-    """Read the one tree of a line or cell.
+    """Parse a text that holds exactly one tree.
 
     Raises:
-        ValueError: no tree, a malformed one, or several; the message opens with `where`.
+        ValueError: there is no tree, more than one, or a malformed one; the message begins with `where`.
     """
     trees = list(parse_brackets([(where, text)]))
     if len(trees) != 1:
@@ -163,14 +164,14 @@ def parse_tree(where: str, text: str) -> Tree:
 def _texts(
     places: Sequence[str], cells: Sequence[str], clean: Callable[[Tree], Tree | None] | None
 ) -> Sequence[Text]:
-    """A column of texts: of trees if half of the cells are, and then each has to be one."""
+    """Parse a text column: trees if at least half of the cells are trees, otherwise strings."""
     trees = [_find_tree(cell) for cell in cells]
     if sum(tree is not None for tree in trees) * 2 < len(cells):
         return cells
     texts = []
     for where, cell, tree in zip(places, cells, trees, strict=True):
         if tree is None:
-            tree = parse_tree(where, cell)  # says what is wrong with it
+            tree = parse_tree(where, cell)  # raises an error that says what is wrong
         cleaned = clean(tree) if clean else tree
         if cleaned is None:
             raise ValueError(f"{where}: the tree holds only traces")

@@ -1,6 +1,6 @@
-"""The corpora of the tasks of tree encoders: sentiment, similarity, paraphrase, agreement, translation.
+"""Readers for the corpora of tree encoders: sentiment, similarity, paraphrase, agreement, translation.
 
-Each reader takes the files of a part as the catalogue has them.
+Each reader takes the files of one split, in the order of the catalogue.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
 
-from treeformers.data.examples import Labelled, Pair
+from treeformers.data.examples import LabeledText, TextPair
 from treeformers.data.parent_pointers import (
     Line,
     build_constituents,
     build_dependencies,
+    parse_words,
     read_aligned,
-    split_words,
 )
 from treeformers.data.tables import parse_score, parse_tree, read_rows, split_rows
 from treeformers.trees.dependency import DependencyTree
 from treeformers.trees.files import read_lines
 from treeformers.trees.tree import Tree
 
-__all__ = ["READERS", "load_task", "read_parallel"]
+__all__ = ["READERS", "load_task_corpus", "read_parallel"]
 
 _SICK = ("pair_ID", "sentence_A", "sentence_B", "relatedness_score", "entailment_judgment")
 _MSRP = ("Quality", "#1 ID", "#2 ID", "#1 String", "#2 String")
@@ -38,40 +38,44 @@ _AGREEMENT = (
 _GRADES = frozenset("01234")
 
 
-def load_task(name: str, parts: Sequence[Sequence[Path]]) -> tuple[list[Any], list[Any], list[Any]]:
+def load_task_corpus(
+    name: str, split_files: Sequence[Sequence[Path]]
+) -> tuple[list[Any], list[Any], list[Any]]:
     """Read a corpus of `READERS`.
 
-    A corpus without a validation part of its own has the same files for training and validation: then every
-    tenth example, from the first, validates and does not train. (The reviews of "imdb" stand class by class,
-    so that every tenth is every tenth of each class.) "tatoeba-de-en" is divided by the hash of the English
-    sentence, one in fifty each for validation and test, so that all translations of it are in one part.
+    If the catalogue lists the same files for training and validation, every tenth example is for validation
+    and the others are for training. "imdb" is sorted by class, so every tenth review is a tenth of each
+    class. "tatoeba-de-en" is split by the hash of the English sentence, one in fifty each for validation and
+    test. All translations of a sentence are therefore in the same split.
 
     Args:
-        name: the name of the corpus.
-        parts: the files of training, validation and test.
+        name: name of the corpus.
+        split_files: the files of the training, validation and test splits.
 
     Returns:
-        The examples of training, validation and test.
+        The training, validation and test examples.
 
     Raises:
-        ValueError: malformed files, with file:line.
+        ValueError: a file is malformed (with file:line).
     """
-    train, validation, test = parts
+    train, validation, test = split_files
     read = READERS[name]
     examples = list(read(*train))
     if name == "tatoeba-de-en":
         hashes = [zlib.crc32(pair["en"].encode()) % 50 for pair in examples]
-        held = [[pair for pair, hash in zip(examples, hashes, strict=True) if hash == n] for n in (0, 1)]
-        return [pair for pair, hash in zip(examples, hashes, strict=True) if hash > 1], held[0], held[1]
+        hashed = list(zip(examples, hashes, strict=True))
+        evaluation = [[pair for pair, code in hashed if code == n] for n in (0, 1)]
+        return [pair for pair, code in hashed if code > 1], evaluation[0], evaluation[1]
     if train == validation:
         return [example for n, example in enumerate(examples) if n % 10], examples[::10], list(read(*test))
     return examples, list(read(*validation)), list(read(*test))
 
 
 def _read_sst(trees: Path, *parse: Path) -> Iterator[Any]:
-    """Trees with a grade of sentiment from "0" to "4" on every node.
+    """Read trees with a sentiment class from "0" to "4" at every node.
 
-    Given words, heads and relations too: dependency trees with the grade of the whole.
+    If files of words, heads and relations are given too, yield dependency trees with the class of the
+    sentence.
     """
     for (where, line), *parsed in read_aligned(trees, *parse):
         tree = parse_tree(where, line)
@@ -82,18 +86,18 @@ def _read_sst(trees: Path, *parse: Path) -> Iterator[Any]:
             yield tree
             continue
         words, heads, relations = parsed
-        if tuple(split_words(words)) != tree.words:
-            raise ValueError(f"{words[0]}: these are not the words of the tree at {where}")
-        yield Labelled(build_dependencies(tree.words, heads, relations), tree.label)
+        if tuple(parse_words(words)) != tree.words:
+            raise ValueError(f"{words[0]}: the words differ from those of the tree at {where}")
+        yield LabeledText(build_dependencies(tree.words, heads, relations), tree.label)
 
 
 def _read_binary_sst(*files: Path) -> Iterator[Any]:
-    """The same without what is neutral as a whole."""
+    """As `_read_sst`, without neutral sentences."""
     return (example for example in _read_sst(*files) if example.label != "2")
 
 
-def _read_sick(pairs: Path, numbers: Path, *parses: Path) -> Iterator[Pair]:
-    """Pairs of trees, parsed as words and parents, or as words, heads and relations, of both sentences."""
+def _read_sick(pairs: Path, numbers: Path, *parses: Path) -> Iterator[TextPair]:
+    """Read pairs of trees. Each sentence has files of words and parents, or of words, heads and relations."""
     rows = read_rows(pairs, _SICK)
     for (place, number), *lines in read_aligned(numbers, *parses):
         where, row = next(rows, (str(pairs), ["", "", "", "", ""]))
@@ -103,26 +107,26 @@ def _read_sick(pairs: Path, numbers: Path, *parses: Path) -> Iterator[Pair]:
                 f"{place}: expected pair {pair or '(none)'} as at {where}, got {number.strip()!r}"
             )
         half = len(lines) // 2
-        first, second = _parsed(*lines[:half]), _parsed(*lines[half:])
+        first, second = _build_tree(*lines[:half]), _build_tree(*lines[half:])
         label = _one_of(where, judgment, "NEUTRAL", "ENTAILMENT", "CONTRADICTION")
-        yield Pair(first, second, label, parse_score(where, score))
+        yield TextPair(first, second, label, parse_score(where, score))
     for where, row in rows:
-        raise ValueError(f"{where}: {numbers} has no such pair, {row[0]}")
+        raise ValueError(f"{where}: {numbers} has no pair {row[0]}")
 
 
-def _parsed(words: Line, *parse: Line) -> Tree | DependencyTree:
+def _build_tree(words: Line, *parse: Line) -> Tree | DependencyTree:
     if len(parse) == 2:
-        return build_dependencies(split_words(words), *parse)
-    return build_constituents(split_words(words), *parse)
+        return build_dependencies(parse_words(words), *parse)
+    return build_constituents(parse_words(words), *parse)
 
 
-def _read_msrp(path: Path) -> Iterator[Pair]:
+def _read_msrp(path: Path) -> Iterator[TextPair]:
     for where, (quality, _, _, first, second) in read_rows(path, _MSRP):
-        yield Pair(first, second, _one_of(where, quality, "0", "1"))
+        yield TextPair(first, second, _one_of(where, quality, "0", "1"))
 
 
-def _read_imdb(path: Path) -> Iterator[Labelled]:
-    """Reviews in comma-separated columns, with quotes; marks of line breaks become blanks."""
+def _read_imdb(path: Path) -> Iterator[LabeledText]:
+    """Read reviews from comma-separated columns with quotes. Line break tags become blanks."""
     rows = csv.reader((line for _, line in read_lines(path)), strict=True)
     try:
         if (names := next(rows, [])) != _IMDB:
@@ -136,34 +140,35 @@ def _read_imdb(path: Path) -> Iterator[Labelled]:
             text = " ".join(filter(None, map(str.strip, row[3].split("<br />"))))
             if not text:
                 raise ValueError(f"{where}: the column text is empty")
-            yield Labelled(text, _one_of(where, row[0], "0", "1"))
+            yield LabeledText(text, _one_of(where, row[0], "0", "1"))
     except csv.Error as error:
         raise ValueError(f"{path}:{rows.line_num}: malformed columns: {error}") from None
 
 
-def _read_prefixes(*paths: Path) -> Iterator[Labelled]:
-    """The words before a verb, of files that may be named by their number of attractors."""
+def _read_prefixes(*paths: Path) -> Iterator[LabeledText]:
+    """Read the words before a verb. A numeric file suffix is the number of attractors."""
     for path in paths:
         attractors = _extension(path) if _extension(path).isdecimal() else ""
         for where, (verb, words) in split_rows(read_lines(path), ("verb", "words")):
-            yield Labelled(words, _one_of(where, verb, "VBZ", "VBP"), attractors)
+            yield LabeledText(words, _one_of(where, verb, "VBZ", "VBP"), attractors)
 
 
-def _read_agreement(path: Path) -> Iterator[Labelled]:
+def _read_agreement(path: Path) -> Iterator[LabeledText]:
     for where, cells in read_rows(path, _AGREEMENT):
         row = dict(zip(_AGREEMENT, cells, strict=True))
         words, place = row["sentence"].split(" "), row["verb_idx"]
         before = words[: int(place)] if place.isdecimal() else []
         if not before or words[len(before) : len(before) + 1] != [row["verb"]]:
-            raise ValueError(f"{where}: expected words and then {row['verb']!r} as number {place} (from 0)")
-        yield Labelled(" ".join(before), _one_of(where, row["verb_pos"], "VBZ", "VBP"), row["n_attractors"])
+            raise ValueError(f"{where}: expected {row['verb']!r} as word {place} (from 0)")
+        label = _one_of(where, row["verb_pos"], "VBZ", "VBP")
+        yield LabeledText(" ".join(before), label, row["n_attractors"])
 
 
 def read_parallel(*paths: Path) -> Iterator[dict[str, str]]:
-    """Sentences by language, from files with a line each, whose extensions name the languages.
+    """Read sentences by language from parallel files, whose suffixes name the languages.
 
     Raises:
-        ValueError: files of different length, or an empty line, with file:line.
+        ValueError: the files have different lengths, or a line is empty (with file:line).
     """
     languages = list(map(_extension, paths))
     for lines in read_aligned(*paths):
@@ -178,7 +183,7 @@ def _read_tatoeba(archive: Path) -> Iterator[dict[str, str]]:
             for _, (english, german) in split_rows(lines, ("English", "German")):
                 yield {"en": english, "de": german}
     except KeyError:
-        raise ValueError(f"{archive}: expected a file deu.txt in it") from None
+        raise ValueError(f"{archive}: no file deu.txt in the archive") from None
     except (zipfile.BadZipFile, zlib.error) as error:
         raise ValueError(f"{archive}: damaged zip file: {error}") from None
 
@@ -194,7 +199,7 @@ READERS: Mapping[str, Callable[..., Iterator[Any]]] = {
     "multi30k": read_parallel,
     "tatoeba-de-en": _read_tatoeba,
 }
-"""By name of the corpus, what reads the examples of one part, given its files."""
+"""Corpus name to the reader of one split."""
 
 
 def _extension(path: Path) -> str:

@@ -1,11 +1,11 @@
-"""Text for masked-word training: normalised words, tokenizers, features and masked batches."""
+"""Text for masked language modelling: word normalization, tokenizers, features and masked batches."""
 
 from __future__ import annotations
 
 import logging
 import re
 import sys
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import count, islice
 from typing import Any, Literal
 from zlib import crc32
@@ -16,18 +16,12 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 from transformers import DataCollatorForLanguageModeling, PreTrainedTokenizerBase, PreTrainedTokenizerFast
 
-from treeformers.trees.punctuation import WORD_TAGS, strip_punctuation
-from treeformers.trees.tree import Tree
-
 __all__ = [
     "SPECIAL_TOKENS",
     "UNKNOWN_WORD",
-    "WORD_TAGS",
     "MaskedWordCollator",
     "encode",
     "normalize_word",
-    "prepare",
-    "strip_punctuation",
     "train_tokenizer",
 ]
 
@@ -39,8 +33,8 @@ UNKNOWN_WORD = "<unk>"
 _CONTINUATION = "##"
 _NUMBER = re.compile(r"N|%|[\d.,:/\\-]*\d[\d.,:/\\-]*")
 _CHUNK = 1000
-# Patterns of words that stand for another one: brackets as treebanks write them, in lower case or not.
-_SAME = {
+# Patterns of words and the tokens they are equal to. Treebank brackets are equal in upper and lower case.
+_EQUIVALENT = {
     UNKNOWN_WORD: "[UNK]",
     "-(?i:lrb)-": "(",
     "-(?i:rrb)-": ")",
@@ -52,22 +46,14 @@ _SAME = {
 
 
 def normalize_word(word: str) -> str:
-    r"""Write a word as the corpus wsj-text has it: lower case, "N" for numbers.
+    r"""Write a word in the style of the corpus wsj-text: lower case, and "N" for numbers.
 
-    A number is a word of digits and the signs . , : / \ - only (1.5, 10,000, 3\/4, 1988-89), or the percent
-    sign; 1980s, 10-year and mid-1970s stay words. So normalised, and with $ and # kept, 3,910 of the 3,914
-    sentences of wsj-sample stand word for word in the training part of wsj-text. Normalising twice changes
-    nothing.
+    A number consists of digits and the signs . , : / \ - only (1.5, 10,000, 3\/4, 1988-89); the percent sign
+    is a number, too. 1980s, 10-year and mid-1970s are words. After this normalization, with $ and # kept,
+    3,910 of the 3,914 sentences of wsj-sample occur verbatim in the training split of wsj-text. The function
+    is idempotent.
     """
     return "N" if _NUMBER.fullmatch(word) else word.lower()
-
-
-def prepare(tree: Tree, vocabulary: Collection[str] | None = None) -> Tree:
-    """Normalise the words of a tree; those outside the vocabulary, if one is given, become "<unk>"."""
-    normalized = tree.map_words(normalize_word)
-    if vocabulary is None:
-        return normalized
-    return normalized.map_words(lambda word: word if word in vocabulary else UNKNOWN_WORD)
 
 
 def train_tokenizer(
@@ -78,33 +64,33 @@ def train_tokenizer(
     lowercase: bool = True,
     end_token: bool = True,
 ) -> PreTrainedTokenizerFast:
-    """Train a tokenizer for which a word is what stands between white space, punctuation in it or not.
+    """Train a tokenizer that splits words at white space only. Punctuation does not end a word.
 
-    The same text gives the same tokenizer. "<unk>" in a text is the token [UNK]; "-LRB-" and "(" are the same
-    word, and so are the other brackets as treebanks write them.
+    Equal text gives equal tokenizers. "<unk>" in the text becomes the token [UNK]. "-LRB-" and "(" are the
+    same word, and likewise the other treebank brackets.
 
     Args:
-        lines: the text, one sentence a line.
-        kind: "word", one token a word, or "wordpiece", the pieces of Wang et al. (2019).
-        vocab_size: most entries, the five special tokens included; by default 16,000 pieces (the paper's), or
-            all words.
-        min_frequency: words, or merges of pieces, seen less often are left out.
-        lowercase: whether upper and lower case are the same.
-        end_token: close a sentence with [SEP]; [CLS] opens it in any case.
+        lines: the text, one sentence per line.
+        kind: "word" for one token per word, or "wordpiece" for the subwords of Wang et al. (2019).
+        vocab_size: maximum size of the vocabulary, including the five special tokens. By default 16,000 for
+            subwords, as in the paper, and all words otherwise.
+        min_frequency: words, or merges of subwords, that are rarer are left out.
+        lowercase: convert the text to lower case.
+        end_token: append [SEP] to each sentence. [CLS] always precedes it.
 
     Raises:
-        ValueError: an unknown kind, or a text without words.
+        ValueError: the kind is unknown, or the text has no words.
     """
     if kind not in ("word", "wordpiece"):
         raise ValueError(f"unknown kind of tokenizer {kind!r}: expected 'word' or 'wordpiece'")
     steps: list[normalizers.Normalizer] = [normalizers.Lowercase()] if lowercase else []
-    steps += [normalizers.Replace(Regex(rf"(?<!\S){word}(?!\S)"), form) for word, form in _SAME.items()]
+    steps += [normalizers.Replace(Regex(rf"(?<!\S){word}(?!\S)"), form) for word, form in _EQUIVALENT.items()]
     normalizer = normalizers.Sequence(steps)
     split = (normalizer.normalize_str(" ".join(line.split())).split() for line in lines)
     texts = [words for line in split if (words := [word for word in line if word != "[UNK]"])]
     if not texts:
         raise ValueError("no words to train a tokenizer on")
-    train = _train_words if kind == "word" else _train_pieces
+    train = _train_words if kind == "word" else _train_subwords
     tokenizer = Tokenizer(train(texts, vocab_size, min_frequency))
     tokenizer.normalizer = normalizer
     tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
@@ -126,19 +112,19 @@ def encode(
     sentences: Iterable[str | Sequence[str]],
     max_length: int | None = None,
 ) -> Iterator[dict[str, list[int]]]:
-    """Turn sentences into features for `MaskedWordCollator`.
+    """Convert sentences to features for `MaskedWordCollator`.
 
-    Blank sentences are skipped and long ones cut; how many is logged.
+    Blank sentences are skipped and long sentences truncated; a warning gives their numbers.
 
     Args:
-        tokenizer: one of `train_tokenizer`.
-        sentences: strings, or lists of words.
-        max_length: most tokens of a sentence, special ones included; no limit by default.
+        tokenizer: a tokenizer of `train_tokenizer`.
+        sentences: strings or lists of words.
+        max_length: maximum number of tokens in a sentence, including special tokens; by default unlimited.
 
     Yields:
-        `input_ids`, and `word_ids`: the word of each token, counted from 0, -1 for special tokens.
+        `input_ids`, and `word_ids`: the word index of each token, from 0; -1 for special tokens.
     """
-    blank = cut = 0
+    blank = truncated = 0
     split = (line.split() if isinstance(line, str) else list(line) for line in sentences)
     while chunk := list(islice(split, _CHUNK)):
         kept = [words for words in chunk if words]
@@ -149,15 +135,15 @@ def encode(
             kept, is_split_into_words=True, truncation=max_length is not None, max_length=max_length
         )
         for row, ids in enumerate(encoded["input_ids"]):
-            cut += bool(encoded.encodings[row].overflowing)
+            truncated += bool(encoded.encodings[row].overflowing)
             yield {
                 "input_ids": ids,
                 "word_ids": [-1 if word is None else word for word in encoded.word_ids(row)],
             }
     if blank:
         logger.warning("%d blank sentences skipped", blank)
-    if cut:
-        logger.warning("%d sentences cut to %d tokens", cut, max_length)
+    if truncated:
+        logger.warning("%d sentences truncated to %d tokens", truncated, max_length)
 
 
 def _train_words(texts: list[list[str]], vocab_size: int | None, min_frequency: int) -> models.WordLevel:
@@ -170,9 +156,9 @@ def _train_words(texts: list[list[str]], vocab_size: int | None, min_frequency: 
     return models.WordLevel(_vocabulary(models.WordLevel(), trainer, texts), unk_token="[UNK]")
 
 
-def _train_pieces(texts: list[list[str]], vocab_size: int | None, min_frequency: int) -> models.WordPiece:
-    # The trainer numbers the continuing characters in the order of a hash table, another one in every
-    # process, and breaks ties between merges by number. Named beforehand, their order is fixed.
+def _train_subwords(texts: list[list[str]], vocab_size: int | None, min_frequency: int) -> models.WordPiece:
+    # The trainer numbers continuing characters in hash order, which differs between processes, and breaks
+    # ties between merges by number. Listing the characters as special tokens fixes their order.
     continuing = sorted({character for words in texts for word in words for character in word[1:]})
     trainer = trainers.WordPieceTrainer(
         vocab_size=16000 if vocab_size is None else vocab_size,
@@ -192,20 +178,20 @@ def _vocabulary(model: Any, trainer: Any, texts: list[list[str]]) -> dict[str, i
 
 
 class MaskedWordCollator:
-    """Make a padded batch of which some tokens are to be predicted (Devlin et al. 2019).
+    """Build a padded batch for masked language modelling (Devlin et al. 2019).
 
-    Of the tokens chosen 80 % become [MASK], 10 % a random token and 10 % stay. Special tokens, [UNK] among
-    them, are never chosen. A batch without any chosen token, which would have no loss, is masked again.
+    Of the selected tokens, 80 % become [MASK], 10 % become a random token, and 10 % stay. Special tokens,
+    including [UNK], are never selected. A batch without a selected token has no loss and is masked again.
 
     Args:
-        tokenizer: the one the features were made with.
-        probability: share of the tokens to predict.
-        with_word_ids: whether the batch has `word_ids`.
-        seed: for evaluation: the masks of a sentence depend on the seed and its tokens alone, so they are the
-            same each time and in every batch. By default masks come from torch's global generator.
+        tokenizer: the tokenizer of the features.
+        probability: probability that a token is selected.
+        with_word_ids: add `word_ids` to the batch.
+        seed: for evaluation. The mask of a sentence then depends only on the seed and the tokens of the
+            sentence, not on the batch or the call. By default, masks come from torch's global generator.
 
     Raises:
-        ValueError: a probability outside (0, 1], or, of a call, features without any word.
+        ValueError: the probability is outside (0, 1]; in a call, no feature has a word to mask.
     """
 
     def __init__(
@@ -227,8 +213,8 @@ class MaskedWordCollator:
         """Collate features of `encode`.
 
         Returns:
-            `input_ids` and `attention_mask` (B, T), `labels` (B, T) with -100 where nothing is predicted,
-            and, if asked for, `word_ids` (B, T) with -1 at special tokens and padding.
+            `input_ids` and `attention_mask` (B, T), and `labels` (B, T), which are -100 at unselected tokens.
+            If requested, also `word_ids` (B, T), which are -1 at special tokens and padding.
         """
         rows = [torch.tensor(feature["input_ids"]) for feature in features]
         if all(torch.isin(row, self._special).all() for row in rows):

@@ -1,4 +1,4 @@
-"""Models in the manner of transformers: importing this package makes the Auto classes know them."""
+"""Models in the style of transformers. Importing this package registers them with the Auto classes."""
 
 from transformers import (
     AutoConfig,
@@ -14,7 +14,7 @@ from treeformers.models.accumulation import (
     AccumulationForSequenceClassification,
     AccumulationModel,
 )
-from treeformers.models.heads import (
+from treeformers.models.classifiers import (
     PairClassifier,
     PairClassifierConfig,
     SentenceClassifier,

@@ -1,21 +1,20 @@
 """The Tree Transformer of hierarchical accumulation (Nguyen et al. 2020), its plain twin, and the classifier.
 
-With `tree=True` the encoder holds states of all nodes and leaves of given trees; with `tree=False` the same
-classes are a plain Transformer over the leaves, the baseline of Tables 1 and 2: the same parameters but leaf
-weights, hierarchical embeddings and those of the labels. Blocks are post-norm (Eq. 3) with ReLU.
-Shapes: B batch, T leaves, N nodes, S target tokens, H heads, D width, L layers, V vocabulary, C classes.
+With `tree=True` the encoder has a state for every node and leaf of the given trees. With `tree=False` the
+same classes are a plain Transformer over the leaves, the baseline of Tables 1 and 2: it lacks leaf weights,
+hierarchical embeddings and label embeddings. Blocks are post-norm (Eq. 3) with ReLU. Shapes: B batch, T
+leaves, N nodes, S target tokens, H heads, D width, L layers, V vocabulary, C classes.
 """
 
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, cast
+from typing import Any, cast
 
 import torch
 import torch.nn.functional as F
-from huggingface_hub.dataclasses import strict
 from torch import Tensor, nn
-from transformers import PreTrainedConfig, PreTrainedModel
+from transformers import PreTrainedModel
 from transformers import initialization as init
 from transformers.modeling_layers import GradientCheckpointingLayer
 from transformers.utils.generic import ModelOutput, can_return_tuple
@@ -28,91 +27,23 @@ from treeformers.attention.accumulation import (
     LeafWeights,
     subtree_mask,
 )
+from treeformers.models.accumulation_config import AccumulationConfig
 from treeformers.models.level_batches import span_means
 from treeformers.models.losses import per_label
 from treeformers.models.words import sinusoids
 
-
-@strict
-class AccumulationConfig(PreTrainedConfig):
-    """Configuration of the accumulation family; the defaults are the paper's base size (Nguyen et al. 2020,
-    Section 7.4).
-
-    Args:
-        vocab_size: V, of the source.
-        node_vocab_size: Labels of nodes. With 1, all nodes start from one vector.
-        hidden_size: D.
-        num_hidden_layers: L of the encoder.
-        num_attention_heads: H; D/H is even.
-        intermediate_size: Width of the feed-forward layers.
-        hidden_dropout_prob: Dropout of the embeddings and of both residual branches.
-        attention_probs_dropout_prob: Dropout of the attention weights.
-        max_position_embeddings: Most leaves of an input. Positions are sinusoids, of leaves alone.
-        layer_norm_eps: Added to the variance.
-        tree: Encode the nodes too; otherwise the plain Transformer.
-        hierarchical_embeddings: Eqs. 9-10; "-HierEmb" of Table 3 is without.
-        subtree_masking: Eq. 11; "-SubMask" of Table 3 is without.
-        vertical_size: Rows of the vertical embeddings.
-        horizontal_size: Rows of the horizontal embeddings.
-        vertical_index: "height" (paper) or "depth" (its released code).
-        count_leaf: Whether a branch counts its leaf (paper) or not (its released code).
-        weight_per_head: One leaf weight a head, with a bias (its released code), or one for all (paper).
-        label_smoothing: Of every loss in training, in [0, 1); evaluation is without.
-        classifier_dropout: Dropout before the classifier; `hidden_dropout_prob` by default.
-        decoder_layers: L of the decoder of the translation model.
-        target_vocab_size: V of the target. By default source and target share vocabulary and embeddings.
-        tie_word_embeddings: The output matrix of the translation model is the target's embedding matrix.
-        pad_token_id: Its embedding stays zero.
-        bos_token_id: Begins a target sentence, see `decoder_start_token_id`.
-        eos_token_id: Ends it.
-        decoder_start_token_id: What the decoder reads first; `bos_token_id` by default.
-    """
-
-    model_type = "accumulation"
-    keys_to_ignore_at_inference = ["past_key_values", "encoder_last_hidden_state"]  # noqa: RUF012
-
-    vocab_size: int = 32000
-    node_vocab_size: int = 1
-    hidden_size: int = 512
-    num_hidden_layers: int = 6
-    num_attention_heads: int = 8
-    intermediate_size: int = 1024
-    hidden_dropout_prob: float | int = 0.1
-    attention_probs_dropout_prob: float | int = 0.1
-    max_position_embeddings: int = 2048
-    layer_norm_eps: float | int = 1e-5
-    tree: bool = True
-    hierarchical_embeddings: bool = True
-    subtree_masking: bool = True
-    vertical_size: int = 100
-    horizontal_size: int = 100
-    vertical_index: Literal["height", "depth"] = "height"
-    count_leaf: bool = True
-    weight_per_head: bool = False
-    label_smoothing: float | int = 0.0
-    classifier_dropout: float | int | None = None
-    decoder_layers: int = 6
-    target_vocab_size: int | None = None
-    tie_word_embeddings: bool = True
-    is_encoder_decoder: bool = False
-    pad_token_id: int | None = 0
-    bos_token_id: int | None = 1
-    eos_token_id: int | list[int] | None = 2
-    decoder_start_token_id: int | None = None
-
-    def validate_heads(self) -> None:
-        if self.hidden_size % (2 * self.num_attention_heads):
-            raise ValueError(
-                f"hidden_size is {self.hidden_size}, expected an even multiple of num_attention_heads, "
-                f"{self.num_attention_heads}"
-            )
-
-    def validate_tables(self) -> None:
-        if self.vertical_size < 1 or self.horizontal_size < 1:
-            raise ValueError(
-                f"vertical_size is {self.vertical_size} and horizontal_size {self.horizontal_size}, expected "
-                "1 row or more; hierarchical_embeddings=False is without"
-            )
+__all__ = [
+    "AccumulationConfig",
+    "AccumulationForSequenceClassification",
+    "AccumulationLayer",
+    "AccumulationModel",
+    "AccumulationOutput",
+    "AccumulationPreTrainedModel",
+    "AccumulationPredictions",
+    "Sublayers",
+    "embed",
+    "labelled_loss",
+]
 
 
 @dataclass
@@ -123,11 +54,11 @@ class AccumulationOutput(ModelOutput):
         last_hidden_state: (B, N+T, D), nodes before leaves; of the plain Transformer (B, T, D).
         root: (B, D), the state of the root; of the plain Transformer the mean over the leaves.
         leaves: (B, T, D).
-        nodes: (B, N, D) in the order of `tree.spans()`; of the plain Transformer the mean over the leaves of
-            each node, and None where no trees are given.
-        memory_keys: Of the encoder of a translation model, what its decoder reads (B, L, H, N+T, D/H).
-        memory_values: Likewise, N' and the values of leaves of Eq. 23.
-        memory_mask: Likewise, True where there is something to read (B, N+T).
+        nodes: (B, N, D) in the order of `tree.spans()`. The plain Transformer gives the mean over the leaves
+            of each node, and None without trees.
+        memory_keys: In a translation model, keys for the decoder (B, L, H, N+T, D/H).
+        memory_values: In a translation model, values for the decoder: N' and the leaf values of Eq. 23.
+        memory_mask: In a translation model, True at real nodes and leaves (B, N+T).
         hidden_states: With `output_hidden_states`, the embeddings and the output of every layer.
         attentions: With `output_attentions`, the weights of every layer (B, H, N+T, N+T).
     """
@@ -148,12 +79,12 @@ class AccumulationPredictions(ModelOutput):
     """Output of the classifier.
 
     Attributes:
-        loss: In nats a label, if any were given.
+        loss: Loss in nats per label, if labels were given.
         logits: (B, C), of the root.
-        node_logits: (B, N, C), if nodes or leaves have labels.
+        node_logits: (B, N, C), if labels of nodes or leaves were given.
         leaf_logits: (B, T, C), likewise.
-        hidden_states: This and the next as in `AccumulationOutput`.
-        attentions: Weights of every layer.
+        hidden_states: As in `AccumulationOutput`.
+        attentions: As in `AccumulationOutput`.
     """
 
     loss: Tensor | None = None
@@ -179,8 +110,7 @@ def _accumulation(config: AccumulationConfig) -> HierarchicalAccumulation | None
 
 
 class Sublayers(nn.Module):
-    """The sublayers of a block that have no say in the mechanism: dropout, residual and norm;
-    feed-forward."""
+    """The sublayers of a block outside attention: dropout, residual and norm; feed-forward."""
 
     def __init__(self, config: AccumulationConfig, attentions: int = 1) -> None:
         super().__init__()
@@ -221,10 +151,10 @@ class AccumulationLayer(GradientCheckpointingLayer):
 
 
 class AccumulationPreTrainedModel(PreTrainedModel):
-    """Loading, saving and initialisation shared by the family.
+    """Loading, saving and initialisation of the family.
 
-    As in the released code, matrices start from Xavier's uniform distribution and embeddings from a standard
-    deviation of the square root of one over their width.
+    As in the released code, matrices start from Xavier's uniform distribution. Embeddings start with the
+    standard deviation 1/sqrt(width).
     """
 
     config_class = AccumulationConfig
@@ -258,8 +188,8 @@ class AccumulationModel(AccumulationPreTrainedModel):
 
     Args:
         config: The configuration.
-        readers: Layers of a decoder that reads this encoder; what their attention reads is made here, once a
-            sentence.
+        readers: Number of layers of a decoder that reads this encoder. The encoder computes the keys and
+            values of their attention once per sentence.
     """
 
     def __init__(self, config: AccumulationConfig, readers: int = 0) -> None:
@@ -300,24 +230,26 @@ class AccumulationModel(AccumulationPreTrainedModel):
         Args:
             input_ids: Token ids (B, T).
             attention_mask: 1 at leaves (B, T); all by default.
-            node_ids: Ids of the labels of the nodes (B, N); 0 by default. What stands on padding is not read.
-            node_mask: This and the rest up to `pair_leaves` as `treeformers.trees.batch.batch_trees` gives
-                them. The plain Transformer needs none; with them it has states of nodes.
+            node_ids: Label ids of the nodes (B, N); 0 by default. Ids on padding are ignored.
+            node_mask: This and the following arguments up to `pair_leaves` come from
+                `treeformers.trees.batch.batch_trees`. The plain Transformer reads only `spans`, and only for
+                the states of nodes.
             spans: (B, N, 2).
-            parents: (B, N), not read.
+            parents: (B, N), ignored.
             depths: (B, N).
-            heights: (B, N), not read.
+            heights: (B, N), ignored.
             subtree_ends: (B, N).
             leaf_parents: (B, T).
             pair_nodes: (B, P).
             pair_leaves: (B, P).
-            output_attentions: Also return the attention weights of every layer (computed eagerly).
+            output_attentions: Also return the attention weights of every layer; this is slower.
             output_hidden_states: Also return the hidden states.
             inputs_embeds: Embeddings (B, T, D) in place of `input_ids`, before scaling and positions.
-            node_embeds: Added to the embeddings of the labels of the nodes (B, N, D), before scaling.
+            node_embeds: Added to the label embeddings of the nodes (B, N, D), before scaling.
 
         Raises:
-            ValueError: not exactly one input, no trees, trees that do not fit the tokens, or too many leaves.
+            ValueError: not exactly one input, no trees, trees with other leaves than the tokens, or too many
+                leaves.
         """
         config = self.config
         if (input_ids is None) == (inputs_embeds is None):
@@ -393,7 +325,7 @@ class AccumulationModel(AccumulationPreTrainedModel):
 
 
 class AccumulationForSequenceClassification(AccumulationPreTrainedModel):
-    """A linear classifier on the state of the root and, where they have labels, of every node and leaf."""
+    """A linear classifier on the state of the root; if nodes and leaves have labels, also on their states."""
 
     def __init__(self, config: AccumulationConfig) -> None:
         super().__init__(config)
@@ -419,11 +351,11 @@ class AccumulationForSequenceClassification(AccumulationPreTrainedModel):
         Args:
             input_ids: Token ids (B, T).
             attention_mask: 1 at leaves (B, T).
-            labels: Class of each tree (B,). The loss is over these, unless nodes or leaves have labels.
-            node_labels: Class of each node (B, N), -100 where there is none. The root is the first.
-            leaf_labels: Class of each leaf (B, T), -100 where there is none.
-            num_items_in_batch: Divisor of the summed loss, where a batch comes in parts; by default the
-                number of labels it is over.
+            labels: Class of each tree (B,). Ignored in the loss if nodes or leaves have labels.
+            node_labels: Class of each node (B, N), -100 for none. The root is the first node.
+            leaf_labels: Class of each leaf (B, T), -100 for none.
+            num_items_in_batch: Divisor of the summed loss; the number of labels by default. With gradient
+                accumulation it is the number of labels of all batches of a step.
             **kwargs: The other arguments of `AccumulationModel.forward`.
         """
         outputs = self.encoder(input_ids, attention_mask, return_dict=True, **kwargs)
@@ -453,9 +385,21 @@ class AccumulationForSequenceClassification(AccumulationPreTrainedModel):
             attentions=outputs.attentions,
         )
 
+    def node_attention(self, **batch: Tensor) -> tuple[Tensor, Tensor]:
+        """The attention of the root to each node (B, N) and leaf (B, T) in the last layer, as a mean over the
+        heads.
+
+        The arguments are those of `AccumulationModel.forward`; the model must have `tree=True`.
+        """
+        weights = self.encoder(**batch, output_attentions=True, return_dict=True).attentions[-1].mean(1)
+        mask = batch["node_mask"]
+        first = torch.where(mask.any(1), 0, mask.shape[1])
+        received = weights[torch.arange(len(mask), device=mask.device), first]
+        return received[:, : mask.shape[1]], received[:, mask.shape[1] :]
+
 
 def embed(embedded: Tensor, past: int = 0) -> Tensor:
-    """Token embeddings (B, T, D) times sqrt(D) plus the sinusoids of the steps from `past` on."""
+    """Token embeddings (B, T, D) times sqrt(D), plus sinusoids; the first token is at position `past`."""
     tokens, width = embedded.shape[1:]
     steps = torch.arange(past, past + tokens, device=embedded.device)
     return embedded * math.sqrt(width) + sinusoids(steps, width, embedded.dtype)
@@ -464,9 +408,9 @@ def embed(embedded: Tensor, past: int = 0) -> Tensor:
 def labelled_loss(
     pairs: list[tuple[Tensor, Tensor]], smoothing: float, items: Tensor | int | None = None
 ) -> Tensor | None:
-    """Cross-entropy in nats a label over pairs of logits (..., C) and labels (...), none at -100.
+    """Cross-entropy in nats per label over pairs of logits (..., C) and labels (...); -100 is no label.
 
-    The sum is divided by `items`, by default the number of labels; without any label it is 0.
+    The sum is divided by `items`, by default the number of labels. Without labels the loss is 0.
     """
     if not pairs:
         return None
@@ -477,13 +421,13 @@ def labelled_loss(
 
 
 def _real(tree: Mapping[str, Tensor], nodes: bool) -> Tensor:
-    """(B, N+T) bool, False on padding; without nodes (B, T)."""
+    """Mask of nodes and leaves (B, N+T), or of leaves alone (B, T): False on padding."""
     masks = [tree["node_mask"]] if nodes else []
     return torch.cat((*masks, tree["attention_mask"]), 1).bool()
 
 
 def _encoder_mask(tree: Mapping[str, Tensor], subtree_masking: bool) -> Tensor:
-    """(B, 1, N+T, N+T) bool. What stands on padding attends to all that is real, so no row is empty."""
+    """Mask of attention (B, 1, N+T, N+T). Padding attends to everything real, so no row is empty."""
     real = _real(tree, nodes=True)
     if not subtree_masking:
         return real[:, None, None]
@@ -491,7 +435,7 @@ def _encoder_mask(tree: Mapping[str, Tensor], subtree_masking: bool) -> Tensor:
 
 
 def _of_tree(hidden: Tensor, branches: AncestorPairs) -> tuple[Tensor, Tensor]:
-    """States of the nodes, and of the roots: the first node, or the leaf of a tree without nodes."""
+    """States of the nodes, and of the roots: the first node, or the leaf if there are no nodes."""
     count = branches.nodes.shape[1]
     first = torch.where(branches.nodes.any(1), 0, count)
     root = hidden[torch.arange(len(hidden), device=hidden.device), first]
@@ -499,7 +443,7 @@ def _of_tree(hidden: Tensor, branches: AncestorPairs) -> tuple[Tensor, Tensor]:
 
 
 def _pooled(hidden: Tensor, tree: Mapping[str, Tensor]) -> tuple[Tensor | None, Tensor]:
-    """Means over the leaves of each node and over all."""
+    """Means over the leaves of each node, and over all leaves."""
     mask = tree["attention_mask"].to(hidden.dtype)[..., None]
     leaves = hidden * mask
     root = leaves.sum(1) / mask.sum(1).clamp_min(1)

@@ -1,9 +1,10 @@
-"""The sequence-to-sequence parser (Ma et al. 2017): words in, the actions that build a tree out.
+"""The sequence-to-sequence parser (Ma et al. 2017). It reads words and writes the actions that build a tree.
 
-With `attention="deterministic"` the decoder reads the words that the parser's stack points at (Eq. 6); with
-"probabilistic" it is the attention of Bahdanau et al. (2015) in the conditional GRU of the toolkit that the
-paper used (Eqs. 4-5). Shapes: B batch, K hypotheses of a sentence, T words with the end mark, S actions, M
-positions read, A different actions, H width of the decoder's state, D of the encoder's, C of the context.
+With `attention="deterministic"` the decoder reads the words that the parser's stack points to (Eq. 6). With
+"probabilistic" it has the attention of Bahdanau et al. (2015) in the conditional GRU of the paper's toolkit
+(Eqs. 4-5).
+Shapes: B batch, K hypotheses of a sentence, T words and end mark, S steps, M attended positions, A actions in
+the inventory, H width of the decoder's state, D of the encoder's state, C of the context, E of embeddings.
 """
 
 from dataclasses import dataclass
@@ -18,40 +19,41 @@ from transformers import initialization as init
 from transformers.utils.generic import ModelOutput
 
 from treeformers.attention.deterministic import DeterministicAttention, gather_context
-from treeformers.kernels.recurrence import PrecomputedCell, gru_recurrence, gru_state, gru_step
+from treeformers.kernels.recurrence import PrecomputedCell, gru_recurrence, gru_step
 from treeformers.models.gru import BidirectionalGRU
+from treeformers.models.losses import IGNORED
 from treeformers.models.words import LockedDropout, WordEncoder
 
-IGNORED = -100
-"""Target of a step or word without loss, as in torch."""
+__all__ = ["Memory", "ParserConfig", "ParserOutput", "TreeParser"]
 
 
 @strict
 class ParserConfig(PreTrainedConfig):
-    """Configuration of the parser; the defaults are the paper's sizes (Ma et al. 2017, Section 4.1).
+    """Configuration of the parser. The defaults are the paper's sizes (Ma et al. 2017, Section 4.1).
 
     Args:
-        actions: The target vocabulary, in the order of the output. Bottom-up it opens with "sh", "comb" and
-            "nolabel"; top-down with "XX" and "</s>", then all openers, then their closers in the same order.
-        tags: Part-of-speech tags that a small head predicts; none by default.
-        vocab_size: Words and classes of unknown words.
-        char_vocab_size: Characters.
-        tag_vocab_size: Tags that are read.
+        actions: The action inventory, in the order of the output layer. Bottom-up it starts with "sh", "comb"
+            and "nolabel". Top-down it starts with "XX" and "</s>"; all opening brackets follow, then their
+            closing brackets in the same order.
+        tags: The part-of-speech tags that a tagging layer predicts; none by default.
+        vocab_size: Number of words and classes of unknown words.
+        char_vocab_size: Number of characters.
+        tag_vocab_size: Number of part-of-speech tags in the input.
         linearization: "bottom-up" (Section 3.1) or "top-down" (Vinyals et al. 2015).
         attention: "deterministic" (bottom-up only) or "probabilistic".
-        heads: "none" is the scheme datt-bound, "right" datt-bound-head with the head of the right child.
-        absent: What an item that is not on the stack reads: the "first" word, or "nothing".
-        decoder: "gru", one cell over [y; c], or "conditional", GRU1 over y and GRU2 over c.
+        head_rule: The head words that deterministic attention also reads. "none" is the paper's scheme
+            datt-bound. "right" is datt-bound-head: the head of a constituent is the head of its right child.
+        decoder: "gru" is one cell over [y; c]. "conditional" is GRU1 over y and GRU2 over c.
         encoder: See `WordEncoder`.
-        encoder_layers: Likewise.
-        encoder_heads: Likewise.
-        embedding_size: Of words and actions, and inner width of the output layer.
-        char_size: Width of the character channel; 0 leaves it out, as in the paper.
-        tag_size: Width of the channel for tags that are given; 0 leaves it out, as in the paper.
-        hidden_size: Of the decoder, and of one direction of the encoder.
-        dropout: Of words, encoder states and the output layer; one mask a sentence.
-        state_dropout: Of the decoder's state on its way to the next one; one mask a sentence.
-        tag_weight: Of the loss of predicted tags beside that of the actions; 0 predicts none, as the paper.
+        encoder_layers: Number of layers of the encoder.
+        encoder_heads: Number of attention heads of the encoder.
+        embedding_size: E, the width of word and action embeddings, and the inner width of the output layer.
+        char_size: Width of the character channel. 0, as in the paper, means no such channel.
+        tag_size: Width of the channel for tags in the input. 0, as in the paper, means no such channel.
+        hidden_size: H, the width of the decoder and of one direction of the encoder.
+        dropout: Dropout of words, encoder states and the output layer, with one mask per sentence.
+        tagging_loss_weight: Weight of the tagging loss, which is added to the loss of the actions. 0, as in
+            the paper, means no tagging layer.
         pretrained: Configuration of a pretrained encoder.
     """
 
@@ -64,8 +66,7 @@ class ParserConfig(PreTrainedConfig):
     tag_vocab_size: int = 0
     linearization: Literal["bottom-up", "top-down"] = "bottom-up"
     attention: Literal["deterministic", "probabilistic"] = "deterministic"
-    heads: Literal["none", "right"] = "none"
-    absent: Literal["first", "nothing"] = "first"
+    head_rule: Literal["none", "right"] = "none"
     decoder: Literal["gru", "conditional"] = "gru"
     encoder: Literal["gru", "transformer", "treebert", "pretrained"] = "gru"
     encoder_layers: int = 1
@@ -75,8 +76,7 @@ class ParserConfig(PreTrainedConfig):
     tag_size: int = 0
     hidden_size: int = 256
     dropout: float | int = 0.3
-    state_dropout: float | int = 0.0
-    tag_weight: float | int = 0.0
+    tagging_loss_weight: float | int = 0.0
     pretrained: dict[str, Any] | None = None
 
     def validate_sizes(self) -> None:
@@ -93,31 +93,32 @@ class ParserConfig(PreTrainedConfig):
     def validate_attention(self) -> None:
         if self.attention == "deterministic" and self.linearization == "top-down":
             raise ValueError(
-                "attention is 'deterministic' over linearization 'top-down', where the right end of a "
-                "constituent is not known: expected linearization 'bottom-up' or attention 'probabilistic'"
+                "attention is 'deterministic' with linearization 'top-down', which does not know the "
+                "right end of a constituent: expected linearization 'bottom-up' or attention 'probabilistic'"
             )
         if self.attention == "probabilistic" and self.decoder == "gru":
             raise ValueError(
-                "attention is 'probabilistic' with decoder 'gru', expected decoder 'conditional': attention "
-                "asks with a state that has read the last action"
+                "attention is 'probabilistic' with decoder 'gru', expected decoder 'conditional': its "
+                "query is a state that has read the last action"
             )
 
     @property
-    def slots(self) -> int:
-        """M, the number of positions that a step reads."""
-        return 5 if self.heads == "none" else 7
+    def num_positions(self) -> int:
+        """M, the number of positions that deterministic attention reads in a step."""
+        return 5 if self.head_rule == "none" else 7
 
 
 class Memory(NamedTuple):
-    """What the decoder reads of encoded sentences, computed once.
+    """Encoded sentences, as the decoder reads them.
 
     Attributes:
         states: (B, T, D).
-        values: (B, T, M, C), A_m h_j, of deterministic attention.
-        keys: (B, T, D'), of probabilistic attention.
-        mask: (B, T), true on words and end mark.
+        values: A_m h_j of deterministic attention (B, T, M, C).
+        keys: Keys of probabilistic attention (B, T, D').
+        mask: True at words and end mark (B, T).
         tag_logits: (B, T, number of tags).
-        seen: (B, T, M, 3H + E), of `TreeParser.look_ahead`.
+        projected_values: The values after `TreeParser.project_context` (B, T, M, 3H + E), or None to project
+            contexts one by one.
     """
 
     states: Tensor
@@ -125,16 +126,11 @@ class Memory(NamedTuple):
     keys: Tensor | None
     mask: Tensor
     tag_logits: Tensor | None
-    seen: Tensor | None = None
+    projected_values: Tensor | None = None
 
-    def select(self, sentences: Tensor) -> "Memory":
-        """The memory of some of the sentences, by index."""
+    def select(self, sentences: Tensor | slice) -> "Memory":
+        """The memory of the sentences with these indices."""
         parts: list[Any] = [None if part is None else part[sentences] for part in self]
-        return Memory(*parts)
-
-    def first(self, count: int) -> "Memory":
-        """The memory of the first sentences."""
-        parts: list[Any] = [None if part is None else part[:count] for part in self]
         return Memory(*parts)
 
 
@@ -143,10 +139,10 @@ class ParserOutput(ModelOutput):
     """Output of `TreeParser`.
 
     Attributes:
-        loss: Mean negative log-probability of an action, in nats, plus the weighted loss of the tags.
+        loss: Mean negative log-probability of an action, in nats, plus the weighted tagging loss.
         logits: (B, S, A).
         tag_logits: (B, T, number of tags).
-        attentions: With `output_attentions`, the probabilities alpha of Eq. 5 (B, S, T).
+        attentions: With `output_attentions` and probabilistic attention, alpha of Eq. 5 (B, S, T).
     """
 
     loss: Tensor | None = None
@@ -158,7 +154,8 @@ class ParserOutput(ModelOutput):
 class TreeParser(PreTrainedModel):
     """Encoder, decoder and output layer.
 
-    `forward` gives the loss of given actions; `read`, `start` and `step` are for a search over them.
+    `forward` computes the loss of gold actions. A search over actions calls `encode`, `initial_state` and
+    `step`.
     """
 
     config: ParserConfig
@@ -189,12 +186,12 @@ class TreeParser(PreTrainedModel):
         self.post_init()
 
     def _init_weights(self, module: nn.Module) -> None:
-        """Recurrent matrices are orthogonal and biases 0, as in the paper's toolkit.
+        """Initialise recurrent matrices as orthogonal and biases as 0, as the paper's toolkit does.
 
-        Other matrices are uniform after Glorot and Bengio (2010), those of Eq. 6 as `DeterministicAttention`
-        has them, and embeddings normal with a deviation of 0.1. The toolkit draws what is not square with
-        0.01; from embeddings that small Adam needs epochs to tell the words apart. Convolutions and
-        pretrained encoders start as their own classes do.
+        Other matrices are uniform (Glorot and Bengio 2010), and the matrices of Eq. 6 are as in
+        `DeterministicAttention`. Embeddings are normal with a standard deviation of 0.1: the toolkit has
+        0.01, from which Adam needs epochs to tell words apart. Convolutions and pretrained encoders keep the
+        initialisation of their classes.
         """
         if isinstance(module, DeterministicAttention):
             init.normal_(
@@ -216,14 +213,14 @@ class TreeParser(PreTrainedModel):
 
     @property
     def pretrained(self) -> nn.Module | None:
-        """The pretrained encoder, if there is one."""
+        """The pretrained encoder, or None."""
         return self.encoder.body if self.config.encoder == "pretrained" else None
 
-    def read(self, lengths: Tensor, **inputs: Tensor) -> Memory:
+    def encode(self, lengths: Tensor, **inputs: Tensor) -> Memory:
         """Encode sentences.
 
         Args:
-            lengths: (B,), words and end mark.
+            lengths: Number of words and end mark (B,).
             inputs: See `WordEncoder.forward`.
         """
         states = self.encoder(lengths, **inputs)
@@ -237,66 +234,72 @@ class TreeParser(PreTrainedModel):
             tag_logits=None if self.tagger is None else self.tagger(states),
         )
 
-    def start(self, memory: Memory) -> Tensor:
-        """The decoder's first state (B, 1, H), from the mean of the words."""
+    def initial_state(self, memory: Memory) -> Tensor:
+        """The decoder's first state (B, 1, H), from the mean of the encoder states."""
         weights = memory.mask.to(memory.states.dtype)
         mean = torch.einsum("btd,bt->bd", memory.states, weights) / weights.sum(1, keepdim=True)
         return torch.tanh(self.initial(mean))[:, None]
 
-    def look(self, memory: Memory, positions: Tensor) -> Tensor:
-        """What the words at the positions add to the decoder (Eq. 6), for deterministic attention.
+    def project_context(self, memory: Memory, positions: Tensor) -> Tensor:
+        """The contribution of the context (Eq. 6) in the gates and in the output layer, for deterministic
+        attention.
 
-        It stays the same until the stack changes.
+        It does not change until the stack changes.
 
         Args:
             memory: B sentences.
             positions: (B, K, M).
 
         Returns:
-            (B, K, 3H + E), the part of the context in the gates and in the output layer.
+            (B, K, 3H + E).
         """
-        if memory.seen is not None:
-            return gather_context(memory.seen, positions)
+        if memory.projected_values is not None:
+            return gather_context(memory.projected_values, positions)
         assert memory.values is not None
-        return self.decoder.seen(gather_context(memory.values, positions))
+        return self.decoder.project_context(gather_context(memory.values, positions))
 
-    def look_ahead(self, memory: Memory) -> Memory:
-        """The same sentences with the terms of `look` computed for every word: cheaper where many look."""
-        return memory if memory.values is None else memory._replace(seen=self.decoder.seen(memory.values))
+    def project_values(self, memory: Memory) -> Memory:
+        """The memory with `projected_values`. This is faster if many hypotheses read the same words."""
+        if memory.values is None:
+            return memory
+        return memory._replace(projected_values=self.decoder.project_context(memory.values))
 
-    def known(self) -> Tensor:
-        """What every last action adds to the decoder (A+1, 3H + E), for `step`."""
-        return self.decoder.known(self.decoder.actions.weight)
+    def project_actions(self) -> Tensor:
+        """The contribution of each last action in the gates and in the output layer (A+1, 3H + E), for
+        `step`.
+        """
+        return self.decoder.project_action(self.decoder.actions.weight)
 
     def step(
         self,
         memory: Memory,
         state: Tensor,
         action: Tensor,
-        seen: Tensor | None = None,
-        known: Tensor | None = None,
-        among: slice = slice(None),
+        context_projection: Tensor | None = None,
+        action_projections: Tensor | None = None,
+        action_slice: slice = slice(None),
     ) -> tuple[Tensor, Tensor]:
-        """One action further, for all hypotheses of all sentences.
+        """Advance all hypotheses of all sentences by one action.
 
         Args:
             memory: B sentences.
             state: (B, K, H).
-            action: (B, K), the last action of each hypothesis; A before the first one.
-            seen: (B, K, 3H + E), what `look` gave; with probabilistic attention None.
-            known: what `known` gave, once for all steps.
-            among: the actions in question.
+            action: The last action of each hypothesis (B, K), A before the first action.
+            context_projection: Output of `project_context` (B, K, 3H + E); None with probabilistic attention.
+            action_projections: Output of `project_actions`. A search computes it once.
+            action_slice: The actions to score.
 
         Returns:
             Logits of these actions (B, K, A') and the next state (B, K, H).
         """
-        last = F.embedding(action, self.known() if known is None else known)
-        if seen is None:
+        projections = self.project_actions() if action_projections is None else action_projections
+        last = F.embedding(action, projections)
+        if context_projection is None:
             state, context, _ = self.decoder.attend(state, last, memory)
-            seen = self.decoder.seen(context)
+            context_projection = self.decoder.project_context(context)
         else:
-            state = self.decoder.advance(state, last, seen)
-        return self.decoder.predict(state, last, seen, among), state
+            state = self.decoder.next_state(state, last, context_projection)
+        return self.decoder.score(state, last, context_projection, action_slice), state
 
     def forward(
         self,
@@ -307,38 +310,39 @@ class TreeParser(PreTrainedModel):
         output_attentions: bool = False,
         **inputs: Tensor,
     ) -> ParserOutput:
-        """The loss of given actions.
+        """The loss of gold actions, by teacher forcing.
 
         Args:
-            lengths: (B,), words and end mark.
-            actions: (B, S), -100 on padding.
-            positions: (B, S/2 + 1, M): the lists of step 0, and of each pair of a label step and the
-                structure step after it, which see the same stack.
-            tag_targets: (B, T), -100 where there is none.
+            lengths: Number of words and end mark (B,).
+            actions: (B, S), -100 at padding.
+            positions: (B, S/2 + 1, M), for deterministic attention: the positions of step 0, and of each pair
+                of a label step and the structure step after it, which see the same stack.
+            tag_targets: (B, T), -100 for no target.
             output_attentions: Return the probabilities of Eq. 5.
             inputs: See `WordEncoder.forward`.
         """
-        memory = self.read(lengths, **inputs)
+        memory = self.encode(lengths, **inputs)
         previous = F.pad(actions.clamp(min=0), (1, -1), value=len(self.config.actions))
         embedded = self.decoder.actions(previous)
-        state = self.start(memory)
+        state = self.initial_state(memory)
         attentions = None
         if memory.values is not None:
             assert positions is not None
-            logits = self.decoder.teach(state, embedded, gather_context(memory.values, positions))
+            context = gather_context(memory.values, positions)
+            logits = self.decoder.deterministic_logits(state, embedded, context)
         else:
-            logits, attentions = self.decoder.teach_attending(state, embedded, memory)
+            logits, attentions = self.decoder.probabilistic_logits(state, embedded, memory)
         loss = F.cross_entropy(logits.float().flatten(0, 1), actions.flatten(), ignore_index=IGNORED)
         if memory.tag_logits is not None and tag_targets is not None:
             tagging = F.cross_entropy(
                 memory.tag_logits.float().flatten(0, 1), tag_targets.flatten(), ignore_index=IGNORED
             )
-            loss = loss + self.config.tag_weight * tagging
+            loss = loss + self.config.tagging_loss_weight * tagging
         return ParserOutput(loss, logits, memory.tag_logits, attentions if output_attentions else None)
 
 
 class _Cell(nn.Module):
-    """The weights of a recurrence; what comes from the input is computed outside."""
+    """The recurrent weights of a GRU. The caller computes the gates of the input."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
@@ -346,7 +350,7 @@ class _Cell(nn.Module):
         self.bias = nn.Parameter(torch.empty(3 * width))
 
     def forward(self, gates: Tensor, state: Tensor) -> Tensor:
-        """Gates (..., 3H) and state (..., H) to the next state."""
+        """The next state from gates of the input (..., 3H) and the state (..., H)."""
         return gru_step(gates, state, self.weight_hh, self.bias)
 
     def precomputed(self, gates: Tensor) -> PrecomputedCell:
@@ -357,19 +361,19 @@ class _Cell(nn.Module):
 class _ProbabilisticAttention(nn.Module):
     """Eqs. 4-5 with the score v tanh(W s + U h) of Bahdanau et al. (2015)."""
 
-    def __init__(self, width: int, state: int, inner: int) -> None:
+    def __init__(self, encoder_size: int, state_size: int, key_size: int) -> None:
         super().__init__()
-        self.query = nn.Linear(state, inner)
-        self.keys = nn.Linear(width, inner, bias=False)
-        self.score = nn.Linear(inner, 1, bias=False)
+        self.query = nn.Linear(state_size, key_size)
+        self.keys = nn.Linear(encoder_size, key_size, bias=False)
+        self.score = nn.Linear(key_size, 1, bias=False)
 
     def forward(self, state: Tensor, memory: Memory) -> tuple[Tensor, Tensor]:
-        """States (B, K, H) to contexts (B, K, D) and probabilities (B, K, T)."""
-        alpha = self.weigh(self.query(state), memory)
+        """Contexts (B, K, D) and probabilities (B, K, T) of states (B, K, H)."""
+        alpha = self.probabilities(self.query(state), memory)
         return alpha.to(memory.states.dtype) @ memory.states, alpha
 
-    def weigh(self, query: Tensor, memory: Memory) -> Tensor:
-        """Queries (B, K, D') to probabilities (B, K, T)."""
+    def probabilities(self, query: Tensor, memory: Memory) -> Tensor:
+        """Probabilities (B, K, T) of queries (B, K, D')."""
         assert memory.keys is not None
         scores = self.score(torch.tanh(query[:, :, None] + memory.keys[:, None]))[..., 0]
         at_least = torch.promote_types(scores.dtype, torch.float32)
@@ -377,16 +381,17 @@ class _ProbabilisticAttention(nn.Module):
 
 
 class _Decoder(nn.Module):
-    """Actions, attention, recurrence and output layer."""
+    """Action embeddings, attention, recurrence and output layer."""
 
     def __init__(self, config: ParserConfig, width: int) -> None:
         super().__init__()
         hidden, inner, count = config.hidden_size, config.embedding_size, len(config.actions)
         deterministic = config.attention == "deterministic"
         context = inner if deterministic else width
-        self.actions = nn.Embedding(count + 1, inner, padding_idx=count)  # before the first action: zeros
+        # The last row, zeros, stands for the action before the first one.
+        self.actions = nn.Embedding(count + 1, inner, padding_idx=count)
         self.attention: DeterministicAttention | _ProbabilisticAttention = (
-            DeterministicAttention(width, context, config.slots)
+            DeterministicAttention(width, context, config.num_positions)
             if deterministic
             else _ProbabilisticAttention(width, hidden, width)
         )
@@ -399,79 +404,83 @@ class _Decoder(nn.Module):
         self.context_out = nn.Linear(context, inner, bias=False)
         self.dropout = LockedDropout(config.dropout)
         self.output = nn.Linear(inner, count)
-        self.state_dropout = config.state_dropout
 
-    def seen(self, context: Tensor) -> Tensor:
-        """The part of a context in the gates and in the output layer: (..., C) to (..., 3H + E)."""
+    def project_context(self, context: Tensor) -> Tensor:
+        """The contribution of a context (..., C) in the gates and in the output layer (..., 3H + E)."""
         return torch.cat((self.from_context(context), self.context_out(context)), -1)
 
-    def known(self, embedded: Tensor) -> Tensor:
-        """The part of an action in the gates and in the output layer: (..., E) to (..., 3H + E)."""
+    def project_action(self, embedded: Tensor) -> Tensor:
+        """The contribution of an action (..., E) in the gates and in the output layer (..., 3H + E)."""
         return torch.cat((self.from_action(embedded), self.action_out(embedded)), -1)
 
-    def advance(self, state: Tensor, known: Tensor, seen: Tensor) -> Tensor:
-        """The next state, given the last action and what was seen."""
+    def next_state(self, state: Tensor, action_projection: Tensor, context_projection: Tensor) -> Tensor:
+        """The next state, from the last action and the context."""
         width = self.from_context.out_features
-        gates, last = seen[..., :width], known[..., :width]
+        gates, last = context_projection[..., :width], action_projection[..., :width]
         if self.second is not None:
             return self.second(gates, self.cell(last, state))
         return self.cell(last + gates, state)
 
-    def attend(self, state: Tensor, known: Tensor, memory: Memory) -> tuple[Tensor, Tensor, Tensor]:
-        """The next state, the context that attention found on the way, and its probabilities."""
+    def attend(
+        self, state: Tensor, action_projection: Tensor, memory: Memory
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Probabilistic attention: the next state, the context and its probabilities."""
         assert self.second is not None
-        asking = self.cell(known[..., : self.from_action.out_features], state)
-        context, alpha = self.attention(asking, memory)
-        return self.second(self.from_context(context), asking), context, alpha
+        query_state = self.cell(action_projection[..., : self.from_action.out_features], state)
+        context, alpha = self.attention(query_state, memory)
+        return self.second(self.from_context(context), query_state), context, alpha
 
-    def predict(self, state: Tensor, known: Tensor, seen: Tensor, among: slice) -> Tensor:
-        """Logits of the next action, of the actions in question."""
+    def score(
+        self, state: Tensor, action_projection: Tensor, context_projection: Tensor, action_slice: slice
+    ) -> Tensor:
+        """Logits of the next action, for the actions in the slice."""
         width = self.from_context.out_features
-        total = self.state_out(state) + known[..., width:] + seen[..., width:]
-        return F.linear(torch.tanh(total), self.output.weight[among], self.output.bias[among])
+        total = self.state_out(state) + action_projection[..., width:] + context_projection[..., width:]
+        return F.linear(torch.tanh(total), self.output.weight[action_slice], self.output.bias[action_slice])
 
     def _output(self, state: Tensor, embedded: Tensor, context: Tensor) -> Tensor:
         total = self.state_out(state) + self.action_out(embedded) + context
         return self.output(self.dropout(torch.tanh(total)))
 
-    def teach(self, state: Tensor, embedded: Tensor, context: Tensor) -> Tensor:
-        """Logits (B, S, A) of all steps, the actions (B, S, E) and the contexts (B, S/2 + 1, C) given.
+    def deterministic_logits(self, state: Tensor, embedded: Tensor, context: Tensor) -> Tensor:
+        """Teacher forcing with deterministic attention.
 
-        Only the recurrence itself goes step by step.
+        The contexts are known in advance. Only the recurrence itself runs step by step.
+
+        Args:
+            state: The first state (B, 1, H).
+            embedded: The last action of every step (B, S, E).
+            context: (B, S/2 + 1, C), see `TreeParser.forward`.
+
+        Returns:
+            Logits (B, S, A).
         """
         steps = embedded.shape[1]
 
-        def spread(part: Tensor) -> Tensor:
+        def per_step(part: Tensor) -> Tensor:
             return part.repeat_interleave(2, dim=1)[:, 1 : steps + 1]
 
-        gates, contexts = self.from_action(embedded), spread(self.from_context(context))
+        gates, contexts = self.from_action(embedded), per_step(self.from_context(context))
         if self.second is None:
             cells = [self.cell.precomputed(gates + contexts)]
         else:
             cells = [self.cell.precomputed(gates), self.second.precomputed(contexts)]
-        (states,) = gru_recurrence(state.transpose(0, 1), cells, self._kept(state[:, 0]))
-        return self._output(states, embedded, spread(self.context_out(context)))
+        (states,) = gru_recurrence(state.transpose(0, 1), cells)
+        return self._output(states, embedded, per_step(self.context_out(context)))
 
-    def teach_attending(self, state: Tensor, embedded: Tensor, memory: Memory) -> tuple[Tensor, Tensor]:
-        """The same with probabilistic attention: logits (B, S, A) and probabilities (B, S, T)."""
+    def probabilistic_logits(self, state: Tensor, embedded: Tensor, memory: Memory) -> tuple[Tensor, Tensor]:
+        """Teacher forcing with probabilistic attention: logits (B, S, A) and probabilities (B, S, T)."""
         assert self.second is not None and isinstance(self.attention, _ProbabilisticAttention)
         state = state[:, 0]
-        kept = self._kept(state)
-        values = self.from_context(memory.states)  # of a mean, the mean of the values
+        values = self.from_context(memory.states)  # the projection of a mean is the mean of the projections
         states, alphas = [], []
         for gate in self.from_action(embedded).unbind(1):
-            recurrent = F.linear(state if kept is None else state * kept, self.cell.weight_hh, self.cell.bias)
-            asking = gru_state(gate, recurrent, state)
-            alpha = self.attention.weigh(self.attention.query(asking)[:, None], memory)
-            seen = (alpha.to(values.dtype) @ values)[:, 0]
-            state = self.second(seen, asking)
+            query_state = self.cell(gate, state)
+            alpha = self.attention.probabilities(self.attention.query(query_state)[:, None], memory)
+            context_gate = (alpha.to(values.dtype) @ values)[:, 0]
+            state = self.second(context_gate, query_state)
             states.append(state)
             alphas.append(alpha)
-        found = torch.cat(alphas, 1)
-        context = found.to(memory.states.dtype) @ memory.states
-        return self._output(torch.stack(states, 1), embedded, self.context_out(context)), found
-
-    def _kept(self, state: Tensor) -> Tensor | None:
-        if not self.training or not self.state_dropout:
-            return None
-        return F.dropout(torch.ones_like(state), self.state_dropout)
+        probabilities = torch.cat(alphas, 1)
+        context = probabilities.to(memory.states.dtype) @ memory.states
+        return self._output(torch.stack(states, 1), embedded, self.context_out(context)), probabilities

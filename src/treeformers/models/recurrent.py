@@ -1,8 +1,9 @@
-"""Sentence encoders that trees are compared with: Tree-LSTMs, LSTMs, a Transformer and the mean of the words.
+"""Sentence encoders for comparison with Tree Transformers: Tree-LSTMs, LSTMs, a Transformer, the mean of the
+words.
 
-The Tree-LSTMs (Tai et al. 2015) go up a batch of trees level by level, as the Tree Transformers do; the input
-gates of all words are one product. Shapes: B sentences, T words, K words of the batch, N nodes of the largest
-tree, n nodes of a level, R children of a level, E width of the word vectors, D width.
+The Tree-LSTMs (Tai et al. 2015) process a batch of trees level by level from the leaves up. One product gives
+the input gates of all words. Shapes: B sentences, T words, K words of the batch, N nodes of the largest tree,
+n nodes of a level, R children of a level, E width of the word embeddings, D width.
 """
 
 from collections.abc import Mapping
@@ -19,7 +20,6 @@ from treeformers.models.tree_lstm import ChildSumTreeLSTM, NaryTreeLSTM
 from treeformers.models.words import NormedProjection, sinusoids
 
 __all__ = [
-    "SEQUENCES",
     "ChildSumTreeLSTM",
     "NaryTreeLSTM",
     "RecurrentConfig",
@@ -29,8 +29,6 @@ __all__ = [
     "SentenceTransformer",
 ]
 
-SEQUENCES = ("lstm", "bilstm", "transformer", "mean")  # kinds that see words alone
-
 
 @strict
 class RecurrentConfig(PreTrainedConfig):
@@ -39,11 +37,11 @@ class RecurrentConfig(PreTrainedConfig):
     Args:
         kind: "child-sum" or "n-ary" Tree-LSTM, "lstm", "bilstm", "transformer" or "mean".
         input_size: E.
-        hidden_size: D; of both directions together for "bilstm".
-        num_layers: Of "lstm", "bilstm" and "transformer".
-        arity: Most children of a node of "n-ary"; plans are built with the same `arity`.
-        num_attention_heads: Of "transformer"; divides D.
-        dropout: Between the layers of an LSTM, and inside those of the Transformer.
+        hidden_size: D; for "bilstm" of both directions together.
+        num_layers: Number of layers of "lstm", "bilstm" and "transformer".
+        arity: For "n-ary", the largest number of children of a node. Batch plans must have the same `arity`.
+        num_attention_heads: For "transformer"; divides D.
+        dropout: Dropout between the layers of an LSTM, and inside the layers of the Transformer.
     """
 
     model_type = "treeformers-recurrent"
@@ -76,14 +74,14 @@ class RecurrentConfig(PreTrainedConfig):
 
 
 class SentenceLSTM(nn.Module):
-    """An LSTM over the words; the sentence is the last state, of both directions where there are two.
+    """An LSTM over the words. The last state stands for the sentence, or the last states of both directions.
 
     Args:
         input_size: E.
-        hidden_size: D; each direction has D / 2 where there are two.
-        layers: One above the other.
-        bidirectional: Whether there are two directions.
-        dropout: Between the layers.
+        hidden_size: D; with two directions each has D / 2.
+        layers: Number of layers.
+        bidirectional: Read in both directions.
+        dropout: Dropout between the layers.
     """
 
     def __init__(
@@ -106,7 +104,7 @@ class SentenceLSTM(nn.Module):
         )
 
     def forward(self, words: Tensor, plan: Mapping[str, Tensor]) -> SentenceOutput:
-        """Encode word vectors (B, T, E); of the plan, `attention_mask` (B, T) alone is read."""
+        """Encode word embeddings (B, T, E). The plan holds `attention_mask` (B, T)."""
         lengths = plan["attention_mask"].sum(1).cpu()
         words = cut_words(words, plan)
         packed = pack_padded_sequence(words, lengths, batch_first=True, enforce_sorted=False)
@@ -116,15 +114,15 @@ class SentenceLSTM(nn.Module):
 
 
 class SentenceTransformer(nn.Module):
-    """A Transformer encoder (Vaswani et al. 2017) with pre-norm blocks; the sentence is the mean of the
-    words.
+    """A Transformer encoder (Vaswani et al. 2017) with pre-norm blocks. The mean of the words stands for the
+    sentence.
 
     Args:
         input_size: E.
         hidden_size: D.
         layers: L.
         heads: H.
-        dropout: Inside the blocks.
+        dropout: Dropout inside the blocks.
     """
 
     def __init__(
@@ -140,10 +138,10 @@ class SentenceTransformer(nn.Module):
         )
 
     def forward(self, words: Tensor, plan: Mapping[str, Tensor]) -> SentenceOutput:
-        """Encode word vectors (B, T, E).
+        """Encode word embeddings (B, T, E).
 
-        Of the plan `attention_mask` (B, T) is read, and `spans` (B, N, 2) of `batch_trees` if they are there:
-        the vector of a node is the mean of its words, as that of the sentence.
+        The plan holds `attention_mask` (B, T). If it also holds the `spans` (B, N, 2) of `batch_trees`, the
+        mean of its words stands for each node.
         """
         states = self.project(cut_words(words, plan))
         steps = torch.arange(states.shape[1], device=words.device)
@@ -152,9 +150,9 @@ class SentenceTransformer(nn.Module):
 
 
 class SentenceMean(nn.Module):
-    """The mean of the words after one matrix, which sees neither order nor tree.
+    """The mean of the words after one matrix. It sees neither order nor tree.
 
-    What an encoder adds to the word vectors shows against this one.
+    The difference from this baseline is what an encoder adds to the word embeddings.
 
     Args:
         input_size: E.
@@ -166,12 +164,12 @@ class SentenceMean(nn.Module):
         self.project = nn.Linear(input_size, hidden_size)
 
     def forward(self, words: Tensor, plan: Mapping[str, Tensor]) -> SentenceOutput:
-        """Encode word vectors (B, T, E); the plan is read as by `SentenceTransformer`."""
+        """Encode word embeddings (B, T, E); the plan is as in `SentenceTransformer`."""
         return _word_means(self.project(cut_words(words, plan)), plan)
 
 
 class RecurrentModel(PreTrainedModel):
-    """One of the encoders above, chosen by the configuration."""
+    """The encoder of this module that `config.kind` names."""
 
     config_class = RecurrentConfig
     config: RecurrentConfig
@@ -198,20 +196,20 @@ class RecurrentModel(PreTrainedModel):
 
     @torch.no_grad()
     def _init_weights(self, module: nn.Module) -> None:
-        """As torch initialises each layer."""
+        """Initialise each layer as torch does."""
         if isinstance(module, nn.Linear | nn.LSTM | nn.LayerNorm):
             module.reset_parameters()
         elif isinstance(module, nn.MultiheadAttention):
             module._reset_parameters()
 
     def forward(self, words: Tensor, plan: Mapping[str, Tensor]) -> SentenceOutput:
-        """Encode word vectors (B, T, E); see the forward pass of each encoder."""
+        """Encode word embeddings (B, T, E); the plan is that of the encoder's `forward`."""
         output: SentenceOutput = self.encoder(words, plan)
         return output
 
 
 def _word_means(states: Tensor, plan: Mapping[str, Tensor]) -> SentenceOutput:
-    """Sentences and, where the plan has spans, nodes as the means of the states (B, T, D) of their words."""
+    """Means of the states (B, T, D) over each sentence, and over each node if the plan has spans."""
     mask = plan["attention_mask"][..., None].bool()
     states = states.masked_fill(~mask, 0.0)
     nodes = span_means(states, plan["spans"]) if "spans" in plan else None

@@ -1,7 +1,7 @@
 """Tree-to-sequence translation with hierarchical accumulation (Nguyen et al. 2020, Section 4.4).
 
-The encoder makes what the cross-attention of each decoder layer reads, so that the node values N' of Eq. 23
-are computed once a sentence, before beams are spread and whatever the length of the output.
+The encoder computes the keys and values of every decoder layer's cross-attention. The node values N' of Eq.
+23 are therefore computed once per sentence, independent of the number of beams and the length of the output.
 Shapes: B batch, T leaves, N nodes, S target tokens, H heads, D width, L layers, V vocabulary.
 """
 
@@ -35,13 +35,13 @@ class TranslationOutput(ModelOutput):
     """Output of `AccumulationForTranslation`.
 
     Attributes:
-        loss: In nats a token, if labels were given.
-        logits: (B, S, V); None in training mode with labels, for the loss does without.
-        past_key_values: Keys and values of the target so far.
-        decoder_attentions: With `output_attentions`, a tensor a layer (B, H, S, S).
-        cross_attentions: Likewise (B, H, S, N+T), nodes before leaves.
+        loss: In nats per token, if labels were given.
+        logits: (B, S, V). None in training mode with labels: the loss does without.
+        past_key_values: Keys and values of the target tokens so far.
+        decoder_attentions: With `output_attentions`, one tensor per layer (B, H, S, S).
+        cross_attentions: With `output_attentions`, one tensor per layer (B, H, S, N+T), nodes before leaves.
         encoder_last_hidden_state: (B, N+T, D).
-        encoder_attentions: Of the encoder, a tensor a layer (B, H, N+T, N+T).
+        encoder_attentions: With `output_attentions`, one tensor per encoder layer (B, H, N+T, N+T).
     """
 
     loss: Tensor | None = None
@@ -54,7 +54,7 @@ class TranslationOutput(ModelOutput):
 
 
 class AccumulationDecoderLayer(GradientCheckpointingLayer):
-    """One block of the decoder: causal self-attention, then attention to nodes and leaves (Eqs. 21-24)."""
+    """One layer of the decoder: causal self-attention, then attention to nodes and leaves (Eqs. 21-24)."""
 
     def __init__(self, config: AccumulationConfig, number: int) -> None:
         super().__init__()
@@ -92,7 +92,7 @@ class AccumulationDecoderLayer(GradientCheckpointingLayer):
 
 
 class AccumulationDecoder(nn.Module):
-    """Target embeddings and the blocks over them."""
+    """Target embeddings and the decoder layers."""
 
     def __init__(self, config: AccumulationConfig) -> None:
         super().__init__()
@@ -112,18 +112,19 @@ class AccumulationDecoder(nn.Module):
         cache: Cache | None = None,
         eager: bool = False,
     ) -> tuple[Tensor, list[Tensor], list[Tensor]]:
-        """Read the target (B, S) behind what the cache holds.
+        """Decode target tokens (B, S) that follow the tokens in the cache.
 
         Args:
             input_ids: Target tokens (B, S).
-            keys: Of the source for each layer (B, L, H, N+T, D/H).
-            values: Likewise.
-            source_mask: True where there is something to read (B, N+T).
-            cache: Keys and values of the tokens before; it takes in those of these.
-            eager: Form the weights.
+            keys: Keys of the source for each layer (B, L, H, N+T, D/H).
+            values: Values of the source for each layer (B, L, H, N+T, D/H).
+            source_mask: True at nodes and leaves, False at padding (B, N+T).
+            cache: Keys and values of the tokens so far. The keys and values of these tokens are added to it.
+            eager: Return the attention weights.
 
         Returns:
-            States (B, S, D), and the weights of both attentions of every layer, None unless eager.
+            States (B, S, D), and per layer the weights of the self-attention and of the cross-attention, None
+            unless eager.
         """
         past = 0 if cache is None else cache.get_seq_length()
         mask = None
@@ -131,20 +132,20 @@ class AccumulationDecoder(nn.Module):
             steps = torch.arange(past + input_ids.shape[1], device=input_ids.device)
             mask = steps <= steps[past:, None]
         hidden = self.dropout(embed(self.embeddings(input_ids), past))
-        own, cross = [], []
+        self_weights, cross_weights = [], []
         for number, layer in enumerate(self.layers):
-            hidden, weights, cross_weights = layer(
+            hidden, weights, cross = layer(
                 hidden, keys[:, number], values[:, number], mask, source_mask[:, None, None], cache, eager
             )
-            own.append(weights)
-            cross.append(cross_weights)
-        return hidden, own, cross
+            self_weights.append(weights)
+            cross_weights.append(cross)
+        return hidden, self_weights, cross_weights
 
 
 class AccumulationForTranslation(AccumulationPreTrainedModel, GenerationMixin):
-    """Encoder, decoder and `generate()`, with beam search and length penalty as transformers has them.
+    """Encoder and decoder, with the beam search of transformers' `generate()`.
 
-    `length_penalty` is the power of the length by which a hypothesis is divided, as in the paper's toolkit.
+    `generate()` divides a score by the length to the power `length_penalty`, as the paper's toolkit does.
     """
 
     accepts_loss_kwargs = True
@@ -155,7 +156,7 @@ class AccumulationForTranslation(AccumulationPreTrainedModel, GenerationMixin):
             config.decoder_start_token_id = config.bos_token_id
         super().__init__(config)
         shared = config.target_vocab_size is None
-        # All point at one owner: transformers does not follow chains.
+        # All tied weights name the same owner, because transformers does not follow chains of ties.
         owner = "encoder.embeddings.weight" if shared else "decoder.embeddings.weight"
         self._tied_weights_keys = {"lm_head.weight": owner}
         if shared:
@@ -168,7 +169,7 @@ class AccumulationForTranslation(AccumulationPreTrainedModel, GenerationMixin):
         self.post_init()
 
     def get_encoder(self, modality: str | None = None) -> AccumulationModel:
-        """The module that `generate()` runs once a sentence."""
+        """The module that `generate()` runs once per sentence."""
         return self.encoder
 
     def get_output_embeddings(self) -> nn.Linear:
@@ -178,10 +179,10 @@ class AccumulationForTranslation(AccumulationPreTrainedModel, GenerationMixin):
         self.lm_head = new_embeddings
 
     def prepare_decoder_input_ids_from_labels(self, labels: Tensor) -> Tensor:
-        """Labels (B, S) moved one to the right, behind the start token; padding for -100."""
+        """Shift labels (B, S) one to the right, after the start token. Padding replaces -100."""
         start = labels.new_full((len(labels), 1), cast(int, self.config.decoder_start_token_id))
         ids = torch.cat((start, labels[:, :-1]), 1)
-        return ids.masked_fill(ids == -100, self.config.pad_token_id or 0)
+        return ids.masked_fill(ids == IGNORED, self.config.pad_token_id or 0)
 
     @can_return_tuple
     def forward(
@@ -201,21 +202,21 @@ class AccumulationForTranslation(AccumulationPreTrainedModel, GenerationMixin):
         """Score the next target token at every position.
 
         Args:
-            input_ids: Source tokens (B, T); not needed with `encoder_outputs`.
+            input_ids: Source tokens (B, T). Not needed with `encoder_outputs`.
             attention_mask: 1 at leaves (B, T).
-            decoder_input_ids: Target tokens (B, S) behind the start token; by default made of `labels`.
-            labels: Target tokens (B, S), -100 where none is to be predicted.
-            encoder_outputs: What the encoder gave for these sources.
+            decoder_input_ids: Target tokens (B, S) after the start token, by default from `labels`.
+            labels: Target tokens (B, S), -100 for no label.
+            encoder_outputs: The output of the encoder for these sources.
             past_key_values: Keys and values of the target tokens before `decoder_input_ids`.
-            use_cache: Ignored: a cache is used if one is given.
-            num_items_in_batch: Divisor of the summed loss, where a batch comes in parts; by default the
-                number of labels.
-            output_attentions: Also return the attention weights (computed eagerly).
-            output_hidden_states: Of the encoder.
-            **kwargs: The other arguments of `AccumulationModel.forward`: the trees.
+            use_cache: Ignored. The model uses a cache if one is given.
+            num_items_in_batch: Divisor of the summed loss for gradient accumulation, by default the number of
+                labels.
+            output_attentions: Return the attention weights, computed eagerly.
+            output_hidden_states: Return the hidden states of the encoder.
+            **kwargs: Further arguments of `AccumulationModel.forward`: the trees.
 
         Raises:
-            ValueError: neither `decoder_input_ids` nor `labels`.
+            ValueError: Neither `decoder_input_ids` nor `labels` is given.
         """
         if encoder_outputs is None:
             encoder_outputs = self.encoder(
@@ -240,7 +241,9 @@ class AccumulationForTranslation(AccumulationPreTrainedModel, GenerationMixin):
         cache = past_key_values
         if isinstance(cache, EncoderDecoderCache):
             cache = cache.self_attention_cache
-        hidden, own, cross = self.decoder(decoder_input_ids, keys, values, source_mask, cache, eager)
+        hidden, self_weights, cross_weights = self.decoder(
+            decoder_input_ids, keys, values, source_mask, cache, eager
+        )
         if labels is None:
             logits, loss = self.lm_head(hidden), None
         elif self.training:
@@ -252,8 +255,8 @@ class AccumulationForTranslation(AccumulationPreTrainedModel, GenerationMixin):
             loss=loss,
             logits=logits,
             past_key_values=past_key_values,
-            decoder_attentions=tuple(own) if output_attentions else None,
-            cross_attentions=tuple(cross) if output_attentions else None,
+            decoder_attentions=tuple(self_weights) if output_attentions else None,
+            cross_attentions=tuple(cross_weights) if output_attentions else None,
             encoder_last_hidden_state=states,
             encoder_attentions=encoder_outputs.attentions,
         )

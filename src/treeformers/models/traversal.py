@@ -1,9 +1,10 @@
 """Tree Transformers that traverse given trees (Ahmed et al. 2019): CTT and DTT.
 
-From the words up, the attention cell of `treeformers.attention.traversal` composes the children of every node
-(constituency, CTT), or the word of the node and its children (dependencies, DTT), into the vector of the node
-(Eqs. 1-8). Nodes of equal height are composed together, over the whole batch. Shapes: B trees, T words, N
-nodes of the largest tree, M nodes of the batch, R children of a level, E width of the word vectors, D width.
+From the words up, the attention cell of `treeformers.attention.traversal` composes the vector of every node
+(Eqs. 1-8): CTT from the node's children in a constituency tree, DTT from the node's word and its children in
+a dependency tree. The model composes all nodes of one height together, over the whole batch. Shapes: B trees,
+T words, N nodes of the largest tree, M nodes of the batch, R children of a level, E width of the word
+embeddings, D width.
 """
 
 from collections.abc import Mapping
@@ -28,26 +29,26 @@ class TraversalConfig(PreTrainedConfig):
     Args:
         tree: "constituency" (CTT: a cell sees the children) or "dependency" (DTT: the word, then the
             children).
-        input_size: E. Word vectors are projected where E differs from D, and taken as they are otherwise, as
+        input_size: E. If E differs from D, word embeddings are projected; otherwise they are the leaves, as
             in the paper.
-        projection: "linear", or "gated" for leaves that are no linear map of their words: see
-            `GatedProjection`, which also stands where E equals D.
-        projection_scale: What the weights of the projection are multiplied with at the start. States of
-            several layers side by side are long: leaves of the usual size drive tanh of Eq. 8 to its ends
-            from the first level on, and the cell learns little.
+        projection: "linear", or "gated" for a nonlinear projection, see `GatedProjection`. A gated projection
+            is there even if E equals D.
+        projection_scale: Factor of the projection's weights at the start. States of several layers side by
+            side are long: with leaves of the usual size, tanh of Eq. 8 saturates from the first level on, and
+            the cell learns little.
         hidden_size: D.
         num_branches: H, branches or heads of the cell; divides D.
         intermediate_size: Width between the two convolutions of a branch.
         composition: "branch", "multihead" or "single", see `BranchAttention`.
-        variant: "paper", or "authors" for what the released code computes.
+        variant: "paper", or "authors" for the computation of the released code.
         simplex: Keep the weights of the branches on the simplex.
-        identity_start: Start W of Eq. 8 as the identity, see `BranchAttention`; else at random.
-        highway: Let the rows of a cell pass Eq. 8 by through a gate, see `BranchAttention`.
-        dropout: Of the output of each position-wise network.
+        identity_start: Start W of Eq. 8 as the identity instead of at random, see `BranchAttention`.
+        highway: Let a gate carry the rows of a cell past Eq. 8, see `BranchAttention`.
+        dropout: Dropout of the output of each position-wise network.
         layer_norm_eps: Added to the variance.
-        positions: What position on a tree means (Table 2; the paper does not say). Sinusoids are added
-            by "sibling" to the rows of a cell, for their place among them, or by "word" to the word vectors,
-            for their place in the sentence. With "none" the cell sees a set: the order of children is lost.
+        positions: The position of a node (Table 2; the paper does not define it). "sibling" adds sinusoids to
+            the rows of a cell, for the place among siblings. "word" adds sinusoids to the word embeddings,
+            for the place in the sentence. With "none" the cell sees a set, without the order of the children.
     """
 
     model_type = "treeformers-traversal"
@@ -90,15 +91,15 @@ class TraversalPreTrainedModel(PreTrainedModel):
 
 
 class GatedProjection(nn.Module):
-    """Word vectors to leaves through a gate: sigmoid(G x + g) * tanh(U x + u), by element.
+    """Word embeddings to leaves through a gate: sigmoid(G x + g) * tanh(U x + u), elementwise.
 
-    The paper reads word vectors as they are, so that what a head says of a word is linear in its vector. A
-    Tree-LSTM (Tai et al. 2015) has gates there, and so has the leaf here; the paper's cell stays as it is.
+    In the paper a leaf is a word embedding, so the logits of a word are linear in its embedding. Here the
+    leaf has gates, as in a Tree-LSTM (Tai et al. 2015). The paper's cell is unchanged.
 
     Args:
         width: E.
         outputs: D.
-        scale: what the matrices of Xavier's distribution are multiplied with at the start.
+        scale: factor of the matrices, which start from Xavier's distribution.
     """
 
     def __init__(self, width: int, outputs: int, scale: float = 1.0) -> None:
@@ -113,7 +114,7 @@ class GatedProjection(nn.Module):
 
 
 class TraversalModel(TraversalPreTrainedModel):
-    """The encoder: word vectors and trees to the vectors of all nodes."""
+    """The encoder: from word embeddings and trees to the vectors of all nodes."""
 
     def __init__(self, config: TraversalConfig) -> None:
         super().__init__(config)
@@ -143,17 +144,18 @@ class TraversalModel(TraversalPreTrainedModel):
         """Encode a batch of trees.
 
         Args:
-            words: Word vectors (B, T, E).
+            words: Word embeddings (B, T, E).
             plan: `treeformers.trees.levels.level_plan(trees)`.
-            output_attentions: Also return the share of the cell's attention that each child gets, a mean over
-                its queries and heads (Figure 2). In a dependency tree the rest goes to the word of the node.
+            output_attentions: Also return the attention that each child receives from the cell of its parent,
+                as a mean over queries and heads (Figure 2). In a dependency tree the word of the parent
+                receives the rest.
 
         Returns:
-            The vectors of roots, nodes and words. The state of a constituency tree's leaf is its word vector,
-            projected; in a dependency tree that of a word is what its subtree is composed to.
+            The vectors of roots, nodes and words. A leaf of a constituency tree has its projected word
+            embedding; a word of a dependency tree has the vector of its subtree.
 
         Raises:
-            ValueError: word vectors or trees of another kind than expected.
+            ValueError: word embeddings of another shape, or trees of the other kind.
         """
         config = self.config
         levels = Levels(plan)
@@ -168,7 +170,7 @@ class TraversalModel(TraversalPreTrainedModel):
             packed = packed + sinusoids(places, config.hidden_size, packed.dtype)[plan["words"] % len(places)]
         own = levels.split(packed)
         attention: list[Tensor] = []
-        # The released DTT adds words, not states, to the cell's output: there a state carries its word along.
+        # The released DTT adds words, not states, to the output of the cell: a state carries its word along.
         carry = dependency and config.variant == "authors"
 
         def compose(level: Level, children: Tensor, *words: Tensor) -> tuple[Tensor, ...]:
@@ -200,9 +202,9 @@ class TraversalModel(TraversalPreTrainedModel):
 
 
 def _received(weights: Tensor, parents: Tensor, positions: Tensor) -> Tensor:
-    """The mean weight of each row over queries and heads: (N, H, C, C) to (R,)."""
+    """The mean weight of each row, over queries and heads: (N, H, C, C) to (R,)."""
     queries = torch.bincount(parents, minlength=len(weights))
-    # Queries of padding attend to real rows too: they are left out.
+    # Queries on padding attend to real rows too, and must not count.
     real = torch.arange(weights.shape[-1], device=parents.device) < queries[:, None]
-    shares = (weights.mean(1) * real[..., None]).sum(1) / queries[:, None]
-    return shares[parents, positions]
+    received = (weights.mean(1) * real[..., None]).sum(1) / queries[:, None]
+    return received[parents, positions]

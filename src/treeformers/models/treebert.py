@@ -1,8 +1,9 @@
-"""TreeBert: the Tree Transformer (Wang et al. 2019), its plain twin, BERT with a prior (Ginn 2024).
+"""TreeBert: the Tree Transformer (Wang et al. 2019), the plain Transformer, and BERT with a prior (Ginn
+2024).
 
-With `prior="outside"` every layer multiplies its attention by a constituent prior (Eq. 2); with
-`prior="none"` the same classes are a plain Transformer without link parameters, the baseline of Table 4.
-Shapes: B batch, T tokens, W words, H heads, D width, L layers, V vocabulary.
+With a prior, every layer multiplies its attention by a constituent prior (Eq. 2). With
+`prior_position="none"` the same classes are a plain Transformer without link weights, the baseline of Table
+4. Shapes: B batch, T tokens, W words, H heads, D width, L layers, V vocabulary.
 """
 
 from dataclasses import dataclass
@@ -34,14 +35,14 @@ __all__ = [
 
 @dataclass
 class TreeBertPredictions(ModelOutput):
-    """Output of the heads: `loss` if labels were given, `logits`, and the rest as in `TreeBertOutput`."""
+    """Output of the models with a head: `loss` if labels were given, `logits`; see also `TreeBertOutput`."""
 
     loss: Tensor | None = None
     logits: Tensor | None = None
     links: tuple[Tensor, ...] | None = None
     group_links: tuple[Tensor, ...] | None = None
     priors: tuple[Tensor, ...] | None = None
-    recursions: tuple[Tensor, ...] | None = None
+    layer_repeats: tuple[Tensor, ...] | None = None
     hidden_states: tuple[Tensor, ...] | None = None
     attentions: tuple[Tensor, ...] | None = None
 
@@ -49,7 +50,7 @@ class TreeBertPredictions(ModelOutput):
 class TreeBertForMaskedLM(TreeBertPreTrainedModel):
     """Masked language model: one linear layer on the final states, as in the released code of Wang et al.
 
-    With `prediction_transform`, BERT's layer, activation and norm stand before it.
+    `prediction_transform` adds BERT's linear layer, activation and norm before it.
     """
 
     _tied_weights_keys = {"decoder.weight": "treebert.embeddings.weight"}  # noqa: RUF012
@@ -79,10 +80,10 @@ class TreeBertForMaskedLM(TreeBertPreTrainedModel):
 
     def score(self, hidden: Tensor) -> Tensor:
         """Scores of the vocabulary (..., V) from final states (..., D)."""
-        scores: Tensor = self.decoder(self._transformed(hidden))
+        scores: Tensor = self.decoder(self._transform(hidden))
         return scores
 
-    def _transformed(self, hidden: Tensor) -> Tensor:
+    def _transform(self, hidden: Tensor) -> Tensor:
         return hidden if self.transform is None else self.transform(hidden)
 
     @can_return_tuple
@@ -100,37 +101,36 @@ class TreeBertForMaskedLM(TreeBertPreTrainedModel):
         """Score the vocabulary at every position.
 
         Args:
-            input_ids: This, the next two, types, documents and `kwargs` as in `TreeBertModel.forward`.
+            input_ids: Token ids (B, T). All arguments without further explanation are as in
+                `TreeBertModel.forward`.
             attention_mask: 1 at real tokens (B, T).
             word_ids: Word of each token (B, T).
-            labels: Token to predict at each position (B, T), -100 where none is.
-            num_items_in_batch: Divisor of the summed loss, where a batch comes in parts; by default the
-                number of labels given.
+            labels: Token to predict at each position (B, T), -100 for no label.
+            num_items_in_batch: Divisor of the summed loss for gradient accumulation, by default the number of
+                labels.
             token_type_ids: Type of each token (B, T).
             document_ids: Document of each token (B, T).
-            **kwargs: The other arguments of `TreeBertModel.forward`.
+            **kwargs: Further arguments of `TreeBertModel.forward`.
 
         Returns:
-            Logits (B, T, V); with labels and `sparse_prediction` those of the labelled positions alone, in
-            their order (labels, V), and in training none, see `vocabulary_loss`. The loss is in nats a label,
-            0 where there is none.
+            Without labels, logits (B, T, V). With labels, logits of the labelled positions only, in order
+            (labels, V); in training mode none, since `vocabulary_loss` does without. The loss is in nats per
+            label, 0 without any label.
         """
         kwargs |= {"token_type_ids": token_type_ids, "document_ids": document_ids, "return_dict": True}
         outputs = self.treebert(input_ids, attention_mask, word_ids, **kwargs)
         hidden = outputs.last_hidden_state
-        if labels is not None and self.config.sparse_prediction:
-            labelled = labels != IGNORED
-            hidden, labels = hidden[labelled], labels[labelled]
-            if self.training:
-                states, decoder = self._transformed(hidden), self.decoder
-                total = vocabulary_loss(states, decoder.weight, labels, bias=decoder.bias)
-                return _predictions(per_label(total, labels, num_items_in_batch), None, outputs)
+        if labels is None:
+            return _predictions(None, self.score(hidden), outputs)
+        labelled = labels != IGNORED
+        hidden, labels = hidden[labelled], labels[labelled]
+        if self.training:
+            states, decoder = self._transform(hidden), self.decoder
+            total = vocabulary_loss(states, decoder.weight, labels, bias=decoder.bias)
+            return _predictions(per_label(total, labels, num_items_in_batch), None, outputs)
         logits = self.score(hidden)
-        loss = None
-        if labels is not None:
-            total = F.cross_entropy(logits.flatten(0, -2).float(), labels.flatten(), reduction="sum")
-            loss = per_label(total, labels, num_items_in_batch)
-        return _predictions(loss, logits, outputs)
+        total = F.cross_entropy(logits.float(), labels, reduction="sum")
+        return _predictions(per_label(total, labels, num_items_in_batch), logits, outputs)
 
 
 class _Classifier(TreeBertPreTrainedModel):
@@ -157,18 +157,18 @@ class _Classifier(TreeBertPreTrainedModel):
         document_ids: Tensor | None = None,
         **kwargs: Any,
     ) -> TreeBertPredictions:
-        """Classify a batch: logits, and the loss given `labels`, of the shapes that the class says.
+        """Logits, and the loss if `labels` are given. The class says their shapes.
 
-        The other arguments are those of `TreeBertModel.forward`.
+        The other arguments are as in `TreeBertModel.forward`.
         """
         kwargs |= {"token_type_ids": token_type_ids, "document_ids": document_ids, "return_dict": True}
         outputs = self.treebert(input_ids, attention_mask, word_ids, **kwargs)
-        logits = self.classifier(self.dropout(self._classified(outputs)))
+        logits = self.classifier(self.dropout(self._classifier_input(outputs)))
         loss = None if labels is None else self._loss(logits, labels)
         return _predictions(loss, logits, outputs)
 
-    def _classified(self, outputs: Any) -> Tensor:
-        """The states that are classified (..., D)."""
+    def _classifier_input(self, outputs: Any) -> Tensor:
+        """The input of the classifier (..., D)."""
         raise NotImplementedError
 
     def _loss(self, logits: Tensor, labels: Tensor) -> Tensor:
@@ -176,13 +176,13 @@ class _Classifier(TreeBertPreTrainedModel):
 
 
 class TreeBertForSequenceClassification(_Classifier):
-    """A linear classifier (or regression, with one label) on the final state of the first token, [CLS].
+    """A linear classifier on the final state of the first token, [CLS]. With one label it is a regression.
 
-    Of a model with a pooler, on what the pooler makes of it, as in BERT. Logits are (B, number of labels),
-    `labels` (B,), classes or values.
+    A model with a pooler classifies the pooler's output, as BERT does. Logits are (B, number of labels);
+    `labels` (B,) are classes or values.
     """
 
-    def _classified(self, outputs: Any) -> Tensor:
+    def _classifier_input(self, outputs: Any) -> Tensor:
         first: Tensor = outputs.last_hidden_state[:, 0]
         return first if outputs.pooler_output is None else outputs.pooler_output
 
@@ -194,10 +194,10 @@ class TreeBertForSequenceClassification(_Classifier):
 class TreeBertForTokenClassification(_Classifier):
     """A linear classifier on the final state of every token.
 
-    Logits are (B, T, number of labels), `labels` (B, T) with -100 where there is none.
+    Logits are (B, T, number of labels); `labels` (B, T) has -100 for no label.
     """
 
-    def _classified(self, outputs: Any) -> Tensor:
+    def _classifier_input(self, outputs: Any) -> Tensor:
         states: Tensor = outputs.last_hidden_state
         return states
 
@@ -212,7 +212,7 @@ def _predictions(loss: Tensor | None, logits: Tensor | None, outputs: Any) -> Tr
         links=outputs.links,
         group_links=outputs.group_links,
         priors=outputs.priors,
-        recursions=outputs.recursions,
+        layer_repeats=outputs.layer_repeats,
         hidden_states=outputs.hidden_states,
         attentions=outputs.attentions,
     )

@@ -1,4 +1,4 @@
-"""A BERT checkpoint in the names of TreeBert."""
+"""The mapping of BERT checkpoints to TreeBert: fields of the configuration and names of the weights."""
 
 import dataclasses
 import difflib
@@ -17,7 +17,7 @@ from treeformers.trees.files import read_object
 
 __all__ = ["read_bert", "read_safetensors"]
 
-_SAME = (
+_SHARED_FIELDS = (
     "vocab_size",
     "hidden_size",
     "num_hidden_layers",
@@ -34,61 +34,63 @@ _SAME = (
     "pad_token_id",
     "tie_word_embeddings",
 )
+_KINDS = ("weight", "bias")
 
 
 def read_bert(
     folder: Path, head: str, overrides: Mapping[str, Any]
 ) -> tuple[TreeBertConfig, dict[str, Tensor]]:
-    """Configuration and weights of a TreeBert that computes what the checkpoint does, but for its prior.
+    """Configuration and weights of the TreeBert that equals the checkpoint except for the prior.
 
     Args:
-        folder: holds `config.json` and safetensors.
-        head: "Model", "ForMaskedLM", "ForSequenceClassification" or "ForTokenClassification".
-        overrides: fields of the configuration.
+        folder: The folder of the checkpoint, with `config.json` and safetensors.
+        head: The model class: "Model", "ForMaskedLM", "ForSequenceClassification" or
+            "ForTokenClassification".
+        overrides: Fields of the configuration that override the checkpoint's.
 
     Returns:
-        The configuration, and the weights by their names in that model. There are none for links, nor for a
-        classifier or pooler that the checkpoint does not have.
+        The configuration, and the weights under their names in TreeBert. The links, and a classifier or
+        pooler that the checkpoint lacks, have no weights here.
 
     Raises:
-        ValueError: see `TreeBertPreTrainedModel.from_bert`.
+        ValueError: See `TreeBertPreTrainedModel.from_bert`.
     """
     bert, architectures = _read_config(folder / "config.json")
-    found = {_modern(name): weight for name, weight in read_safetensors(folder).items()}
-    settings = {name: getattr(bert, name) for name in _SAME}
+    found = {_current_name(name): weight for name, weight in read_safetensors(folder).items()}
+    settings = {name: getattr(bert, name) for name in _SHARED_FIELDS}
     settings |= {"norm": "post", "position_embedding_type": "learned"}
     settings["pooler"] = head == "ForSequenceClassification" or (
         head == "Model" and "pooler.dense.weight" in found
     )
     settings["prediction_transform"] = head == "ForMaskedLM"
-    trained = f"Bert{head}" in architectures and "classifier.weight" in found
-    if trained:
+    has_classifier = f"Bert{head}" in architectures and "classifier.weight" in found
+    if has_classifier:
         settings |= {"id2label": bert.id2label, "label2id": bert.label2id}
-    known = {field.name for field in dataclasses.fields(TreeBertConfig)} | {
+    allowed = {field.name for field in dataclasses.fields(TreeBertConfig)} | {
         "num_labels",
         "attn_implementation",
     }
     for key in overrides:
-        if key not in known:
-            near = difflib.get_close_matches(key, sorted(known), n=1, cutoff=0.0)[0]
+        if key not in allowed:
+            near = difflib.get_close_matches(key, sorted(allowed), n=1, cutoff=0.0)[0]
             raise ValueError(f"unknown field {key!r} of TreeBertConfig, the nearest is {near!r}")
     config = TreeBertConfig(**{**settings, **overrides})
     if "num_labels" in overrides:
-        trained = trained and overrides["num_labels"] == bert.num_labels
+        has_classifier = has_classifier and overrides["num_labels"] == bert.num_labels
 
-    base = "" if head == "Model" else "treebert."
-    sources = {base + ours: theirs for ours, theirs in _encoder(config.num_hidden_layers)}
+    prefix = "" if head == "Model" else "treebert."
+    sources = {prefix + ours: theirs for ours, theirs in _encoder(config.num_hidden_layers)}
     if config.pooler and "pooler.dense.weight" in found:
-        sources |= {f"{base}pooler.{part}": (f"pooler.dense.{part}",) for part in ("weight", "bias")}
+        sources |= {f"{prefix}pooler.{kind}": (f"pooler.dense.{kind}",) for kind in _KINDS}
     if head == "ForMaskedLM" and config.prediction_transform:
         sources |= dict(_prediction_transform())
     if head == "ForMaskedLM":
-        biases = ("cls.predictions.decoder.bias", "cls.predictions.bias")  # of which most have the second
+        biases = ("cls.predictions.decoder.bias", "cls.predictions.bias")  # most checkpoints have the second
         sources["decoder.bias"] = (next((name for name in biases if name in found), biases[1]),)
         if not config.tie_word_embeddings:
             sources["decoder.weight"] = ("cls.predictions.decoder.weight",)
-    if trained:
-        sources |= {f"classifier.{part}": (f"classifier.{part}",) for part in ("weight", "bias")}
+    if has_classifier:
+        sources |= {f"classifier.{kind}": (f"classifier.{kind}",) for kind in _KINDS}
     missing = [name for names in sources.values() for name in names if name not in found]
     if missing:
         raise ValueError(f"{folder}: {len(missing)} weights of BERT are missing, {missing[0]} first")
@@ -100,10 +102,10 @@ def read_bert(
 
 
 def read_safetensors(folder: Path) -> dict[str, Tensor]:
-    """All weights of a folder: those of `model.safetensors`, or of its shards.
+    """All weights in a folder, from `model.safetensors` or from its shards.
 
     Raises:
-        ValueError: a file that is damaged.
+        ValueError: A file is damaged.
     """
     whole = folder / "model.safetensors"
     weights: dict[str, Tensor] = {}
@@ -118,7 +120,7 @@ def read_safetensors(folder: Path) -> dict[str, Tensor]:
 def _read_config(path: Path) -> tuple[BertConfig, list[str]]:
     table = read_object(path)
     if (kind := table.get("model_type")) != "bert":
-        raise ValueError(f"{path}: a model of kind {kind!r}, expected 'bert'")
+        raise ValueError(f"{path}: model_type is {kind!r}, expected 'bert'")
     positions = table.get("position_embedding_type", "absolute")
     if table.get("is_decoder"):
         raise ValueError(f"{path}: a decoder, expected an encoder")
@@ -127,8 +129,8 @@ def _read_config(path: Path) -> tuple[BertConfig, list[str]]:
     return BertConfig.from_dict(table), table.get("architectures") or []
 
 
-def _modern(name: str) -> str:
-    """The name without the prefix that heads put before it, and as it is written since TensorFlow's times."""
+def _current_name(name: str) -> str:
+    """The name without the prefix "bert.", with `weight` and `bias` for the old `gamma` and `beta`."""
     name = name.removeprefix("bert.")
     for old, new in (("LayerNorm.gamma", "LayerNorm.weight"), ("LayerNorm.beta", "LayerNorm.bias")):
         name = name.replace(old, new)
@@ -136,17 +138,16 @@ def _modern(name: str) -> str:
 
 
 def _encoder(layers: int) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Our names, and the names of the weights of BERT that stand there, one below the other."""
+    """Each weight of our encoder, and the weights of BERT whose concatenation it is."""
     yield "embeddings.weight", ("embeddings.word_embeddings.weight",)
     yield "positions.weight", ("embeddings.position_embeddings.weight",)
     yield "token_types.weight", ("embeddings.token_type_embeddings.weight",)
-    for part in ("weight", "bias"):
-        yield f"norm.{part}", (f"embeddings.LayerNorm.{part}",)
+    for kind in _KINDS:
+        yield f"norm.{kind}", (f"embeddings.LayerNorm.{kind}",)
         for number in range(layers):
             ours, theirs = f"layers.{number}", f"encoder.layer.{number}"
-            kinds = ("query", "key", "value")
-            stacked = tuple(f"{theirs}.attention.self.{kind}.{part}" for kind in kinds)
-            yield f"{ours}.attention.query_key_value.{part}", stacked
+            stacked = tuple(f"{theirs}.attention.self.{name}.{kind}" for name in ("query", "key", "value"))
+            yield f"{ours}.attention.query_key_value.{kind}", stacked
             for here, there in (
                 ("attention.output", "attention.output.dense"),
                 ("attention_norm", "attention.output.LayerNorm"),
@@ -154,10 +155,10 @@ def _encoder(layers: int) -> Iterator[tuple[str, tuple[str, ...]]]:
                 ("feed_forward.2", "output.dense"),
                 ("feed_forward_norm", "output.LayerNorm"),
             ):
-                yield f"{ours}.{here}.{part}", (f"{theirs}.{there}.{part}",)
+                yield f"{ours}.{here}.{kind}", (f"{theirs}.{there}.{kind}",)
 
 
 def _prediction_transform() -> Iterator[tuple[str, tuple[str, ...]]]:
-    for part in ("weight", "bias"):
-        yield f"transform.0.{part}", (f"cls.predictions.transform.dense.{part}",)
-        yield f"transform.2.{part}", (f"cls.predictions.transform.LayerNorm.{part}",)
+    for kind in _KINDS:
+        yield f"transform.0.{kind}", (f"cls.predictions.transform.dense.{kind}",)
+        yield f"transform.2.{kind}", (f"cls.predictions.transform.LayerNorm.{kind}",)

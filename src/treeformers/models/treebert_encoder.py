@@ -1,6 +1,6 @@
-"""The encoder of TreeBert, what it gives, and what all models of the family share.
+"""The encoder of TreeBert, its output, and the base class of the family.
 
-Shapes: B batch, T tokens, H heads, G priors a layer, D width.
+Shapes: B batch, T tokens, H attention heads, G link heads, D width.
 """
 
 import math
@@ -17,7 +17,7 @@ from transformers.utils.generic import ModelOutput, can_return_tuple
 from treeformers.attention.constituent import LinkProjection, constituent_prior
 from treeformers.models.treebert_checkpoint import read_bert
 from treeformers.models.treebert_config import TreeBertConfig
-from treeformers.models.treebert_layers import Layout, TreeBertLayer, apply_until_stable
+from treeformers.models.treebert_layers import BatchLayout, TreeBertLayer, apply_until_stable
 from treeformers.models.words import find_pretrained, sinusoids
 
 __all__ = ["TreeBertModel", "TreeBertOutput", "TreeBertPreTrainedModel"]
@@ -29,18 +29,19 @@ class TreeBertOutput(ModelOutput):
 
     Attributes:
         last_hidden_state: (B, T, D).
-        pooler_output: Of a model with a pooler, what it makes of the first token (B, D).
-        links: With `output_links`, one tensor a layer: the accumulated link probabilities a of neighbouring
-            tokens (B, T-1), in float64 so that links close to 1 keep their order. Of several priors their
-            mean, from which trees are read.
-        group_links: With `output_links` and several priors, one tensor a layer: the links of each
+        pooler_output: Output of the pooler (B, D), if the model has one.
+        links: With `output_links`, one tensor per layer: the accumulated link probabilities a of neighbouring
+            tokens (B, T-1), the mean over the link heads. They are in float64, so that links close to 1 keep
+            their order. Trees are read from these.
+        group_links: With `output_links` and several link heads, one tensor per layer: the links of each head
             (B, G, T-1).
-        priors: With `output_priors`, one tensor a layer: the prior C that attention saw (B, T, T), of several
-            their mean.
-        recursions: With `output_links` and `max_recursions` above 1, one tensor a layer: how often it was
-            applied to each row (B,). Links, priors and weights are those of the last time.
+        priors: With `output_priors`, one tensor per layer: the prior C of the attention (B, T, T), the mean
+            over the link heads.
+        layer_repeats: With `output_links` and `max_layer_repeats` above 1, one tensor per layer: the number
+            of times that the layer was applied to each row (B,). Links, priors and attentions are those of
+            the last application.
         hidden_states: With `output_hidden_states`, the embeddings and the output of every layer (B, T, D).
-        attentions: With `output_attentions`, one tensor a layer: E = C * softmax (B, H, T, T).
+        attentions: With `output_attentions`, one tensor per layer: E = C * softmax (B, H, T, T).
     """
 
     last_hidden_state: Tensor | None = None
@@ -48,13 +49,13 @@ class TreeBertOutput(ModelOutput):
     links: tuple[Tensor, ...] | None = None
     group_links: tuple[Tensor, ...] | None = None
     priors: tuple[Tensor, ...] | None = None
-    recursions: tuple[Tensor, ...] | None = None
+    layer_repeats: tuple[Tensor, ...] | None = None
     hidden_states: tuple[Tensor, ...] | None = None
     attentions: tuple[Tensor, ...] | None = None
 
 
 class TreeBertPreTrainedModel(PreTrainedModel):
-    """Loading, saving and initialisation shared by the family."""
+    """Loading, saving and initialisation of the whole family."""
 
     config_class = TreeBertConfig
     config: TreeBertConfig
@@ -65,21 +66,21 @@ class TreeBertPreTrainedModel(PreTrainedModel):
 
     @classmethod
     def from_bert(cls, name: str | Path, **config_overrides: Any) -> Self:
-        """BERT's weights with fresh links; with `prior="none"` the very same function as BERT.
+        """Load BERT's weights. The links are initialised; with `prior_position="none"` the model equals BERT.
 
-        A language model takes the prediction head of the checkpoint too, and a classifier takes its own where
-        the checkpoint is of the same kind. A classifier of sequences reads BERT's pooler, fresh where the
-        checkpoint has none.
+        The language model also takes the prediction head of the checkpoint. A classifier takes the classifier
+        of the checkpoint if both are of the same kind. The sequence classifier takes BERT's pooler, and
+        initialises one if the checkpoint has none.
 
         Args:
             name: A folder with `config.json` and safetensors, or an installed package that holds one.
-            **config_overrides: Fields of `TreeBertConfig` other than the checkpoint's. With a smaller
-                `num_hidden_layers` the lowest layers are taken.
+            **config_overrides: Fields of `TreeBertConfig` that override the checkpoint's. A smaller
+                `num_hidden_layers` keeps the lowest layers.
 
         Raises:
-            FileNotFoundError: Neither such a folder nor such a package.
-            ValueError: A checkpoint of another architecture, a damaged one, one that lacks weights or has
-                them in other shapes, or an override that is no field.
+            FileNotFoundError: There is neither such a folder nor such a package.
+            ValueError: The checkpoint has another architecture, is damaged, lacks weights or has weights of
+                other shapes; or an override is not a field.
         """
         folder = find_pretrained(str(name))
         config, weights = read_bert(folder, cls.__name__.removeprefix("TreeBert"), config_overrides)
@@ -107,10 +108,10 @@ class TreeBertPreTrainedModel(PreTrainedModel):
 
 
 class TreeBertModel(TreeBertPreTrainedModel):
-    """The encoder. `attn_implementation="eager"` forms the attention weights, "sdpa" does not.
+    """The encoder. `attn_implementation="eager"` computes the attention weights, "sdpa" does not.
 
-    `torch.export.export` takes it, eagerly, with any number of sentences and from 4 tokens on; not with links
-    between words or recursion.
+    `torch.export.export` exports it in eager mode for any number of sentences of at least 4 tokens. Links
+    between words and repeated layers cannot be exported.
     """
 
     def __init__(self, config: TreeBertConfig) -> None:
@@ -132,7 +133,7 @@ class TreeBertModel(TreeBertPreTrainedModel):
     def _embed(self, embedded: Tensor, token_type_ids: Tensor | None, boundaries: Tensor | None) -> Tensor:
         tokens, width = embedded.shape[1:]
         steps = torch.arange(tokens, device=embedded.device)
-        if boundaries is not None:  # the first token of every document has position 0
+        if boundaries is not None:  # positions start at 0 in every document
             starts = nn.functional.pad(steps[1:] * boundaries, (1, 0)).cummax(1).values
             steps = steps - starts
         if self.positions is None:
@@ -170,22 +171,22 @@ class TreeBertModel(TreeBertPreTrainedModel):
         Args:
             input_ids: Token ids (B, T).
             attention_mask: 1 at real tokens (B, T); all are real by default. Links that touch padding are 0.
-            word_ids: Word of each token (B, T): equal neighbours belong to one word, negative ones (special
-                tokens) stand alone. Used by `link_level="word"` only.
-            inputs_embeds: Embeddings (B, T, D) in place of `input_ids`, before positions and scaling.
-            output_links: Also return the link probabilities of every layer.
-            output_priors: Also return the priors of every layer.
-            output_attentions: Also return the attention weights of every layer (computed eagerly).
-            output_hidden_states: Also return the hidden states.
-            token_type_ids: Type of each token (B, T); all 0 by default. Needs `type_vocab_size`.
-            document_ids: Document of each token (B, T), where several stand one behind the other in a row.
-                No link and no attention crosses from one to another and each counts its positions from 0, so
-                that they are encoded as if each had a row of its own. With `max_recursions` above 1 those of
-                a row stop together.
+            word_ids: Word of each token (B, T). Neighbours with equal ids belong to one word; a negative id
+                (special tokens) is a word of its own. Only `link_level="word"` uses them.
+            inputs_embeds: Embeddings (B, T, D) instead of `input_ids`, before positions and scaling.
+            output_links: Return the link probabilities of every layer.
+            output_priors: Return the priors of every layer.
+            output_attentions: Return the attention weights of every layer, computed eagerly.
+            output_hidden_states: Return the hidden states of every layer.
+            token_type_ids: Type of each token (B, T), 0 by default. Needs `type_vocab_size`.
+            document_ids: Document of each token (B, T), for rows that hold several documents. No link and no
+                attention crosses a document boundary, and positions start at 0 in each document. The result
+                is the same as with one row per document, unless `max_layer_repeats` is above 1: then the
+                documents of a row stop together.
 
         Raises:
-            ValueError: Not exactly one of `input_ids` and `inputs_embeds`, no `word_ids` for links between
-                words, or more tokens or types than there are embeddings for.
+            ValueError: Not exactly one of `input_ids` and `inputs_embeds` is given, `word_ids` are missing
+                for links between words, or there are more tokens or types than embeddings.
         """
         config = self.config
         if (input_ids is None) == (inputs_embeds is None):
@@ -194,43 +195,44 @@ class TreeBertModel(TreeBertPreTrainedModel):
             output_attentions = bool(config.output_attentions)
         if output_hidden_states is None:
             output_hidden_states = bool(config.output_hidden_states)
-        # What is exported serves all values and sizes: none may choose the way, or cut blocks as "sdpa" does.
+        # An exported graph serves all values and sizes, so no branch may depend on them. "sdpa" cuts blocks
+        # by size.
         exporting = torch.compiler.is_exporting()
         eager = output_attentions or exporting or config._attn_implementation == "eager"
-        of_words = config.prior != "none" and config.link_level == "word"
-        if of_words and word_ids is None:
+        link_words = config.has_prior and config.link_level == "word"
+        if link_words and word_ids is None:
             raise ValueError('word_ids are missing: link_level="word" needs the word of each token')
 
         mask = None if attention_mask is None else attention_mask.bool()
         if mask is not None and mask.device.type == "cpu" and not exporting and mask.all():
             mask = None
-        layout = Layout.build(mask, document_ids, word_ids if of_words else None)
+        layout = BatchLayout.build(mask, document_ids, word_ids if link_words else None)
         embedded = self.embeddings(input_ids) if inputs_embeds is None else inputs_embeds
         hidden = self._embed(embedded, token_type_ids, layout.boundaries)
         if config.norm == "post":
             hidden = self.norm(hidden)
         hidden = self.dropout(hidden)
 
-        state = None
-        hidden_states, links, group_links, priors, recursions, attentions = [hidden], [], [], [], [], []
+        link_state = None
+        hidden_states, links, group_links, priors, layer_repeats, attentions = [hidden], [], [], [], [], []
         for layer in self.layers:
-            applied, times = apply_until_stable(
-                layer, hidden, state, layout, eager, config.max_recursions, float(config.recursion_tolerance)
+            output, repeats = apply_until_stable(
+                layer, hidden, link_state, layout, eager, config.max_layer_repeats
             )
-            hidden, state, log_links, weights = applied
+            hidden, link_state, log_links, weights = output
             hidden_states.append(hidden)
             if log_links is not None and output_links:
                 probabilities = _probabilities(log_links)
-                if config.num_priors > 1:
+                if config.num_link_heads > 1:
                     group_links.append(probabilities)
                     probabilities = probabilities.mean(1)
                 links.append(probabilities)
-                recursions.append(times)
+                layer_repeats.append(repeats)
             if log_links is not None and output_priors:
                 prior = constituent_prior(
-                    log_links, float(config.self_prior), log=True, hard=config.hard_links
+                    log_links, float(config.self_prior), log=True, straight_through=config.straight_through
                 )
-                priors.append(prior.mean(1) if config.num_priors > 1 else prior)
+                priors.append(prior.mean(1) if config.num_link_heads > 1 else prior)
             if output_attentions and weights is not None:
                 attentions.append(weights)
         if config.norm == "pre":
@@ -241,11 +243,12 @@ class TreeBertModel(TreeBertPreTrainedModel):
             links=tuple(links) or None,
             group_links=tuple(group_links) or None,
             priors=tuple(priors) or None,
-            recursions=tuple(recursions) or None if config.max_recursions > 1 else None,
+            layer_repeats=tuple(layer_repeats) or None if config.max_layer_repeats > 1 else None,
             hidden_states=tuple(hidden_states) if output_hidden_states else None,
             attentions=tuple(attentions) or None,
         )
 
 
 def _probabilities(log_links: Tensor) -> Tensor:
+    # Apple's GPUs have no float64.
     return log_links.exp() if log_links.device.type == "mps" else log_links.double().exp()

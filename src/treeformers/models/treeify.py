@@ -1,9 +1,9 @@
-"""Constituent attention for the encoders of transformers, without editing them.
+"""Constituent attention for encoders of the transformers library, without editing them.
 
-Ginn (2024) calls this attention a drop-in for any Transformer. Here it is one for BERT, RoBERTa, DistilBERT,
-ELECTRA and ModernBERT: every self-attention gets link queries and keys of its own, and transformers computes
-it through an attention implementation named "constituent".
-Shapes: B batch, T tokens, H heads, G priors a layer, D width.
+Ginn (2024) calls this attention a drop-in for any Transformer. This module makes it a drop-in for BERT,
+RoBERTa, DistilBERT, ELECTRA and ModernBERT. Every self-attention gets link queries and keys of its own, and
+transformers calls an attention implementation named "constituent".
+Shapes: B batch, T tokens, H attention heads, G link heads, D width.
 """
 
 from __future__ import annotations
@@ -40,95 +40,96 @@ _ATTENTION = {
     "modernbert": "layers.{}.attn",
     "roberta": "encoder.layer.{}.attention.self",
 }
-_OPTIONS = "constituent_attention"  # where the configuration of a model keeps them
+_OPTIONS = "constituent_attention"  # the field of the model's configuration that holds our options
 
 
-class _Pass:
-    """What the layers of a model hand to each other in one forward pass; never copied nor saved."""
+class _ForwardState:
+    """What the layers of a model share in one forward pass. It is never copied or saved."""
 
     def __init__(self) -> None:
         self.mask: Tensor | None = None
-        self.states: dict[int, Tensor] = {}
+        self.link_states: dict[int, Tensor] = {}
         self.log_links: dict[int, Tensor] = {}
-        self.wanted = self.with_gradient = False
-        self.waits = False  # for a backward pass, which computes the layers again
-        self.before_it: tuple[Tensor | None, dict[int, Tensor]] = None, {}  # mask and states of what waits
+        self.output_links = self.with_gradient = False
+        # With gradient checkpointing, the backward pass recomputes the layers from these mask and states.
+        self.awaits_backward = False
+        self.awaiting: tuple[Tensor | None, dict[int, Tensor]] = None, {}
 
-    def __reduce__(self) -> tuple[type[_Pass], tuple[()]]:
+    def __reduce__(self) -> tuple[type[_ForwardState], tuple[()]]:
         return type(self), ()
 
     def start(self, module: nn.Module, args: Any, kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-        """Before the model: `output_links` is ours, it does not know it."""
-        self.wanted = bool(kwargs.pop("output_links", False))
+        """Before the model: take out our argument `output_links`, which the model does not know."""
+        self.output_links = bool(kwargs.pop("output_links", False))
         return args, kwargs
 
     def clear(self, module: nn.Module, args: Any) -> None:
-        """Before the encoder."""
+        """Before the encoder: forget the pass before."""
         self.with_gradient = torch.is_grad_enabled()
-        if self.waits and self.with_gradient:
+        if self.awaits_backward and self.with_gradient:
             raise ValueError(
-                "gradient checkpointing holds the links of one forward pass, and one before this has had no "
-                "backward pass yet: expected forward and backward by turns, and torch.no_grad() around others"
+                "gradient checkpointing keeps the links of one forward pass, and the pass before this one "
+                "had no backward pass yet: expected one after each forward pass, or torch.no_grad()"
             )
-        self.before_it = self.mask, self.states
-        self.mask, self.states, self.log_links = None, {}, {}
+        self.awaiting = self.mask, self.link_states
+        self.mask, self.link_states, self.log_links = None, {}, {}
 
     def finish(self, module: nn.Module, args: Any, output: Any) -> None:
-        """After the encoder, and after the model around it."""
+        """After the encoder, and after a model with a head: publish the links."""
         links = tuple(self.log_links[number].double().exp() for number in sorted(self.log_links)) or None
-        given: Any = module
-        given.links = links and tuple(link.detach() for link in links)
-        if self.wanted and links and isinstance(output, dict):
+        model: Any = module
+        model.links = links and tuple(link.detach() for link in links)
+        if self.output_links and links and isinstance(output, dict):
             output["links"] = links
 
     def close(self, module: nn.Module, args: Any, output: Any) -> None:
-        """After all: without gradient checkpointing nobody needs the graph of the links any more."""
-        self.wanted = False
+        """After the model: drop the graph of the links, unless gradient checkpointing needs it."""
+        self.output_links = False
         self.log_links = {}
-        if self.waits:
-            self.mask, self.states = self.before_it
+        if self.awaits_backward:
+            self.mask, self.link_states = self.awaiting
         elif self.with_gradient and module.training and getattr(module, "is_gradient_checkpointing", False):
-            self.waits = True
+            self.awaits_backward = True
         else:
-            self.mask, self.states = None, {}
-        self.before_it = None, {}
+            self.mask, self.link_states = None, {}
+        self.awaiting = None, {}
 
 
-class _Links(ConstituentAttention):
-    """The links of one layer, made before its self-attention and used by it."""
+class _LayerLinks(ConstituentAttention):
+    """The links of one layer. A hook computes them before the self-attention, which uses them."""
 
-    def __init__(self, width: int, options: Mapping[str, Any], number: int, shared: _Pass) -> None:
+    def __init__(self, width: int, options: Mapping[str, Any], number: int, shared: _ForwardState) -> None:
         super().__init__(
-            width, options["link_scale"], options["link_arithmetic"], groups=options["num_priors"]
+            width, options["link_scale"], options["link_arithmetic"], groups=options["num_link_heads"]
         )
         self.settings = {
             "self_prior": float(options["self_prior"]),
-            "inside": options["prior"] == "inside",
-            "hard": bool(options["hard_links"]),
+            "before_softmax": options["prior_position"] == "before_softmax",
+            "straight_through": bool(options["straight_through"]),
         }
         self.number, self.shared = number, shared
 
     def before(self, attention: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        """Make the links from what the self-attention is about to see."""
+        """Compute the links from the input of the self-attention."""
         if attention.config._attn_implementation != IMPLEMENTATION:
             return
         shared, number = self.shared, self.number
         if shared.with_gradient and not torch.is_grad_enabled():
             raise ValueError(
                 "gradient checkpointing with use_reentrant=True would cut the links of a layer from those of "
-                'the layer below: expected gradient_checkpointing_kwargs={"use_reentrant": False}'
+                'the layer below, expected gradient_checkpointing_kwargs={"use_reentrant": False}'
             )
-        if number == 0 and number in shared.states:  # the last layer that is computed again
-            shared.waits = False
+        if number == 0 and number in shared.link_states:  # the backward pass recomputes layer 0 last
+            shared.awaits_backward = False
         hidden = args[0] if args else kwargs["hidden_states"]
-        if number == 0 and (seen := _seen(kwargs.get("attention_mask"))) is not None:
-            shared.mask = seen.any(1)
-        log_links, state = self(hidden, shared.states.get(number - 1), shared.mask)
-        # Each layer has its entry, so that one that is computed again on the way back finds that below.
-        shared.states[number], shared.log_links[number] = state, log_links
+        if number == 0 and (visible := _visible(kwargs.get("attention_mask"))) is not None:
+            shared.mask = visible.any(1)
+        log_links, state = self(hidden, shared.link_states.get(number - 1), shared.mask)
+        # One entry per layer: a layer that the backward pass recomputes needs the state of the layer below.
+        shared.link_states[number], shared.log_links[number] = state, log_links
 
 
-def _attend(
+def _constituent_attention(
     module: nn.Module,
     query: Tensor,
     key: Tensor,
@@ -138,109 +139,108 @@ def _attend(
     dropout: float = 0.0,
     **kwargs: Any,
 ) -> tuple[Tensor, Tensor | None]:
-    """The attention implementation: (B, H, T, D/H) to (B, T, H, D/H), and the weights if they are wanted."""
+    """The attention implementation: (B, H, T, D/H) to (B, T, H, D/H), and the weights if requested."""
     links: Any = getattr(module, "constituents", None)
     if links is None:
         raise ValueError(
-            f"{type(module).__name__} has no links, as attn_implementation={IMPLEMENTATION!r} needs: "
+            f"{type(module).__name__} has no links, which attn_implementation={IMPLEMENTATION!r} needs: "
             "call treeformers.treeify(model)"
         )
     if scaling is not None:
         query = query * (scaling * query.shape[-1] ** 0.5)
     log_links = links.shared.log_links[links.number]
-    seen = _seen(attention_mask)
-    if seen is not None:
-        seen = seen.expand(query.shape[0], -1, -1)
+    visible = _visible(attention_mask)
+    if visible is not None:
+        visible = visible.expand(query.shape[0], -1, -1)
     weights = None
     if kwargs.get("output_attentions"):
-        weights = constituent_weights(query, key, log_links, seen, log=True, **links.settings)
+        weights = constituent_weights(query, key, log_links, visible, log=True, **links.settings)
         context = F.dropout(weights, dropout).to(value.dtype) @ value
     else:
         context = constituent_attention(
-            query, key, value, log_links, seen, dropout, log=True, **links.settings
+            query, key, value, log_links, visible, dropout, log=True, **links.settings
         )
     return context.transpose(1, 2).contiguous(), weights
 
 
-def _seen(attention_mask: Tensor | None) -> Tensor | None:
-    """Where a token may attend to another (B, T, T), from a boolean or additive mask (B, 1, T, T)."""
+def _visible(attention_mask: Tensor | None) -> Tensor | None:
+    """True where a token may attend to another (B, T, T), from a boolean or additive mask (B, 1, T, T)."""
     if attention_mask is None:
         return None
     mask = attention_mask[:, 0]
     return mask if mask.dtype == torch.bool else mask > torch.finfo(mask.dtype).min / 2
 
 
-AttentionInterface.register(IMPLEMENTATION, _attend)
+AttentionInterface.register(IMPLEMENTATION, _constituent_attention)
 AttentionMaskInterface.register(IMPLEMENTATION, sdpa_mask)
 
 
 def treeify(
     model: Model,
     *,
-    prior: Literal["outside", "inside"] = "outside",
+    prior_position: Literal["after_softmax", "before_softmax"] = "after_softmax",
     self_prior: float = 1.0,
     link_scale: float | None = None,
     link_arithmetic: Literal["log", "probability"] = "log",
-    num_priors: int = 1,
-    hard_links: bool = False,
+    num_link_heads: int = 1,
+    straight_through: bool = False,
 ) -> Model:
     """Give an encoder constituent attention (Wang et al. 2019, Eqs. 2-8), in place.
 
-    Every self-attention gets a `ConstituentAttention` with fresh weights as its submodule `constituents`,
-    which links neighbours from the input of the self-attention. All else stays as it is, so heads, training,
-    `save_pretrained` and gradient checkpointing (not the reentrant kind) work as before. After a forward pass
-    `model.links` holds the accumulated links of every layer (B, T-1), without gradient; with
-    `output_links=True` the output has them as `links`, with gradient. With several priors they are
-    (B, G, T-1).
+    Every self-attention gets an initialised `ConstituentAttention` as its submodule `constituents`. It links
+    neighbouring tokens from the input of the self-attention. Everything else stays: heads, training,
+    `save_pretrained` and non-reentrant gradient checkpointing work as before. After a forward pass
+    `model.links` holds the accumulated links of every layer (B, T-1), without gradient. With
+    `output_links=True` the output has them as `links`, with gradient. Several link heads give (B, G, T-1).
 
-    Whatever attention implementation the model was loaded with is replaced by "constituent", which runs
-    wherever torch does, honours padding and sliding windows, and gives weights with
-    `output_attentions=True`. `model.set_attn_implementation("sdpa")`, or "eager", "flex_attention" and flash
-    attention where the model has them, switches the prior off: the model is then the untouched one.
-    `model.set_attn_implementation("constituent")` switches it on again.
+    The model then uses the attention implementation "constituent". It runs on any device, respects padding
+    and sliding windows, and returns the weights with `output_attentions=True`.
+    `model.set_attn_implementation("sdpa")` turns the prior off and gives the original model again, as does
+    any other implementation of the model. `model.set_attn_implementation("constituent")` turns the prior on.
 
     Args:
-        model: An encoder of transformers, or a head over one: BERT, RoBERTa, DistilBERT, ELECTRA, ModernBERT.
-        prior: "outside" the softmax (Eq. 2) or "inside" it, see `constituent_attention`.
-        self_prior: Prior of a token with itself, 1 (Eq. 3) or 0 (the code released with the paper).
-        link_scale: Divisor of the link scores; D/2 by default, or D/2G with several priors.
-        link_arithmetic: "log" hands log-odds of the links from layer to layer, "probability" the links.
-        num_priors: G, priors of a layer, each of H/G heads.
-        hard_links: Attention sees links rounded to 0 or 1, see `constituent_prior`.
+        model: A BERT, RoBERTa, DistilBERT, ELECTRA or ModernBERT encoder of transformers, with or without a
+            head.
+        prior_position: "after_softmax" (Eq. 2) or "before_softmax", see `constituent_attention`.
+        self_prior: Prior of a token with itself: 1 in Eq. 3, 0 in the released code.
+        link_scale: Divisor of the link scores, D/2 by default and D/2G with several link heads.
+        link_arithmetic: "log" passes log-odds of the links to the next layer, "probability" probabilities.
+        num_link_heads: G, the number of priors in a layer. Each serves H/G attention heads.
+        straight_through: Attention sees links rounded to 0 or 1, see `constituent_prior`.
 
     Returns:
         The model.
 
     Raises:
-        ValueError: Another architecture, a decoder, a model that has links already or was saved with some
-            (see `load`), or an option out of range.
+        ValueError: The model has another architecture, is a decoder, has links already or was saved with
+            links (see `load`); or an option is out of range.
     """
     config: Any = getattr(model, "config", None)
     kind = getattr(config, "model_type", type(model).__name__)
     if kind not in _ATTENTION:
-        raise ValueError(f"treeify of a model of kind {kind!r}, expected one of {', '.join(_ATTENTION)}")
+        raise ValueError(f"cannot treeify a model of type {kind!r}, expected one of {', '.join(_ATTENTION)}")
     if getattr(config, "is_decoder", False) or getattr(config, "add_cross_attention", False):
-        raise ValueError("treeify of a decoder, expected an encoder: links need both neighbours")
+        raise ValueError("cannot treeify a decoder, expected an encoder: links need both neighbours")
     if getattr(config, _OPTIONS, None) is not None:
         raise ValueError(
-            "this model has links already, or was saved with some: treeformers.models.treeify.load(folder) "
-            "restores those of a folder"
+            "this model has links already, or was saved with links: treeformers.models.treeify.load(folder) "
+            "loads a model with its links"
         )
     options = {
-        "prior": prior,
+        "prior_position": prior_position,
         "self_prior": self_prior,
         "link_scale": link_scale,
         "link_arithmetic": link_arithmetic,
-        "num_priors": num_priors,
-        "hard_links": hard_links,
+        "num_link_heads": num_link_heads,
+        "straight_through": straight_through,
     }
     _check(options, config.num_attention_heads)
-    whole: Any = model
+    treeified: Any = model
     encoder: Any = model.base_model
-    shared = _Pass()
+    shared = _ForwardState()
     for number in range(config.num_hidden_layers):
         attention = encoder.get_submodule(_ATTENTION[kind].format(number))
-        links = _Links(config.hidden_size, options, number, shared)
+        links = _LayerLinks(config.hidden_size, options, number, shared)
         weight = next(attention.parameters())
         attention.constituents = links.to(weight.device, weight.dtype).train(model.training)
         attention.register_forward_pre_hook(links.before, with_kwargs=True)
@@ -250,7 +250,7 @@ def treeify(
     if encoder is not model:
         model.register_forward_hook(shared.finish)
     model.register_forward_hook(shared.close)
-    whole.links = None
+    treeified.links = None
     setattr(config, _OPTIONS, options)
     model.set_attn_implementation(IMPLEMENTATION)
     return model
@@ -259,17 +259,18 @@ def treeify(
 def load(folder: str | Path, model_class: Any = None, **kwargs: Any) -> PreTrainedModel:
     """Load a model with constituent attention that `save_pretrained` wrote.
 
-    First transformers loads all but the links, and reports them as unexpected; then they are restored.
+    transformers first loads everything but the links and reports their weights as unexpected. Then this
+    function loads the links.
 
     Args:
-        folder: Where it was written.
-        model_class: A class of transformers to load it as, such as `AutoModelForSequenceClassification`; the
-            class that was saved by default.
-        **kwargs: Of its `from_pretrained`, such as `num_labels`.
+        folder: The folder of the model.
+        model_class: The class to load, such as `AutoModelForSequenceClassification`; by default the class of
+            the saved model.
+        **kwargs: Arguments of the class's `from_pretrained`, such as `num_labels`.
 
     Raises:
-        FileNotFoundError: No such folder.
-        ValueError: A model without constituent attention, or one whose link weights are missing or damaged.
+        FileNotFoundError: The folder does not exist.
+        ValueError: The model has no constituent attention, or link weights are missing or damaged.
     """
     folder = Path(folder)
     if not (folder / "config.json").is_file():
@@ -277,28 +278,31 @@ def load(folder: str | Path, model_class: Any = None, **kwargs: Any) -> PreTrain
     config = AutoConfig.from_pretrained(folder)
     options = getattr(config, _OPTIONS, None)
     if options is None:
-        raise ValueError(f"{folder}: no constituent attention was saved there: load it with transformers")
+        raise ValueError(f"{folder}: this model has no constituent attention: load it with transformers")
     if model_class is None:
         model_class = getattr(transformers, config.architectures[0])
     model: PreTrainedModel = model_class.from_pretrained(folder, **kwargs)
     setattr(model.config, _OPTIONS, None)
     treeify(model, **options)
-    prefix = f"{model.base_model_prefix}."  # of an encoder inside a head
+    prefix = f"{model.base_model_prefix}."  # a model with a head puts it before the encoder's names
     saved = {name.removeprefix(prefix): weight for name, weight in read_safetensors(folder).items()}
     expected = [name for name in model.state_dict() if ".constituents." in name]
     for name in expected:
         if name.removeprefix(prefix) not in saved:
-            raise ValueError(f"{folder}: the weights of the links are missing, {name} first")
+            raise ValueError(f"{folder}: weights of the links are missing, the first is {name}")
     model.load_state_dict({name: saved[name.removeprefix(prefix)] for name in expected}, strict=False)
     return model
 
 
 def _check(options: Mapping[str, Any], heads: int) -> None:
-    for name, choices in (("prior", ("outside", "inside")), ("link_arithmetic", ("log", "probability"))):
+    for name, choices in (
+        ("prior_position", ("after_softmax", "before_softmax")),
+        ("link_arithmetic", ("log", "probability")),
+    ):
         if options[name] not in choices:
             raise ValueError(f"{name} is {options[name]!r}, expected one of {', '.join(choices)}")
-    scale, priors = options["link_scale"], options["num_priors"]
+    scale, link_heads = options["link_scale"], options["num_link_heads"]
     if scale is not None and not scale > 0:
         raise ValueError(f"link_scale is {scale}, expected a divisor above 0")
-    if priors < 1 or heads % priors:
-        raise ValueError(f"num_priors is {priors}, expected a divisor of the {heads} heads")
+    if link_heads < 1 or heads % link_heads:
+        raise ValueError(f"num_link_heads is {link_heads}, expected a divisor of the {heads} attention heads")

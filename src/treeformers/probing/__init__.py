@@ -1,9 +1,10 @@
-"""Do the trees of a model mean anything? Probes with counts, chances and exact tests (Ginn 2024)."""
+"""Do the trees of a model mean anything? Probes with counts, chance levels and exact tests (Ginn 2024)."""
 
+from treeformers.data.tree_file import TreeFile
 from treeformers.probing.constituents import Finding, find_constituents, span_chance
-from treeformers.probing.constructions import Question, Target, constructions, treebank_questions
+from treeformers.probing.constructions import Question, Target, construction_questions, treebank_questions
 from treeformers.probing.report import (
-    Example,
+    ExampleTrees,
     LayerLinks,
     ProbeReport,
     SystemReport,
@@ -12,10 +13,10 @@ from treeformers.probing.report import (
     summarise_links,
 )
 from treeformers.probing.sources import find_pairs, find_system, find_treebank
-from treeformers.probing.systems import System, TreeFile
+from treeformers.probing.systems import System
 
 __all__ = [
-    "Example",
+    "ExampleTrees",
     "Finding",
     "LayerLinks",
     "ProbeReport",
@@ -24,7 +25,7 @@ __all__ = [
     "SystemReport",
     "Target",
     "TreeFile",
-    "constructions",
+    "construction_questions",
     "find_constituents",
     "find_pairs",
     "find_system",

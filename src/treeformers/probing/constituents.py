@@ -1,4 +1,4 @@
-"""Are these words a constituent? Counts, and what trees that do not look at the words would give."""
+"""Are given words a constituent? Counts, and the same counts for trees that ignore the words."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ Spans = frozenset[tuple[int, int]]
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """How often words form a constituent; shares in per cent.
+    """How often given words form a constituent. All rates are percentages.
 
     Attributes:
-        probe: such as "determiners".
-        case: the kind of sentence, or the label.
+        probe: name of the probe, such as "determiners".
+        case: kind of sentence, or label.
         target: the words asked for, such as "[Det N]".
-        trials: how often it was asked.
-        found: how often the words are a constituent.
-        crossed: how often a constituent of the tree holds only some of them and others beside; in what is
-            left, the words stand flat beside others.
-        share: found, of the trials.
-        low: lower end of the 95 % interval of the share (Clopper and Pearson).
-        high: its upper end.
-        chance: what random trees of the same arity give on average, see `span_chance`.
-        right: what right-branching trees of the same arity give.
-        left: left-branching ones.
-        balanced: balanced ones.
-        p_value: of as many found if the trees were random (exact, two-sided, every trial with its own
-            chance). Trials in one sentence count as independent, which they are not quite.
+        trials: number of trials.
+        found: number of trials in which the words are a constituent.
+        crossed: number of trials in which a constituent overlaps the words without containing or being
+            contained in them. In the remaining trials, the words are adjacent siblings among others.
+        share: `found` in percent of `trials`.
+        low: lower end of the 95 % confidence interval of `share` (Clopper and Pearson).
+        high: upper end of the interval.
+        chance: mean rate of random trees of the same arity, see `span_chance`.
+        right: rate of right-branching trees of the same arity.
+        left: rate of left-branching trees.
+        balanced: rate of balanced trees.
+        p_value: of `found` under random trees (exact, two-sided, with a probability per trial). The test
+            treats trials in one sentence as independent, which is only approximately true.
     """
 
     probe: str
@@ -58,15 +58,15 @@ class Finding:
 
 
 class Trial(NamedTuple):
-    """One span looked for in one tree.
+    """The search for one span in one tree.
 
     Attributes:
-        found: the tree has it.
-        crossed: the tree has one that crosses it.
-        chance: probability that a random tree of the same arity has it.
-        right: of a right-branching one.
-        left: of a left-branching one.
-        balanced: of a balanced one.
+        found: the tree has the span.
+        crossed: the tree has a span that crosses it.
+        chance: probability that a random tree of the same arity has the span.
+        right: the same for a right-branching tree.
+        left: the same for a left-branching tree.
+        balanced: the same for a balanced tree.
     """
 
     found: bool
@@ -78,17 +78,18 @@ class Trial(NamedTuple):
 
 
 def span_chance(start: int, end: int, n_words: int) -> float:
-    """The probability that a random binary tree has the constituent of the words `start` to `end - 1`.
+    """The probability that the words `start` to `end - 1` are a constituent of a random binary tree.
 
-    The random tree is that of `treeformers.induction.trivial_tree`: every split is drawn uniformly, from the
-    root down. That is a random order of the gaps between words in which the sentence is cut, and the words
-    are a constituent if the gaps at their borders are cut before all m gaps inside: with two borders within
-    the sentence at 2 / ((m + 1)(m + 2)), with one at 1 / (m + 1). So two words at the beginning are a
-    constituent in every second tree, as Ginn (2024, Section 4.3) assumes for [Det N]; two words inside only
-    in every third. (Were all binary trees equally probable, this would depend on the length of the sentence.)
+    The random tree is that of `treeformers.induction.trivial_tree`, which draws every split uniformly, from
+    the root down. Equivalently, the gaps between words are cut in random order. The words are a constituent
+    if the gaps at their borders are cut before all m gaps inside. With two borders within the sentence, the
+    probability is 2 / ((m + 1)(m + 2)); with one border, it is 1 / (m + 1). Two words at the beginning are
+    therefore a constituent in every second tree, as Ginn (2024, Section 4.3) assumes for [Det N], and two
+    words in the middle in every third. (If all binary trees were equally probable, the value would depend on
+    the sentence length.)
 
     Raises:
-        ValueError: no span of a sentence.
+        ValueError: the span is not within the sentence.
     """
     if not 0 <= start < end <= n_words:
         raise ValueError(f"span ({start}, {end}) is not within a sentence of {n_words} words")
@@ -100,7 +101,7 @@ def span_chance(start: int, end: int, n_words: int) -> float:
 
 
 def inner_spans(tree: Tree) -> Spans:
-    """The constituents of a tree without labels, without the whole and those of one word."""
+    """The unlabelled constituents of a tree, except the whole sentence and single words."""
     spans = [(start, end) for start, end, _ in tree.spans()]
     n_words = spans[0][1] if spans else 1
     return frozenset((start, end) for start, end in spans if 1 < end - start < n_words)
@@ -109,14 +110,14 @@ def inner_spans(tree: Tree) -> Spans:
 def look_for(spans: Spans, start: int, end: int, n_words: int) -> Trial:
     """Look for one span in a tree.
 
-    Trees of the same arity: a binary tree over T words has T - 2 inner constituents. Where the tree at hand
-    has only k of them, what it is compared with is a binary tree of which k are kept, drawn at random, so
-    that each chance is that of the binary tree times k / (T - 2).
+    A binary tree over T words has T - 2 inner constituents. If the tree has only k of them, it is compared
+    with a binary tree from which k constituents are kept at random. Each probability is therefore that of the
+    binary tree times k / (T - 2).
 
     Args:
         spans: `inner_spans` of the tree.
-        start: first word.
-        end: after the last one; at least two words, not all.
+        start: first word of the span.
+        end: position after the last word. The span has at least two words and not all of them.
         n_words: T.
     """
     found = (start, end) in spans
@@ -127,15 +128,15 @@ def look_for(spans: Spans, start: int, end: int, n_words: int) -> Trial:
 
 
 def find_constituents(questions: Sequence[Question], trees: Sequence[Tree]) -> list[Finding]:
-    """Look for the targets of the questions in trees over their sentences.
+    """Look for the targets of questions in trees over the same sentences.
 
     Args:
-        questions: sentences with what to look for.
-        trees: one for each.
+        questions: sentences and their targets.
+        trees: one tree per question.
 
     Returns:
-        One finding for each probe, case and name, in the order in which they are first asked for, the case
-        "all" last.
+        One finding per probe, case and target name, in the order of first occurrence. The case "all" comes
+        last.
     """
     trials: dict[tuple[str, str, str], list[Trial]] = {}
     for question, tree in zip(questions, trees, strict=True):
@@ -148,7 +149,7 @@ def find_constituents(questions: Sequence[Question], trees: Sequence[Tree]) -> l
 
 
 def summarise_trials(probe: str, case: str, target: str, trials: Sequence[Trial]) -> Finding:
-    """The finding of some trials, of which there is at least one."""
+    """The finding of one or more trials."""
     found = sum(trial.found for trial in trials)
     low, high = binomial_interval(found, len(trials))
     return Finding(

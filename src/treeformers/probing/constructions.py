@@ -1,4 +1,4 @@
-"""Sentences whose constituents are known: the constructions of Ginn (2024, Section 4) and treebanks."""
+"""Sentences with known constituents: the constructions of Ginn (2024, Section 4), and treebanks."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from treeformers.data.grammar import default_grammar
 from treeformers.trees.punctuation import strip_punctuation
 from treeformers.trees.tree import Tree
 
-__all__ = ["LABELS", "Question", "Target", "constructions", "treebank_questions"]
+__all__ = ["LABELS", "Question", "Target", "construction_questions", "treebank_questions"]
 
 LABELS = ("NP", "VP", "PP", "SBAR")
-"""Constituents asked for on treebanks."""
+"""Labels of the constituents to look for in treebanks."""
 RELATIVE = "SBAR, relative"
 
 
 class Target(NamedTuple):
-    """The words `start` to `end - 1`: do they form a constituent?
+    """A span of words that may be a constituent.
 
     Attributes:
-        probe: such as "determiners".
-        case: the kind of sentence, or the label.
-        name: the words asked for, such as "[Det N]".
+        probe: name of the probe, such as "determiners".
+        case: kind of sentence, or label.
+        name: the words, such as "[Det N]".
         start: first word, from 0.
-        end: after the last word.
+        end: position after the last word.
     """
 
     probe: str
@@ -40,12 +40,12 @@ class Target(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A sentence, its gold tree, and what to ask of other trees over it.
+    """A sentence, its gold tree, and the spans to look for in other trees over it.
 
     Attributes:
-        tree: the gold tree; its words are the sentence.
-        targets: the spans asked for, none of one word or of the whole sentence.
-        whole: the gold tree with its punctuation.
+        tree: the gold tree over the words of the sentence.
+        targets: the spans, none of a single word or of the whole sentence.
+        whole: the gold tree including punctuation.
     """
 
     tree: Tree
@@ -53,74 +53,73 @@ class Question:
     whole: Tree
 
 
-def constructions(sentences: int = 5000, seed: int = 0) -> list[Question]:
-    """Sentences with determiners, adjectives and relative clauses, as in Ginn (2024, Tables 2 to 4).
+def construction_questions(sentences: int = 5000, seed: int = 0) -> list[Question]:
+    """Generate sentences with determiners, adjectives and relative clauses, as in Ginn (2024, Tables 2 to 4).
 
-    The words and the rules are those of the agreement grammar: each tree is one of its derivations. As in the
-    paper the determiner is "the", and sentences are distinct: "the N V" and "the N V the N" ask for [Det N],
-    of the subject and of the object; "the Adj N V (the N)" for [Adj N], against which stands [Det Adj], and
-    for [Det Adj N]; "the N that VP V (the N)" for the relative clause [that VP].
+    Each tree is a derivation of the agreement grammar. As in the paper, the determiner is always "the" and no
+    sentence repeats. "the N V" and "the N V the N" ask for [Det N] of the subject and of the object. "the Adj
+    N V (the N)" asks for [Adj N], its rival [Det Adj], and [Det Adj N]. "the N that VP V (the N)" asks for
+    the relative clause [that VP].
 
-    The paper has 5,550, 12,000 and 4,080 of them; here the three constructions have a third each, and within
-    these the kinds of sentence equal parts, but for those that have fewer. Relative clauses are intransitive
-    in half of the sentences (what they are in the paper is not published).
+    The paper has 5,550, 12,000 and 4,080 sentences. Here, each of the three constructions has a third of the
+    sentences, divided equally among its kinds unless a kind has too few. Half of the relative clauses are
+    intransitive; the paper does not give this proportion.
 
     Args:
-        sentences: how many.
-        seed: of the choice.
+        sentences: number of sentences.
+        seed: seed of the selection.
 
     Raises:
-        ValueError: fewer than 12, or more than there are.
+        ValueError: the number is below 12 or above the number of distinct sentences.
     """
     if sentences < 12:
-        raise ValueError(f"{sentences} sentences for 12 kinds of them, expected at least 12")
-    generator = random.Random(seed)
+        raise ValueError(f"{sentences} sentences, expected at least 12, one of each kind")
+    rng = random.Random(seed)
     kinds = _kinds()
     found: list[Question] = []
     for number, construction in enumerate(kinds):
         remaining = sentences * (number + 1) // len(kinds) - len(found)
         ordered = sorted(construction, key=lambda kind: prod(map(len, kind.pools)))
         for place, kind in enumerate(ordered):
-            share = min(remaining // (len(ordered) - place), prod(map(len, kind.pools)))
-            remaining -= share
-            found += kind.choose(share, generator)
+            count = min(remaining // (len(ordered) - place), prod(map(len, kind.pools)))
+            remaining -= count
+            found += kind.choose(count, rng)
         if remaining:
-            raise ValueError(f"there are not {sentences} different sentences: expected fewer")
+            raise ValueError(f"the grammar has fewer than {sentences} distinct sentences: ask for fewer")
     return found
 
 
 def treebank_questions(trees: Iterable[Tree], labels: Sequence[str] = LABELS) -> list[Question]:
     """Ask for the constituents of gold trees.
 
-    Punctuation goes by its tags. Constituents of one word and of the whole sentence are not asked for. A
-    relative clause is a SBAR in a NP, after other words, that begins with a phrase labelled WH..., or that
-    has no conjunction ("the man I saw"): what begins with one is a complement ("the claim that ...").
+    Punctuation is removed by its tags. Constituents of one word and of the whole sentence are skipped. A
+    relative clause is an SBAR in an NP, not at its beginning, that starts with a WH phrase or has no
+    conjunction ("the man I saw"). An SBAR with a conjunction is a complement ("the claim that ...").
 
     Args:
-        trees: as `treeformers.data.corpora.load` gives them; function tags and traces removed.
-        labels: those asked for.
+        trees: trees as `treeformers.data.corpora.load` returns them, without function tags and traces.
+        labels: the labels to ask for.
 
     Returns:
-        One for each tree that has words, even where nothing is asked.
+        One question per tree that has words, even if it has no targets.
     """
     questions = []
     for whole in trees:
         if (tree := strip_punctuation(whole)) is None:
             continue
         n_words = len(tree)
-        targets = {
-            Target(
-                "constituents", label, "[phrase]", start, end
-            ): None  # a set in order: unary copies are one
+        spans = [
+            Target("constituents", label, "[phrase]", start, end)
             for start, end, label in _constituents(tree)
             if label in (*labels, RELATIVE) and 1 < end - start < n_words
-        }
-        questions.append(Question(tree, tuple(targets), whole))
+        ]
+        targets = tuple(dict.fromkeys(spans))  # a unary chain of equal labels counts once
+        questions.append(Question(tree, targets, whole))
     return questions
 
 
 def _constituents(tree: Tree) -> Iterator[tuple[int, int, str]]:
-    """The spans of a tree, and once more those of relative clauses."""
+    """Yield the spans of a tree; relative clauses are yielded a second time under the label `RELATIVE`."""
     pending = [(tree, 0, False)]
     while pending:
         node, start, relative = pending.pop()
@@ -142,21 +141,21 @@ def _is_relative(node: Tree) -> bool:
 
 @dataclass(frozen=True)
 class _Kind:
-    """Sentences of one kind: what each is made of, and what is asked of it."""
+    """Sentences of one kind: the words and phrases that they are made of, and their targets."""
 
     construction: str
     case: str
     plural: bool
     pools: tuple[Sequence[Tree], ...]  # subject noun, verb phrase, and the adjective or the relative clause
 
-    def choose(self, count: int, generator: random.Random) -> Iterator[Question]:
-        """So many different sentences."""
-        for number in generator.sample(range(prod(map(len, self.pools))), count):
-            parts = []
+    def choose(self, count: int, rng: random.Random) -> Iterator[Question]:
+        """Choose `count` distinct sentences."""
+        for number in rng.sample(range(prod(map(len, self.pools))), count):
+            phrases = []
             for pool in self.pools:
                 number, place = divmod(number, len(pool))
-                parts.append(pool[place])
-            yield self._ask(*parts)
+                phrases.append(pool[place])
+            yield self._ask(*phrases)
 
     def _ask(self, noun: Tree, verb: Tree, modifier: Tree | None = None) -> Question:
         subject = _noun_phrase(noun, self.plural, modifier)
@@ -229,5 +228,5 @@ def _noun_phrase(noun: Tree, plural: bool, modifier: Tree | None = None) -> Tree
 
 
 def _leaves(tag: str) -> list[Tree]:
-    """The words that the grammar has under a tag."""
+    """The words with a given tag in the grammar."""
     return [Tree(tag, word=p.right[0].name) for p in default_grammar().productions if p.left == tag]

@@ -1,4 +1,4 @@
-"""What a masked language model finds grammatical: minimal pairs, and agreement across attractors."""
+"""Grammaticality judgements of masked language models: minimal pairs, and agreement across attractors."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
-from treeformers.data.examples import Labelled
+from treeformers.data.examples import LabeledText
 from treeformers.data.minimal_pairs import MinimalPair
-from treeformers.data.penn_tokenizer import split_words
+from treeformers.data.penn_tokenizer import word_tokenize
 from treeformers.metrics.statistics import binomial_interval, binomial_test
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["VERBS", "Accuracy", "MaskedModel", "choose", "judge_agreement", "judge_pairs"]
+__all__ = ["VERBS", "Accuracy", "MaskedModel", "sample_groups", "score_agreement", "score_minimal_pairs"]
 
 VERBS = (
     *(("is", "are"), ("has", "have"), ("does", "do"), ("says", "say"), ("goes", "go"), ("makes", "make")),
@@ -25,29 +25,29 @@ VERBS = (
     *(("lives", "live"), ("works", "work"), ("includes", "include"), ("contains", "contain")),
     *(("remains", "remain"), ("becomes", "become"), ("appears", "appear"), ("consists", "consist")),
 )
-"""Frequent verbs, in the singular and in the plural."""
+"""Frequent verbs, as (singular, plural)."""
 T = TypeVar("T")
 
-MOST_ATTRACTORS = 5  # reported apart
+MAX_ATTRACTORS = 5  # higher numbers form one group
 TOTAL = "all"
 
 
 @dataclass(frozen=True, slots=True)
 class Accuracy:
-    """How often a model is right; shares in per cent.
+    """The accuracy of a model in one test. All rates are percentages.
 
     Attributes:
-        test: what was asked, such as "blimp".
+        test: name of the test, such as "blimp".
         case: the phenomenon, "PHENOMENON: PARADIGM", the number of attractors, or "all".
-        trials: how often it was asked.
-        correct: how often it was right.
-        share: correct, of the trials.
-        low: lower end of the 95 % interval of the share (Clopper and Pearson).
-        high: its upper end.
-        p_value: of as many if the model guessed (exact, two-sided).
-        skipped: what is left out of the trials: pairs whose sentences are the same (BLiMP has seven such), or
-            differ in words that the vocabulary does not have, and what the model finds equally probable, as
-            it does where it knows none of the words that tell.
+        trials: number of trials.
+        correct: number of correct trials.
+        share: `correct` in percent of `trials`.
+        low: lower end of the 95 % confidence interval of `share` (Clopper and Pearson).
+        high: upper end of the interval.
+        p_value: of `correct` under guessing (exact, two-sided).
+        skipped: number of excluded items. An item is excluded if its two sentences are equal (seven pairs of
+            BLiMP), if they differ in unknown words, or if the model finds both equally probable, as it does
+            if it knows none of the words that differ.
     """
 
     test: str
@@ -63,7 +63,7 @@ class Accuracy:
 
 @runtime_checkable
 class MaskedModel(Protocol):
-    """What can be asked: `treeformers.tasks.induce.predictor.Inducer` can."""
+    """A masked language model that can be tested, such as `treeformers.tasks.induce.predictor.Inducer`."""
 
     def pseudo_log_likelihoods(
         self, sentences: Sequence[Sequence[str]], batch_size: int = 64
@@ -76,37 +76,42 @@ class MaskedModel(Protocol):
     ) -> NDArray[np.float64]: ...
 
 
-def choose(items: Iterable[T], group: Callable[[T], str], each: int, seed: int = 0) -> list[T]:
-    """At most so many of each group, drawn without replacement; 0 for all.
+def sample_groups(
+    items: Iterable[T], group: Callable[[T], str], max_per_group: int, seed: int = 0
+) -> list[T]:
+    """Sample at most `max_per_group` items of each group without replacement; 0 keeps all.
 
-    A minimal pair takes a forward pass for each word of both sentences: all 67,000 of BLiMP are a million.
+    A minimal pair takes one forward pass per word of both sentences. All 67,000 pairs of BLiMP take a
+    million.
     """
-    generator = random.Random(seed)
+    rng = random.Random(seed)
+    limit = max_per_group
     groups: dict[str, list[T]] = {}
     for item in items:
         groups.setdefault(group(item), []).append(item)
     return [
         item
         for items in groups.values()
-        for item in (items if not each or len(items) <= each else generator.sample(items, each))
+        for item in (items if not limit or len(items) <= limit else rng.sample(items, limit))
     ]
 
 
-def judge_pairs(
+def score_minimal_pairs(
     model: MaskedModel, pairs: Sequence[MinimalPair], test: str, batch_size: int = 64
 ) -> list[Accuracy]:
-    """Ask which sentence of each pair is more probable.
+    """Test which sentence of each pair the model finds more probable.
 
-    Sentences compare by pseudo-log-likelihood (Salazar et al. 2020): the sum of the log-probabilities of
-    their words, each masked alone, a word of several tokens as one. They are cut into words as the Penn
-    Treebank cuts them. Words that the vocabulary does not have are left out of the sum; if those of the two
-    sentences differ, the pair is skipped: one sum would have more terms. So is one whose sums are equal.
+    The score of a sentence is its pseudo-log-likelihood (Salazar et al. 2020): the sum of the
+    log-probabilities of its words, each masked separately. All tokens of a word are masked together.
+    Sentences are tokenized as in the Penn Treebank. Unknown words are left out of the sum. If the unknown
+    words of the two sentences differ, one sum would have more terms, so the pair is skipped. A pair with
+    equal sums is skipped, too.
 
     Args:
-        model: of masked words.
+        model: a masked language model.
         pairs: the pairs.
-        test: what they are called.
-        batch_size: words computed at once.
+        test: name of the test.
+        batch_size: number of masked words per batch.
 
     Returns:
         All pairs together, then each phenomenon, then each paradigm.
@@ -115,58 +120,58 @@ def judge_pairs(
     for pair in pairs:
         for sentence in pair[:2]:
             sentences.setdefault(sentence, len(sentences))
-    cut = [split_words(sentence) for sentence in sentences]
-    found = model.pseudo_log_likelihoods(cut, batch_size)
+    tokenized = [word_tokenize(sentence) for sentence in sentences]
+    scores = model.pseudo_log_likelihoods(tokenized, batch_size)
     outcomes: dict[str, list[bool | None]] = {TOTAL: []}
     for phenomenon in sorted({pair.phenomenon for pair in pairs}):
         outcomes[phenomenon] = []
     for pair in sorted(pairs, key=lambda pair: (pair.phenomenon, pair.paradigm)):
-        good, bad = (found[sentences[sentence]] for sentence in pair[:2])
+        good, bad = (scores[sentences[sentence]] for sentence in pair[:2])
         comparable = good[0] != bad[0] and sorted(good[1]) == sorted(bad[1])
         for case in (TOTAL, pair.phenomenon, f"{pair.phenomenon}: {pair.paradigm}"):
             outcomes.setdefault(case, []).append(good[0] > bad[0] if comparable else None)
     return [_accuracy(test, case, answers) for case, answers in outcomes.items() if answers]
 
 
-def judge_agreement(
-    model: MaskedModel, examples: Sequence[Labelled], test: str, batch_size: int = 64
+def score_agreement(
+    model: MaskedModel, examples: Sequence[LabeledText], test: str, batch_size: int = 64
 ) -> list[Accuracy]:
-    """Ask for the number of the verb after a prefix, by the nouns of the other number before it.
+    """Test the number of the verb after a prefix, by the number of attractors.
 
-    A masked word stands at the end of the prefix, and nothing follows. The model says singular (VBZ) where
-    the singular forms of `VERBS` together are more probable there than the plural ones; verbs count whose
-    forms are both one token of its vocabulary. (Linzen et al. (2016) train a classifier; this asks the
-    language model itself.)
+    Attractors are nouns of the other number before the verb. A mask stands at the end of the prefix, and
+    nothing follows. The model predicts singular (VBZ) if the singular forms of `VERBS` are together more
+    probable than the plural forms. Only verbs whose two forms are single tokens of the vocabulary count.
+    (Linzen et al. (2016) train a classifier; this test queries the language model itself.)
 
     Args:
-        model: of masked words.
-        examples: prefixes labelled VBZ or VBP, in groups by the number of attractors; those without a group
-            are left out.
-        test: what they are called.
-        batch_size: prefixes computed at once.
+        model: a masked language model.
+        examples: prefixes labelled VBZ or VBP; the group is the number of attractors. Prefixes without a
+            group are skipped.
+        test: name of the test.
+        batch_size: number of prefixes per batch.
 
     Returns:
-        All together, then by attractors; more than five are one group.
+        All prefixes together, then by number of attractors. More than five attractors form one group.
 
     Raises:
-        ValueError: no example has a number of attractors, or the vocabulary has no verb with both forms.
+        ValueError: no example has a number of attractors, or no verb has both forms in the vocabulary.
     """
-    asked = [example for example in examples if example.group.isdecimal() and isinstance(example.text, str)]
-    if not asked:
+    tested = [example for example in examples if example.group.isdecimal() and isinstance(example.text, str)]
+    if not tested:
         raise ValueError(f"{test}: no prefixes with a number of attractors")
     verbs = [pair for pair in VERBS if all(model.token_id(verb) is not None for verb in pair)]
     if not verbs:
         raise ValueError(f"{test}: the model's vocabulary has no verb in both numbers, such as is and are")
     words = [form for pair in verbs for form in pair]
-    prefixes = [str(example.text).split() for example in asked]
+    prefixes = [str(example.text).split() for example in tested]
     scores = np.exp(model.next_words(prefixes, words, batch_size))
     singular = scores[:, ::2].sum(1) - scores[:, 1::2].sum(1)
-    cases = {name: name for name in map(str, range(MOST_ATTRACTORS + 1))}
+    cases = {name: name for name in map(str, range(MAX_ATTRACTORS + 1))}
     outcomes: dict[str, list[bool | None]] = {TOTAL: [], **{name: [] for name in cases}}
-    for example, difference in zip(asked, singular, strict=True):
+    for example, difference in zip(tested, singular, strict=True):
         right = bool((difference > 0) == (example.label == "VBZ")) if difference else None
         outcomes[TOTAL].append(right)
-        case = cases.get(str(int(example.group)), f"more than {MOST_ATTRACTORS}")
+        case = cases.get(str(int(example.group)), f"more than {MAX_ATTRACTORS}")
         outcomes.setdefault(case, []).append(right)
     return [_accuracy(test, case, answers) for case, answers in outcomes.items() if answers]
 

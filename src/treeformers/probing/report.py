@@ -1,4 +1,4 @@
-"""Probe systems that yield trees, side by side, and say what each instrument reads."""
+"""Probe several systems that yield trees, and report the results of every probe together."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from treeformers.data.examples import Labelled
+from treeformers.data.examples import LabeledText
 from treeformers.data.minimal_pairs import MinimalPair
 from treeformers.induction import summarise_structure
 from treeformers.probing.constituents import (
@@ -20,13 +20,13 @@ from treeformers.probing.constituents import (
     look_for,
     summarise_trials,
 )
-from treeformers.probing.constructions import Question, constructions, treebank_questions
-from treeformers.probing.minimal_pairs import Accuracy, MaskedModel, judge_agreement, judge_pairs
-from treeformers.probing.systems import System, ask
+from treeformers.probing.constructions import Question, construction_questions, treebank_questions
+from treeformers.probing.minimal_pairs import Accuracy, MaskedModel, score_agreement, score_minimal_pairs
+from treeformers.probing.systems import System, run_system
 from treeformers.trees.tree import Tree
 
 __all__ = [
-    "Example",
+    "ExampleTrees",
     "LayerLinks",
     "ProbeReport",
     "SystemReport",
@@ -36,8 +36,8 @@ __all__ = [
 ]
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
-NEAR = 0.01  # of the value that links begin at
-READABLE = range(4, 13)  # words of a sentence worth drawing
+NEAR = 0.01  # maximum distance from the initial value of links
+READABLE = range(4, 13)  # number of words in a sentence to draw
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,13 +45,13 @@ class LayerLinks:
     """The links of one layer over all sentences.
 
     Attributes:
-        layer: from 0, the lowest.
-        mean: of the links.
-        sd: their standard deviation.
-        quantiles: at 5, 25, 50, 75 and 95 %.
-        initial: what links are at before training, if neighbours are equally strong on both sides:
-            1 - 0.5^(layer + 1), the 50, 75, 87.5 % that Ginn (2024, Section 4.3) observes.
-        near_initial: share of the links within 0.01 of it, in per cent.
+        layer: index of the layer, from 0 at the bottom.
+        mean: mean of the links.
+        sd: standard deviation of the links.
+        quantiles: the 5, 25, 50, 75 and 95 % quantiles.
+        initial: value of the links before training if both neighbours are equally strong,
+            1 - 0.5^(layer + 1). These are the 50, 75 and 87.5 % that Ginn (2024, Section 4.3) observes.
+        near_initial: percentage of links within 0.01 of `initial`.
     """
 
     layer: int
@@ -64,16 +64,16 @@ class LayerLinks:
 
 @dataclass(frozen=True, slots=True)
 class SystemReport:
-    """What the probes found of one system.
+    """The results of all probes for one system.
 
     Attributes:
-        findings: of the constructions, the treebank, and the pieces of words.
-        spans_per_sentence: mean number of constituents, without the whole and those of one word; None where
-            no trees were asked for.
-        flat_share: percentage of the trees over more than two words that have none.
-        links: by layer, of a model that has links.
-        accuracies: minimal pairs and agreement, of a masked language model.
-        notes: what was not asked, and why.
+        findings: results for the constructions, the treebank, and subwords.
+        spans_per_sentence: mean number of constituents except the whole sentence and single words; None if no
+            trees were needed.
+        flat_share: percentage of trees over more than two words that have no such constituent.
+        links: results by layer, if the model has links.
+        accuracies: minimal pairs and agreement, if the model is a masked language model.
+        notes: probes that were skipped, and why.
     """
 
     findings: tuple[Finding, ...] = ()
@@ -85,7 +85,7 @@ class SystemReport:
 
 
 @dataclass(frozen=True, slots=True)
-class Example:
+class ExampleTrees:
     """A sentence as every system has it.
 
     Attributes:
@@ -103,21 +103,21 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class ProbeReport:
-    """What the probes found.
+    """The results of all probes for all systems.
 
     Attributes:
-        systems: by name, in the order given.
-        examples: sentences to draw: for each probe one where the first system has the words asked for as a
-            constituent and one where it has not, as far as there are such.
-        settings: what was asked: numbers of sentences, the treebank, the seed.
+        systems: results by name, in the given order.
+        examples: sentences to draw. For each probe, there is one in which the first system has the target as
+            a constituent and one in which it has not, if such sentences exist.
+        settings: the numbers of sentences, the treebank and the seed.
     """
 
     systems: dict[str, SystemReport]
-    examples: tuple[Example, ...] = ()
+    examples: tuple[ExampleTrees, ...] = ()
     settings: dict[str, Any] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        """The report as JSON can hold it; trees as in the JSON lines of `treeformers.trees.formats`."""
+        """The report for JSON. Trees have the format of the JSON lines in `treeformers.trees.formats`."""
         return {
             "settings": self.settings,
             "systems": {name: asdict(system) for name, system in self.systems.items()},
@@ -138,85 +138,87 @@ def probe(
     sentences: int = 5000,
     treebank: Iterable[Tree] = (),
     pairs: Mapping[str, Sequence[MinimalPair]] | None = None,
-    agreement: Mapping[str, Sequence[Labelled]] | None = None,
+    agreement: Mapping[str, Sequence[LabeledText]] | None = None,
     treebank_name: str = "",
     batch_size: int = 64,
     seed: int = 0,
 ) -> ProbeReport:
-    """Ask systems for constituents that are known, and what their figures are worth.
+    """Run all probes on all systems.
 
     Args:
-        systems: by name, or one alone: an inducer, a parser or whatever has `parse`; a function from
-            sentences (lists of words) to trees; trees, one for each generated sentence, or, where there are
-            none, for each of the treebank; "gold", or a shape that sees no words.
-        sentences: generated ones, see `treeformers.probing.constructions`; 0 for none.
-        treebank: gold trees whose constituents are asked for too, see `treebank_questions`.
-        pairs: minimal pairs by name, for those systems that are masked language models.
-        agreement: examples of `judge_agreement` by name, for the same.
-        treebank_name: to be named in the report.
-        batch_size: words of pairs computed at once.
-        seed: of the sentences and of random trees.
+        systems: one system, or systems by name. A system is an inducer, a parser or another object with
+            `parse`; a function from sentences (lists of words) to trees; a list of trees for the generated
+            sentences, or for the treebank if there are none; "gold", or a shape that ignores the words.
+        sentences: number of generated sentences, see `treeformers.probing.construction_questions`; 0 for
+            none.
+        treebank: gold trees whose constituents are looked for too, see `treebank_questions`.
+        pairs: minimal pairs by name, for masked language models.
+        agreement: examples of `score_agreement` by name, for masked language models.
+        treebank_name: name of the treebank in the report.
+        batch_size: number of masked words per batch.
+        seed: seed of the sentences and of random trees.
 
     Raises:
-        ValueError: trees over other words than the sentences, a system without trees, nothing to ask, or
-            pairs without a system that could be asked for them. The message names the system.
+        ValueError: there is no system or no question, the trees of a system are missing or have other words
+            than the sentences, or no system is a masked language model and pairs or agreement need one. The
+            message names the system.
     """
     named = systems if isinstance(systems, Mapping) else {"trees": systems}
     if not named:
         raise ValueError("no system to probe")
-    generated = constructions(sentences, seed) if sentences else []
-    asked = treebank_questions(treebank)
-    questions = [*generated, *asked]
-    judged = [*(pairs or ()), *(agreement or ())]
-    if not questions and not judged:
+    generated = construction_questions(sentences, seed) if sentences else []
+    from_treebank = treebank_questions(treebank)
+    questions = [*generated, *from_treebank]
+    judgements = [*(pairs or ()), *(agreement or ())]
+    if not questions and not judgements:
         raise ValueError("nothing to ask: expected sentences, a treebank or minimal pairs")
     models = {name: cast(MaskedModel, one) for name, one in named.items() if isinstance(one, MaskedModel)}
-    if judged and not models:
-        raise ValueError(f"{', '.join(named)}: no model of masked words, which {', '.join(judged)} asks for")
+    if judgements and not models:
+        raise ValueError(f"{', '.join(named)}: {', '.join(judgements)} needs a masked language model")
     reports, trees = {}, {}
     for name, system in named.items():
         accuracies: list[Accuracy] = []
         try:
             if name in models:
-                for test, given in (pairs or {}).items():
-                    accuracies += judge_pairs(models[name], given, test, batch_size)
+                for test, items in (pairs or {}).items():
+                    accuracies += score_minimal_pairs(models[name], items, test, batch_size)
                 for test, examples in (agreement or {}).items():
-                    accuracies += judge_agreement(models[name], examples, test, batch_size)
-            answer = ask(system, questions, seed) if questions else None
+                    accuracies += score_agreement(models[name], examples, test, batch_size)
+            output = run_system(system, questions, seed) if questions else None
         except ValueError as error:
-            problem = str(error)  # of a file of trees it opens with the place
+            problem = str(error)  # starts with file:line if the system is a file of trees
             raise ValueError(problem if problem.startswith(f"{name}:") else f"{name}: {problem}") from None
-        if answer is None:
+        if output is None:
             reports[name] = SystemReport(accuracies=tuple(accuracies))
             continue
-        trees[name] = answer.trees
-        words = find_words(answer.words, answer.word_trees)
+        trees[name] = output.trees
+        words = find_words(output.words, output.word_trees)
         structure = summarise_structure(trees[name])
         reports[name] = SystemReport(
             findings=(*find_constituents(questions, trees[name]), *([words] if words else [])),
             spans_per_sentence=structure.spans_per_sentence,
             flat_share=structure.flat_share,
-            links=tuple(summarise_links(answer.links)) if answer.links else (),
+            links=tuple(summarise_links(output.links)) if output.links else (),
             accuracies=tuple(accuracies),
-            notes=tuple(answer.notes),
+            notes=tuple(output.notes),
         )
     settings = {
         "sentences": len(generated),
-        "treebank": treebank_name or ("treebank" if asked else ""),
-        "treebank_sentences": len(asked),
+        "treebank": treebank_name or ("treebank" if from_treebank else ""),
+        "treebank_sentences": len(from_treebank),
         "seed": seed,
     }
     return ProbeReport(reports, tuple(_examples(questions, trees)), settings)
 
 
 def summarise_links(links: Sequence[ArrayLike]) -> list[LayerLinks]:
-    """How far the links of each layer have gone from where they begin.
+    """Compare the links of each layer with their values before training.
 
     Args:
-        links: (L, T-1) of each sentence, as `Inducer.links` gives them.
+        links: (L, T-1) for each sentence, as `Inducer.links` returns them.
 
     Returns:
-        One a layer, the lowest first; none where no sentence has two words.
+        One summary per layer, from the bottom; empty if no sentence has two words.
     """
     joined = np.concatenate([np.asarray(link, dtype=np.float64) for link in links], axis=1)
     summaries = []
@@ -236,14 +238,14 @@ def summarise_links(links: Sequence[ArrayLike]) -> list[LayerLinks]:
 
 
 def find_words(words: Sequence[Sequence[int]], trees: Sequence[Tree]) -> Finding | None:
-    """How often the tokens of a word form a constituent, in trees over tokens.
+    """How often the tokens of a word form a constituent in trees over tokens.
 
     Args:
-        words: the word of every token, by sentence.
-        trees: over the tokens.
+        words: the word index of every token, by sentence.
+        trees: trees over the tokens.
 
     Returns:
-        The finding; None where no word has several tokens, or is not the whole sentence.
+        The finding; None if no word has several tokens and is shorter than its sentence.
     """
     trials = []
     for of, tree in zip(words, trees, strict=True):
@@ -255,8 +257,8 @@ def find_words(words: Sequence[Sequence[int]], trees: Sequence[Tree]) -> Finding
     return summarise_trials("subwords", "all", "[tokens of a word]", trials) if trials else None
 
 
-def _examples(questions: Sequence[Question], trees: Mapping[str, Sequence[Tree]]) -> Iterator[Example]:
-    """For each probe a sentence with and one without what was asked for, by the first system."""
+def _examples(questions: Sequence[Question], trees: Mapping[str, Sequence[Tree]]) -> Iterator[ExampleTrees]:
+    """For each probe, yield a sentence with and one without the target in the tree of the first system."""
     if not trees:
         return
     first = next(iter(trees.values()))
@@ -270,7 +272,7 @@ def _examples(questions: Sequence[Question], trees: Mapping[str, Sequence[Tree]]
             if key not in wanted:
                 wanted.add(key)
                 of = {name: system[number] for name, system in trees.items()}
-                yield Example(target.probe, target.name, question.tree, of)
+                yield ExampleTrees(target.probe, target.name, question.tree, of)
 
 
 def _tree_fields(tree: Tree) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Where systems, treebanks and pairs come from: names to what the probes take."""
+"""Resolve the names of systems, treebanks and minimal pairs into inputs of the probes."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from treeformers.data import corpora
-from treeformers.data.examples import Labelled
-from treeformers.data.minimal_pairs import PAIRS, MinimalPair, load_pairs
-from treeformers.probing.minimal_pairs import choose
-from treeformers.probing.systems import System, TreeFile
-from treeformers.tasks.load import load_model
+from treeformers.data.examples import LabeledText
+from treeformers.data.minimal_pairs import MINIMAL_PAIRS, MinimalPair, load_minimal_pairs
+from treeformers.data.tree_file import TreeFile
+from treeformers.probing.minimal_pairs import sample_groups
+from treeformers.probing.systems import System
+from treeformers.tasks.tree_predictors import load_parser_or_inducer
 from treeformers.trees.tree import Tree
 
 __all__ = ["AGREEMENT", "SHAPES", "find_pairs", "find_system", "find_treebank"]
@@ -20,11 +21,14 @@ AGREEMENT = ("agreement-linzen", "agreement-ud")
 
 
 def find_system(name: str) -> System:
-    """What a name on the command line stands for.
+    """Resolve the name of a system.
+
+    Args:
+        name: a shape, a file of trees, or the folder of a parser or inducer.
 
     Raises:
-        FileNotFoundError: neither a shape, a file nor the folder of a model.
-        ValueError: a file or a model that cannot be read, or a model that neither parses nor induces trees.
+        FileNotFoundError: the name is neither a shape, nor a file, nor a folder.
+        ValueError: the file or model cannot be read, or the model makes no trees.
     """
     for shape in SHAPES:
         if name == shape:
@@ -36,54 +40,55 @@ def find_system(name: str) -> System:
         raise FileNotFoundError(
             f"{name}: neither {', '.join(SHAPES)}, nor a file of trees, nor the folder of a parser or inducer"
         )
-    return load_model(path)
+    return load_parser_or_inducer(path)
 
 
-def find_treebank(corpus: str, split: str, root: str | None = None) -> list[Tree]:
-    """A part of a treebank; of a corpus of one part, that one.
+def find_treebank(corpus: str, split: str, data_dir: str | None = None) -> list[Tree]:
+    """Load a split of a treebank. If the corpus has a single split, return it.
 
     Args:
-        corpus: the name of a corpus, or a file.
-        split: the part.
-        root: as of `treeformers.data.corpora.load`.
+        corpus: name of a corpus, or a file.
+        split: name of the split.
+        data_dir: as in `treeformers.data.corpora.load`.
 
     Raises:
-        ValueError: an unknown part, or no constituency trees.
-        OSError: a corpus that cannot be read.
+        ValueError: the split is unknown, or the corpus holds no constituency trees.
+        OSError: the corpus cannot be read.
     """
-    parts = corpora.load(corpus, root=root)
-    if len(parts) > 1 and split not in parts:
-        raise ValueError(f"{corpus} has no part {split!r}: expected {', '.join(parts)}")
-    trees = parts[split] if split in parts else next(iter(parts.values()))
+    splits = corpora.load(corpus, data_dir=data_dir)
+    if len(splits) > 1 and split not in splits:
+        raise ValueError(f"{corpus} has no split {split!r}: expected {', '.join(splits)}")
+    trees = splits[split] if split in splits else next(iter(splits.values()))
     if not all(isinstance(tree, Tree) for tree in trees):
         raise ValueError(f"{corpus}: no constituency trees in it")
     return trees
 
 
 def find_pairs(
-    names: Sequence[str], each: int, seed: int, root: str | None = None
-) -> tuple[dict[str, list[MinimalPair]], dict[str, list[Labelled]]]:
-    """Minimal pairs, and prefixes of verbs, by name.
+    names: Sequence[str], max_per_group: int, seed: int, data_dir: str | None = None
+) -> tuple[dict[str, list[MinimalPair]], dict[str, list[LabeledText]]]:
+    """Load minimal pairs and agreement prefixes by name.
 
     Args:
-        names: of `treeformers.data.minimal_pairs.PAIRS` or `AGREEMENT`.
-        each: pairs of each paradigm, and prefixes by number of attractors; 0 for all.
-        seed: of the choice.
-        root: as of `treeformers.data.corpora.load`.
+        names: keys of `treeformers.data.minimal_pairs.MINIMAL_PAIRS`, or elements of `AGREEMENT`.
+        max_per_group: maximum number of pairs per paradigm, and of prefixes per number of attractors; 0 for
+            all.
+        seed: seed of the selection.
+        data_dir: as in `treeformers.data.corpora.load`.
 
     Raises:
-        ValueError: an unknown name.
-        OSError: a corpus that cannot be read.
+        ValueError: a name is unknown.
+        OSError: a corpus cannot be read.
     """
     minimal: dict[str, list[MinimalPair]] = {}
-    agreement: dict[str, list[Labelled]] = {}
+    agreement: dict[str, list[LabeledText]] = {}
     for name in names:
-        if name in PAIRS:
-            minimal[name] = choose(load_pairs(name, root), lambda pair: pair.paradigm, each, seed)
+        if name in MINIMAL_PAIRS:
+            pairs = load_minimal_pairs(name, data_dir)
+            minimal[name] = sample_groups(pairs, lambda pair: pair.paradigm, max_per_group, seed)
         elif name not in AGREEMENT:
-            raise ValueError(f"no pairs {name!r}: expected {', '.join((*PAIRS, *AGREEMENT))}")
+            raise ValueError(f"unknown pairs {name!r}: expected {', '.join((*MINIMAL_PAIRS, *AGREEMENT))}")
         else:
-            agreement[name] = choose(
-                corpora.load(name, root=root)["test"], lambda prefix: prefix.group, each, seed
-            )
+            prefixes = corpora.load(name, data_dir=data_dir)["test"]
+            agreement[name] = sample_groups(prefixes, lambda prefix: prefix.group, max_per_group, seed)
     return minimal, agreement

@@ -110,34 +110,35 @@ class Treebanks:
 
 @dataclass(frozen=True, kw_only=True)
 class Examples:
-    """What is read to classify sentences, or to compare the two of a pair.
+    """Data for classifying sentences, or for comparing the two sentences of a pair.
 
     Attributes:
         corpus: the name of a corpus, a file or folder, or "grammar" (sampled from the embedded grammar).
-        structure: what of a sentence the encoder sees, where the corpus has both: its constituency tree or
-            its dependency tree.
-        trees: where the trees come from: "given" by the corpus; "right", "left", "balanced" or "random"
-            branching; a file of brackets, a tree for each text of the corpus, of the training part first,
-            then of validation and test; the folder of a parser or inducer; or "spacy:PIPELINE",
-            "stanza:LANGUAGE" or "benepar:MODEL". Dependency trees that are not given are those of the
-            heads in such trees, which need labels: see `treeformers.trees.heads.to_dependencies`.
-        documents: texts may hold several sentences; those get trees of their own, and a root over them.
+        structure: the kind of trees that the encoder reads.
+        trees: the source of the trees. "given": the corpus has trees. "right", "left", "balanced" or
+            "random": trees that branch so. A file of brackets: one tree per text of the corpus, first of the
+            training split, then of validation and test. The folder of a parser or inducer; or
+            "spacy:PIPELINE", "stanza:LANGUAGE" or "benepar:MODEL". If the structure is "dependencies" and the
+            source gives constituency trees, their heads give the dependencies; this needs labels, see
+            `treeformers.trees.heads.to_dependencies`.
+        multi_sentence: texts may hold several sentences; each sentence gets a tree, and a root joins these.
         data_dir: folder of the corpora; by default the environment variable TREEFORMERS_DATA.
-        sentences: the most training examples, evenly spaced over the part; 0 for all.
-        scored_sentences: the most validation or test examples, likewise; 0 for all.
-        max_length: longest example trained on, in words; longer ones are left out, and counted; 0 for no
-            limit but that of the encoder.
-        lowercase: read words in lower case.
-        min_frequency: rarer words are unknown.
-        vectors: where word vectors come from: "" trains them, a file has one a word (GloVe, word2vec), and
-            the folder or package of a pretrained encoder gives frozen ones in context.
-        vector_layers: how many last layers of such an encoder are joined side by side.
-        labels: the encoder reads the labels of nodes too, if it is "accumulation".
-        phrases: labels of nodes and words train too, where the trees have them.
-        classes: label to class, where labels are merged or left out; those not named are left out. Empty:
-            every label is a class.
-        coarse: class to coarse class, by which the same model is scored a second time; those not named are
-            left out there.
+        sentences: maximum number of training examples, evenly spaced over the split; 0 for all.
+        scored_sentences: maximum number of validation or test examples, likewise; 0 for all.
+        max_length: maximum number of words of a training example; longer ones are left out with a warning; 0
+            for no limit other than the encoder's.
+        lowercase: convert words to lower case.
+        min_frequency: words with a lower frequency in training are unknown.
+        embeddings: source of the word embeddings. "" trains them. A file of GloVe or word2vec has one per
+            word. The folder or package of a pretrained encoder gives contextual ones, which are not trained.
+        embedding_layers: number of last layers of the pretrained encoder whose states are concatenated.
+        labels: the encoder also reads the labels of nodes; for "accumulation" and
+            "accumulation-over-embeddings".
+        node_labels: the labels of all nodes and words train the classifier, not only those of roots.
+        classes: label to class, to merge labels or leave them out; labels without an entry are left out.
+            Empty: every label is a class.
+        label_groups: class to group, for a second score of the same model; classes without an entry are left
+            out of this score.
     """
 
     scoring_keys: ClassVar[tuple[str, ...]] = ("data_dir",)
@@ -146,19 +147,19 @@ class Examples:
     corpus: str = "sst-5"
     structure: Literal["constituency", "dependencies"] = "constituency"
     trees: str = "given"
-    documents: bool = False
+    multi_sentence: bool = False
     data_dir: str = ""
     sentences: Count = 0
     scored_sentences: Count = 0
     max_length: Count = 0
     lowercase: bool = True
     min_frequency: Count = 1
-    vectors: str = ""
-    vector_layers: Positive = 1
+    embeddings: str = ""
+    embedding_layers: Positive = 1
     labels: bool = False
-    phrases: bool = False
+    node_labels: bool = False
     classes: dict[str, str] = field(default_factory=dict)
-    coarse: dict[str, str] = field(default_factory=dict)
+    label_groups: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""The main job on the embedded grammar, in minutes: train on sentences, parse others, score and draw."""
+"""The demonstration: train an inducer on the embedded grammar, parse new sentences, score and draw them."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ from treeformers.drawing import (
 from treeformers.induction import trivial_tree
 from treeformers.metrics import unlabeled_f1
 from treeformers.recipes import Data, Decoding, InduceRecipe, Train
+from treeformers.tasks.induce.data import read_gold_trees
 from treeformers.tasks.induce.predictor import Inducer
-from treeformers.tasks.induce.score import score_baselines, score_trees
-from treeformers.tasks.induce.train import read_gold, train_inducer
+from treeformers.tasks.induce.score import score, score_baselines
+from treeformers.tasks.induce.train import train_inducer
 from treeformers.training.fit import Fit
 from treeformers.trees.files import atomic_write
 from treeformers.trees.tree import Tree
@@ -36,7 +37,7 @@ RECIPE = InduceRecipe(
         sentences=10000,
         validation_size=300,
         tokenizer="wordpiece",
-        vocab_size=90,  # small, so that words are cut into pieces
+        vocab_size=90,  # small, so that words become several subwords
         mask_probability=0.3,
     ),
     model={
@@ -57,28 +58,28 @@ RECIPE = InduceRecipe(
     ),
     decoding=Decoding(right_bias=1.0),
 )
-"""A minute of training.
+"""Trains in a minute.
 
-Pieces of words matter here. A verb agrees with its subject and says nothing of the words of its object, so
-a model of whole words joins subject and verb where the grammar has a verb phrase: F1 67, mean of three
-seeds. Pieces, which leave the agreement to the last ones, give 74; right-branching trees have 61.
+The model reads subwords. A verb agrees with its subject but says nothing about the words of its object, so a
+model of whole words groups subject and verb instead of a verb phrase: F1 67, mean of three seeds. With
+subwords, only the last subword carries the agreement: F1 74. Right-branching trees have 61.
 """
 
-DRAWN = 8  # trees beside gold
-MAPPED = 3  # sentences with heat maps
-READABLE = range(4, 13)  # words of a sentence worth drawing
+NUM_TREES = 8  # trees drawn beside gold
+NUM_HEAT_MAPS = 3  # sentences with heat maps
+READABLE = range(4, 13)  # lengths of the sentences to draw, in words
 
 
 @dataclass(frozen=True, slots=True)
 class Demo:
-    """What the demonstration gave.
+    """The result of the demonstration.
 
     Attributes:
-        pairs: (induced, gold) trees of some sentences, as drawn in the report.
-        scores: figures of `score_trees` by kind of tree: "induced" first, then the trivial ones.
-        signature: how the figures were computed.
+        pairs: (induced, gold) trees of the sentences that the report draws.
+        scores: scores of `score` for each kind of tree: "induced" first, then the trivial ones.
+        signature: signature of the scores.
         model: the model folder.
-        report: the page with all of it.
+        report: the HTML report.
     """
 
     pairs: list[tuple[Tree, Tree]]
@@ -89,12 +90,12 @@ class Demo:
 
 
 def run_demo(out: str | Path, recipe: InduceRecipe = RECIPE, progress: bool = False) -> Demo:
-    """Train a small Tree Transformer on raw sentences, parse sentences it has not seen, score and draw.
+    """Train a small Tree Transformer on raw sentences, parse new sentences, score and draw the trees.
 
     Args:
-        out: folder; the model goes to `model` in it, the page to `report.html`.
-        recipe: what to train on and how.
-        progress: show on standard error how far it is.
+        out: output folder; the model is written to `model`, the report to `report.html`.
+        recipe: the recipe to train.
+        progress: show the progress on standard error.
 
     Raises:
         OSError: the folder cannot be written.
@@ -103,13 +104,13 @@ def run_demo(out: str | Path, recipe: InduceRecipe = RECIPE, progress: bool = Fa
     fit = train_inducer(recipe, out / "model", progress=progress)
     console = Console(stderr=True)
     with console.status("parsing, scoring and drawing") if progress else nullcontext():
-        gold = read_gold(recipe.data)
+        gold = read_gold_trees(recipe.data)
         inducer = Inducer.from_pretrained(out / "model")
         trees = inducer.parse(tree.words for tree in gold)
-        scores = {"induced": score_trees(gold, trees), **score_baselines(gold)}
+        scores = {"induced": score(gold, trees), **score_baselines(gold)}
         readable = [pair for pair in zip(trees, gold, strict=True) if len(pair[0]) in READABLE]
         result = Demo(
-            pairs=readable[:DRAWN],
+            pairs=readable[:NUM_TREES],
             scores=scores,
             signature=scores["induced"]["signature"],
             model=out / "model",
@@ -119,15 +120,15 @@ def run_demo(out: str | Path, recipe: InduceRecipe = RECIPE, progress: bool = Fa
             "Trees out of raw text",
             [
                 ("Scores", _scores(result)),
-                ("Which constituents are found", _recall(gold, trees)),
+                ("Recall of constituents", _recall(gold, trees)),
                 ("Induced trees beside gold", trees_beside_gold(result.pairs)),
-                ("The prior, layer by layer", _priors(inducer, result.pairs[:MAPPED])),
+                ("The prior, layer by layer", _priors(inducer, result.pairs[:NUM_HEAT_MAPS])),
                 ("Learning curve", _learning_curve(fit)),
             ],
-            f"A Tree Transformer of {fit.parameters:,} weights, trained in {fit.wall_seconds:.0f} seconds to "
-            "fill in masked words of sentences sampled from a small grammar. It never saw a tree: these are "
-            "read from how strongly it links neighbouring words of other sentences, to the right where that "
-            "leaves it open.",
+            f"A Tree Transformer with {fit.parameters:,} parameters was trained for {fit.wall_seconds:.0f} "
+            "seconds to fill in masked words of sentences from a small grammar. It never saw a tree. The "
+            "trees below come from its links between neighbouring words of new sentences, with a bias for "
+            "branching to the right.",
         )
         with atomic_write(result.report) as file:
             file.write(page)
@@ -136,8 +137,8 @@ def run_demo(out: str | Path, recipe: InduceRecipe = RECIPE, progress: bool = Fa
 
 def _scores(result: Demo) -> str:
     rows = [
-        (name, figures["sentence_f1"], figures["corpus_f1"], figures["sentence_f1_10"])
-        for name, figures in result.scores.items()
+        (name, score["sentence_f1"], score["corpus_f1"], score["sentence_f1_10"])
+        for name, score in result.scores.items()
     ]
     return score_table(
         ["trees", "sentence F1", "corpus F1", "F1, at most 10 words"], rows, result.signature, strong=[0]
@@ -150,20 +151,20 @@ def _recall(gold: list[Tree], trees: list[Tree]) -> str:
     return score_table(
         ["gold constituent", "induced", "right"],
         [(label, recall, right[label]) for label, recall in induced.items()],
-        "Recall by label, in per cent; frequent labels first. Verb phrases are the hard part: a verb agrees "
-        "with its subject and says nothing of the words of its object.",
+        "Recall by label, in per cent; frequent labels first. Verb phrases are hard: a verb agrees with its "
+        "subject but says nothing about the words of its object.",
     )
 
 
 def _priors(inducer: Inducer, pairs: list[tuple[Tree, Tree]]) -> str:
     return "\n".join(
-        heat_maps_by_layer(list(inducer.look(tree.words).priors), tree.words) for tree, _ in pairs
+        heat_maps_by_layer(list(inducer.visualize(tree.words).priors), tree.words) for tree, _ in pairs
     )
 
 
 def _learning_curve(fit: Fit) -> str:
     curves = {
         name: [(entry["step"], entry[key]) for entry in fit.history if key in entry]
-        for name, key in (("training", "loss"), ("held out", "eval_loss"))
+        for name, key in (("training", "loss"), ("validation", "eval_loss"))
     }
-    return f'<div class="card fit">{learning_curve_svg(curves, y_label="loss in nats a word")}</div>'
+    return f'<div class="card fit">{learning_curve_svg(curves, y_label="loss in nats per word")}</div>'

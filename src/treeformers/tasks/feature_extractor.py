@@ -1,6 +1,6 @@
-"""Vectors of words in context from a pretrained encoder that is not trained any further.
+"""Contextual word embeddings from a pretrained encoder, which is not trained further.
 
-Shapes: T words of a sentence, R rows of a batch, P pieces of the longest row, K words of a batch, E width.
+Shapes: T words of a sentence, R rows of a batch, P subwords of the longest row, K words of a batch, E width.
 """
 
 from __future__ import annotations
@@ -16,35 +16,36 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 from transformers import AutoModel, PreTrainedModel
 
-from treeformers.data.sentences import PieceReader
+from treeformers.data.sentences import SubwordReader
 from treeformers.models.words import find_pretrained
 from treeformers.tasks.batching import by_tokens
 from treeformers.training.model_folder import wrap_load_errors
 
-__all__ = ["FrozenEncoder"]
+__all__ = ["FeatureExtractor"]
 
 
-class FrozenEncoder:
-    """A pretrained Transformer that turns words into vectors and learns nothing.
+class FeatureExtractor:
+    """A pretrained Transformer that gives word embeddings and is not trained.
 
-    The vector of a word is the mean over its pieces in the last layer, or in several layers joined.
+    The embedding of a word is the mean over its subwords in the last layer, or in several layers
+    concatenated.
 
     Args:
-        model: the Transformer; it is put into evaluation mode and its weights are frozen.
-        reader: cuts words into its pieces.
-        name: what to call it.
-        layers: how many of the last states of a piece are joined side by side; its embedding is the first
-            state, and every layer gives one more.
+        model: the Transformer. It is set to evaluation, and its weights are frozen.
+        reader: splits words into subwords.
+        name: name for errors and the progress bar.
+        layers: number of last states of a subword that are concatenated. The first state is its embedding,
+            and every layer adds one.
 
     Raises:
-        ValueError: more layers than there are states, or none.
+        ValueError: no layer, or more layers than states.
 
     Attributes:
-        name: as given.
+        name: the given name.
         width: E.
     """
 
-    def __init__(self, model: PreTrainedModel, reader: PieceReader, name: str, layers: int = 1) -> None:
+    def __init__(self, model: PreTrainedModel, reader: SubwordReader, name: str, layers: int = 1) -> None:
         most: int = model.config.num_hidden_layers + 1
         if not 1 <= layers <= most:
             raise ValueError(f"{name}: layers is {layers}, expected 1 to {most}, the states of the encoder")
@@ -56,17 +57,16 @@ class FrozenEncoder:
 
     @classmethod
     def load(cls, name: str, device: str | None = None, layers: int = 1) -> Self:
-        """Load an encoder, as float32 and from safetensors alone; code that comes with one is never run.
+        """Load an encoder in float32, from safetensors only. Code in its folder is never run.
 
         Args:
             name: a folder or an installed package, see `treeformers.models.words.find_pretrained`.
-            device: "cuda" where there is one by default, else "cpu".
-            layers: how many of the last states are joined side by side.
+            device: by default "cuda" if there is a GPU, else "cpu".
+            layers: number of last states that are concatenated.
 
         Raises:
             FileNotFoundError: no such encoder.
-            ValueError: an encoder of another kind than BERT's, one that is damaged or lacks weights, or a
-                number of layers that it does not have.
+            ValueError: an encoder that is not like BERT, is damaged or lacks weights, or too many layers.
         """
         folder = find_pretrained(name)
         with wrap_load_errors(folder):
@@ -77,11 +77,11 @@ class FrozenEncoder:
                 dtype=torch.float32,
                 output_loading_info=True,
             )
-            reader = PieceReader.load(folder)
+            reader = SubwordReader.load(folder)
         model, report = found
         if model.config.is_encoder_decoder:
             raise ValueError(f"{folder}: an encoder with a decoder, expected an encoder such as BERT")
-        # The pooler is not read, and many encoders come without.
+        # The pooler is unused, and many encoders have none.
         if missing := sorted(key for key in report["missing_keys"] if not key.startswith("pooler.")):
             raise ValueError(f"{folder}: the weights lack {', '.join(missing)[:300]}")
         target = device or ("cuda" if torch.cuda.is_available() else "cpu")
@@ -91,19 +91,20 @@ class FrozenEncoder:
     def encode(
         self, sentences: Iterable[Sequence[str]], tokens: int = 4096, progress: bool = False
     ) -> list[Tensor]:
-        """Vectors of the words of every sentence.
+        """Embeddings of the words of every sentence.
 
-        Sentences of like length are computed together. One longer than the encoder reads goes through
-        windows, and a word of which the tokenizer leaves nothing is read as its unknown token: see
-        `treeformers.data.sentences.PieceReader`.
+        Sentences of similar length form a batch. A sentence that is too long for the encoder is split into
+        windows. If the tokenizer removes all of a word, the word is read as the unknown token. See
+        `treeformers.data.sentences.SubwordReader`.
 
         Args:
-            sentences: lists of words, at least one a sentence.
-            tokens: pieces of a batch, padding included; a longer sentence makes a batch of its own.
+            sentences: lists of words, at least one word each.
+            tokens: maximum number of subwords in a batch, padding included; a longer sentence is a batch by
+                itself.
             progress: show a progress bar on standard error.
 
         Returns:
-            By sentence, in the order given, (T, E) in float32 on the CPU. All are parts of one tensor.
+            For each sentence (T, E) in float32 on the CPU. All are views of one tensor.
 
         Raises:
             ValueError: a sentence that is a string or has no words.
@@ -117,7 +118,7 @@ class FrozenEncoder:
                 in_row[row].append((number, start, stop))
             count += len(words)
         table = torch.empty(count, self.width)
-        # Of some windows all words are taken from their neighbours.
+        # A window is skipped if neighbouring windows give all its words.
         read = [row for row, taken in enumerate(in_row) if taken]
         for numbered in track(
             by_tokens([len(rows[row]) for row in read], tokens),
@@ -129,18 +130,18 @@ class FrozenEncoder:
             states = self._states([rows[row] for row in batch])
             width = states.shape[1]
             numbers: list[int] = []
-            pieces: list[int] = []
+            subwords: list[int] = []
             sizes: list[int] = []
             for line, row in enumerate(batch):
                 for number, start, stop in in_row[row]:
                     numbers.append(number)
-                    pieces += range(line * width + start, line * width + stop)
+                    subwords += range(line * width + start, line * width + stop)
                     sizes.append(stop - start)
-            table[numbers] = _means(states.flatten(0, 1), pieces, sizes).cpu()
+            table[numbers] = _means(states.flatten(0, 1), subwords, sizes).cpu()
         return list(table.split([len(words) for words in split]))
 
     def _states(self, rows: Sequence[Sequence[int]]) -> Tensor:
-        """Rows of pieces to states (R, P, E), those of the last layers joined."""
+        """From rows of subwords to states (R, P, E); the states of several last layers are concatenated."""
         device = self._model.device
         lengths = torch.tensor([len(row) for row in rows], device=device)
         padding = self._reader.tokenizer.pad_token_id
@@ -166,9 +167,9 @@ def _checked(sentences: Iterable[Sequence[str]]) -> list[list[str]]:
     return split
 
 
-def _means(states: Tensor, pieces: Sequence[int], sizes: Sequence[int]) -> Tensor:
-    """Means over the pieces of each word: states (R P, E), pieces of so many a word, to (K, E)."""
-    index = torch.tensor(pieces, device=states.device)
+def _means(states: Tensor, subwords: Sequence[int], sizes: Sequence[int]) -> Tensor:
+    """Means (K, E) of states (R P, E) over the subwords of each word; word k has sizes[k] of the subwords."""
+    index = torch.tensor(subwords, device=states.device)
     ends = torch.tensor(sizes, device=states.device).cumsum(0)
     starts = F.pad(ends[:-1], (1, 0))
     return F.embedding_bag(index, states, starts, mode="mean")

@@ -1,6 +1,6 @@
-"""Trees to the batches of the tree encoders: words to ids or to frozen vectors, trees to plans.
+"""From trees to batches of the tree encoders: words become ids or embeddings, trees become batch plans.
 
-Shapes: B sentences, T words, N nodes, E width of the word vectors.
+Shapes: B sentences, T words, N nodes, E width of the word embeddings.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from torch.nn.utils.rnn import pad_sequence
 
 from treeformers.data.sentences import SentenceReader
 from treeformers.models.words import find_pretrained
-from treeformers.tasks.feature_extractor import FrozenEncoder
+from treeformers.tasks.feature_extractor import FeatureExtractor
 from treeformers.trees.batch import collate_plans, plan_tree
 from treeformers.trees.dependency import DependencyTree
 from treeformers.trees.escapes import unescape_word
@@ -37,56 +37,54 @@ AnyTree: TypeAlias = Tree | DependencyTree
 K = TypeVar("K", bound=AnyTree)
 READER = "reader.json"
 UNKNOWN = "[UNK]"
-_NAMED = 10  # labels in a report
+_NAMED = 10  # labels in a warning
 
 
 class Encoded(NamedTuple):
-    """A tree that is ready to be put into a batch.
+    """A tree, prepared for batches.
 
     Attributes:
         tree: the tree.
-        words: its words as the model reads them.
-        plan: of `treeformers.trees.batch.plan_tree`, where the encoder reads that.
-        vectors: (T, E), where they are frozen.
+        words: its words in the form of the vocabulary.
+        plan: from `treeformers.trees.batch.plan_tree`; empty if the encoder does not read it.
+        embeddings: (T, E) from a feature extractor; None without one.
     """
 
     tree: AnyTree
     words: tuple[str, ...]
     plan: Mapping[str, Any]
-    vectors: Tensor | None
+    embeddings: Tensor | None
 
 
 @dataclass(frozen=True)
 class TreeReader:
-    """Trees to the inputs of an encoder, as it was trained.
+    """Turns trees into the inputs of one trained encoder.
 
     Attributes:
-        plan: what the encoder is told of the trees: "branches" for `treeformers.models.accumulation`,
-            "levels" for encoders that go bottom-up, "words" for those that see words and, of constituency
-            trees, the spans.
-        structure: the kind of tree that it reads.
-        lowercase: whether words are read in lower case.
-        arity: most children of a node, of the N-ary Tree-LSTM.
-        labels: labels of nodes, where the encoder reads them; the first stands for unknown ones.
-        vectors: folder or package of the frozen encoder that gives word vectors, if one does.
-        vector_layers: how many of its last layers are joined, see `FrozenEncoder`.
-        words: the vocabulary where word vectors were trained.
-        unseen: how often labels of nodes that are not among `labels` were read as unknown.
+        plan: the kind of batch plan, as in `treeformers.models.encoders.TreeEncoder.reads`.
+        structure: the kind of trees.
+        lowercase: whether words are converted to lower case.
+        arity: maximum number of children of a node, for the N-ary Tree-LSTM; None for no maximum.
+        labels: labels of nodes, if the encoder reads them; the first stands for unknown labels.
+        embeddings: folder or package of the feature extractor; "" for trained word embeddings.
+        embedding_layers: number of its last layers that are concatenated, see `FeatureExtractor`.
+        words: the vocabulary of trained word embeddings.
+        unseen: number of occurrences of each label outside `labels`, all read as unknown.
     """
 
-    plan: Literal["branches", "levels", "words"]
+    plan: Literal["ancestor_pairs", "levels", "tokens"]
     structure: Literal["constituency", "dependencies"] = "constituency"
     lowercase: bool = True
     arity: int | None = None
     labels: tuple[str, ...] = ()
-    vectors: str = ""
-    vector_layers: int = 1
+    embeddings: str = ""
+    embedding_layers: int = 1
     words: SentenceReader | None = None
     unseen: Counter[str] = field(default_factory=Counter, compare=False, repr=False)
 
     @classmethod
     def load(cls, folder: Path) -> Self:
-        """Read what `save_pretrained` wrote.
+        """Read the files of `save_pretrained`.
 
         Raises:
             FileNotFoundError: no such file.
@@ -101,7 +99,7 @@ class TreeReader:
             reader = cls(**content)
         except (ValueError, TypeError, KeyError) as error:
             raise ValueError(f"{path}: damaged: {error}") from None
-        return reader if reader.vectors else replace(reader, words=SentenceReader.load(folder))
+        return reader if reader.embeddings else replace(reader, words=SentenceReader.load(folder))
 
     def save_pretrained(self, folder: str | Path) -> None:
         """Write `reader.json`, and the vocabulary if there is one."""
@@ -113,9 +111,9 @@ class TreeReader:
             self.words.save_pretrained(folder)
 
     def encode(self, trees: Sequence[AnyTree]) -> list[Encoded]:
-        """Make trees ready, once for all batches that they will be in.
+        """Prepare trees once for all later batches.
 
-        Labels that are not among `labels` are read as unknown; each is reported when it first comes.
+        A label outside `labels` is read as unknown; its first occurrence is logged.
 
         Raises:
             ValueError: a tree of the other kind.
@@ -123,24 +121,25 @@ class TreeReader:
         expected: type[AnyTree] = Tree if self.structure == "constituency" else DependencyTree
         check_kind(trees, expected)
         words = [tuple(_form(word, self.lowercase) for word in tree.words) for tree in trees]
-        vectors: Sequence[Tensor | None] = [None] * len(trees)
-        if self.vectors and trees:
-            folder = str(find_pretrained(self.vectors).resolve())
-            vectors = _frozen_vectors(folder, self.vector_layers, tuple(tree.words for tree in trees))
+        embeddings: Sequence[Tensor | None] = [None] * len(trees)
+        if self.embeddings and trees:
+            folder = str(find_pretrained(self.embeddings).resolve())
+            sentences = tuple(tree.words for tree in trees)
+            embeddings = _extracted_embeddings(folder, self.embedding_layers, sentences)
         found: Counter[str] = Counter()
         plans = [self._plan(tree, found) for tree in trees]
         count_unseen(found, self.unseen)
-        return [Encoded(*of) for of in zip(trees, words, plans, vectors, strict=True)]
+        return [Encoded(*parts) for parts in zip(trees, words, plans, embeddings, strict=True)]
 
-    def collate(self, encoded: Sequence[Encoded], chance: random.Random | None = None) -> dict[str, Tensor]:
-        """A batch: `input_ids` (B, T) or `inputs_embeds` (B, T, E), and what `plan` says.
+    def collate(self, encoded: Sequence[Encoded], rng: random.Random | None = None) -> dict[str, Tensor]:
+        """A batch: `input_ids` (B, T) or `inputs_embeds` (B, T, E), and the tensors of the batch plan.
 
         Args:
             encoded: the trees.
-            chance: in training, decides which rare words are read as unknown.
+            rng: in training, decides which rare words are read as unknown.
         """
         trees: list[Any] = [one.tree for one in encoded]
-        if self.plan == "branches":
+        if self.plan == "ancestor_pairs":
             batch = collate_plans([one.plan for one in encoded])
             if self.labels:
                 batch["node_ids"] = batch.pop("node_labels").clamp_min(0)
@@ -151,12 +150,12 @@ class TreeReader:
             batch = {"attention_mask": (torch.arange(int(lengths.max())) < lengths[:, None]).long()}
             if self.structure == "constituency":
                 batch["spans"] = collate_plans([one.plan for one in encoded])["spans"]
-        if self.vectors:
-            rows = [one.vectors.float() for one in encoded if one.vectors is not None]
+        if self.embeddings:
+            rows = [one.embeddings.float() for one in encoded if one.embeddings is not None]
             batch["inputs_embeds"] = pad_sequence(rows, batch_first=True)
         else:
             assert self.words is not None
-            ids = [torch.tensor(self.words.ids(one.words, chance)) for one in encoded]
+            ids = [torch.tensor(self.words.ids(one.words, rng)) for one in encoded]
             batch["input_ids"] = pad_sequence(ids, batch_first=True)
         return batch
 
@@ -168,11 +167,11 @@ class TreeReader:
 
 
 def count_unseen(found: Counter[str], unseen: Counter[str]) -> None:
-    """Count labels of nodes that were read as unknown, and report those that come for the first time.
+    """Count labels of nodes that were read as unknown, and log the new ones.
 
     Args:
-        found: of this call.
-        unseen: of all calls before, to which they are added.
+        found: counts of this call.
+        unseen: counts of all earlier calls; `found` is added.
     """
     new = [f"{label!r} ({count})" for label, count in found.most_common() if label not in unseen]
     unseen.update(found)
@@ -184,17 +183,17 @@ def count_unseen(found: Counter[str], unseen: Counter[str]) -> None:
 
 
 @lru_cache(maxsize=1)
-def _frozen_encoder(folder: str, layers: int) -> FrozenEncoder:
-    return FrozenEncoder.load(folder, layers=layers)
+def _feature_extractor(folder: str, layers: int) -> FeatureExtractor:
+    return FeatureExtractor.load(folder, layers=layers)
 
 
-@lru_cache(maxsize=3)  # the parts of a corpus, which every seed reads anew
-def _frozen_vectors(folder: str, layers: int, sentences: tuple[tuple[str, ...], ...]) -> list[Tensor]:
-    return [found.half() for found in _frozen_encoder(folder, layers).encode(sentences)]
+@lru_cache(maxsize=3)  # every seed reads the three splits of a corpus again
+def _extracted_embeddings(folder: str, layers: int, sentences: tuple[tuple[str, ...], ...]) -> list[Tensor]:
+    return [found.half() for found in _feature_extractor(folder, layers).encode(sentences)]
 
 
 def check_kind(trees: Sequence[AnyTree], expected: type[K]) -> Sequence[K]:
-    """The trees, all of the one kind.
+    """Check that all trees are of one kind, and return them.
 
     Raises:
         ValueError: a tree of another kind.
@@ -206,12 +205,12 @@ def check_kind(trees: Sequence[AnyTree], expected: type[K]) -> Sequence[K]:
 
 
 def vocabulary(trees: Sequence[AnyTree], lowercase: bool, min_frequency: int = 1) -> SentenceReader:
-    """The words of trees, with classes for unknown ones.
+    """The vocabulary of trees, with classes for unknown words.
 
     Args:
-        trees: what is trained on.
-        lowercase: as of `TreeReader`.
-        min_frequency: rarer words are left to their class.
+        trees: the training trees.
+        lowercase: as in `TreeReader`.
+        min_frequency: words with a lower frequency are read as their class.
     """
     return SentenceReader.from_words(
         ([_form(word, lowercase) for word in tree.words] for tree in trees), min_frequency

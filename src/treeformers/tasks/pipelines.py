@@ -1,6 +1,6 @@
-"""Trees from the parsers of other libraries that are installed: spaCy, Stanza, benepar.
+"""Trees from the parsers of other libraries: spaCy, Stanza and benepar.
 
-Their models are theirs: how weights are stored and read is not in our hands.
+These libraries load their own models; treeformers does not control how they read weights.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ class Pipeline(NamedTuple):
     """A parser of another library.
 
     Attributes:
-        identity: what its trees depend on, such as versions: the same for the same trees.
-        parse: lists of words to their trees, in order.
+        identity: everything the trees depend on, such as versions; part of the key of the tree cache.
+        parse: takes lists of words and returns their trees, in order.
     """
 
     identity: str
@@ -42,30 +42,31 @@ def load_pipeline(library: str, name: str) -> Pipeline:
 
     Args:
         library: one of `LIBRARIES`.
-        name: of spaCy an installed pipeline or the folder of one, with a component that finds constituents
-            (that of benepar, or our own); of Stanza a language, such as "en"; of benepar a model, such as
-            "benepar_en3".
+        name: for spaCy, an installed pipeline or its folder, with a constituency component (benepar or
+            treeformers); for Stanza, a language such as "en"; for benepar, a model such as "benepar_en3".
 
     Raises:
-        FileNotFoundError: the library is not installed, or it has no such model.
-        ValueError: a spaCy pipeline that finds no constituents.
+        FileNotFoundError: the library or its model is not installed.
+        ValueError: the spaCy pipeline has no constituency component.
     """
     try:
         module = import_module(library)
     except ImportError as error:
         raise FileNotFoundError(
-            f"{library}:{name}: {library} is not there ({error}): expected pip install {library}"
+            f"{library}:{name}: {library} is not installed ({error}): expected pip install {library}"
         ) from None
     try:
         trees, about = {"spacy": _spacy, "stanza": _stanza, "benepar": _benepar}[library](module, name)
-    except (OSError, LookupError) as error:  # of nltk, which finds the models of benepar, a LookupError
+    except (OSError, LookupError) as error:
+        if isinstance(error, KeyError | IndexError):
+            raise  # a bug; nltk, which finds the models of benepar, raises a plain LookupError
         reason = " ".join(str(error).split())[:200]
-        raise FileNotFoundError(f"{library}:{name}: it cannot be loaded: {reason}") from None
+        raise FileNotFoundError(f"{library}:{name}: cannot be loaded: {reason}") from None
 
     def parse(sentences: Sequence[Sequence[str]]) -> list[Tree]:
         plain = ([unescape_word(word) for word in words] for words in sentences)
         found = zip(sentences, trees(plain), strict=True)
-        return [_over(tree, words, f"{library}:{name}") for words, tree in found]
+        return [_with_words(tree, words, f"{library}:{name}") for words, tree in found]
 
     return Pipeline(json.dumps([library, name, _version(library), about]), parse)
 
@@ -77,13 +78,13 @@ def _spacy(spacy: Any, name: str) -> tuple[Trees, Any]:
     from spacy.tokens import Doc, Span
 
     with suppress(ImportError):
-        import_module("benepar")  # it has no entry point: its component is known once it is imported
+        import_module("benepar")  # importing benepar registers its component
     nlp = spacy.load(name)
-    finds = ("benepar", "treeformers")
-    if not any(nlp.get_pipe_meta(component).factory in finds for component in nlp.pipe_names):
+    constituency = ("benepar", "treeformers")
+    if not any(nlp.get_pipe_meta(component).factory in constituency for component in nlp.pipe_names):
         raise ValueError(
             f"spacy:{name}: its components ({', '.join(nlp.pipe_names) or 'none'}) find no constituents, "
-            f"expected one of {' or '.join(finds)}"
+            f"expected one of {' or '.join(constituency)}"
         )
 
     def trees(sentences: Iterable[list[str]]) -> Iterator[Tree]:
@@ -97,7 +98,7 @@ def _spacy(spacy: Any, name: str) -> tuple[Trees, Any]:
 
 
 def _one_sentence(words: Sequence[str]) -> list[bool | int | None]:
-    return [place == 0 for place in range(len(words))]
+    return [position == 0 for position in range(len(words))]
 
 
 def _stanza(stanza: Any, name: str) -> tuple[Trees, Any]:
@@ -126,8 +127,8 @@ def _benepar(benepar: Any, name: str) -> tuple[Trees, Any]:
     return trees, None
 
 
-def _over(tree: Tree, words: Sequence[str], where: str) -> Tree:
-    """The tree over the words as they were given, without the outer root."""
+def _with_words(tree: Tree, words: Sequence[str], where: str) -> Tree:
+    """Put the tree over the original words, and remove the outer root."""
     cleaned = clean_tree(tree)
     found = () if cleaned is None else tuple(map(unescape_word, cleaned.words))
     if cleaned is None or found != tuple(map(unescape_word, words)):

@@ -1,4 +1,4 @@
-"""Train any recipe of the library: one model, once, with a record of how it went."""
+"""Train a model of any task once, and record the training in its folder."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from treeformers.recipes import (
     ClassifyRecipe,
@@ -21,20 +21,28 @@ from treeformers.training.model_card import write_card
 from treeformers.training.provenance import commit
 from treeformers.trees.files import read_object, write_json
 
-__all__ = ["FIT", "Train", "finished", "is_trained_from", "train_once", "trainer"]
+__all__ = [
+    "FIT_FILE",
+    "TrainFunction",
+    "finished_fit",
+    "is_trained_from",
+    "train_once",
+    "training_function",
+]
 
-FIT = "fit.json"
-"""The file in a model folder that says what the model was trained from, and how that went."""
+FIT_FILE = "fit.json"
+"""Name of the file in a model folder that records the recipe and the metrics of the training."""
 
-Train = Callable[..., Any]
-"""Trains one model, called as `train(recipe, folder, seed, resume=..., progress=...)`; returns a `Fit`."""
+TrainFunction: TypeAlias = Callable[..., Any]
+"""Trains one model. It is called as `train(recipe, folder, seed, resume=..., progress=...)`, and returns a
+`Fit`."""
 
 
-def trainer(recipe: Recipe) -> Train:
-    """The function that trains a recipe.
+def training_function(recipe: Recipe) -> TrainFunction:
+    """The function that trains recipes of this task.
 
     Raises:
-        ValueError: no task of the library trains such a recipe.
+        ValueError: the library cannot train this task.
     """
     match recipe:
         case InduceRecipe():
@@ -45,10 +53,14 @@ def trainer(recipe: Recipe) -> Train:
             from treeformers.tasks.parse.train import train_parser
 
             return train_parser
-        case ClassifyRecipe() | SimilarityRecipe():
+        case ClassifyRecipe():
             from treeformers.tasks.classify.train import train_classifier
 
             return train_classifier
+        case SimilarityRecipe():
+            from treeformers.tasks.similarity.train import train_similarity
+
+            return train_similarity
         case TranslateRecipe():
             from treeformers.tasks.translate.train import train_translator
 
@@ -62,31 +74,31 @@ def train_once(
     folder: Path,
     resume: bool = True,
     progress: bool = True,
-    train: Train | None = None,
+    train: TrainFunction | None = None,
     sources: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Train one seed, unless the folder holds a finished model of this recipe.
 
     Args:
         recipe: what to train.
-        seed: its seed.
-        folder: of the model.
+        seed: the seed.
+        folder: the model folder.
         resume: keep a finished model and continue an unfinished one; otherwise train from the start.
         progress: show a progress bar.
-        train: the function that trains; `trainer(recipe)` by default.
-        sources: what the models that the recipe reads were trained from, by name.
+        train: the function that trains; by default `training_function(recipe)`.
+        sources: the training settings of the models that the recipe reads, by name.
 
     Returns:
-        The fields of `treeformers.training.fit.Fit`, with `validation_curve`, the curve of the metric that
-        chose the weights, in place of the history. Also `commit`; `threads`; `preparing_seconds`, the
-        processor time for reading data and saving (missing after a resumed run); and `peak_memory_mb` of the
-        process. If the loss chose the weights, `metric` and `best` are left out: `loss` says the same.
+        The fields of `treeformers.training.fit.Fit`. `validation_curve`, the values of the metric that chose
+        the weights by step, replaces the history. Further keys are `commit`, `threads`, `peak_memory_mb` of
+        this process, and `preparing_seconds`, the processor time for reading data and saving, which a resumed
+        run lacks. If the loss chose the weights, there are no `metric` and `best`: they would repeat `loss`.
     """
     import torch
 
-    train = train or trainer(recipe)
-    if resume and (known := finished(folder, recipe, sources)) is not None:
-        return known
+    train = train or training_function(recipe)
+    if resume and (found := finished_fit(folder, recipe, sources)) is not None:
+        return found
     resume = resume and (folder / "checkpoints").is_dir()
     reset_peak_memory()
     started = time.process_time()
@@ -102,37 +114,39 @@ def train_once(
     fit["validation_curve"] = [[entry["step"], entry[metric]] for entry in curve]
     fit["commit"] = commit()
     write_card(folder, recipe, fit)
-    write_json(folder / FIT, {"training": recipe.training(), "sources": dict(sources or {}), "fit": fit})
+    write_json(folder / FIT_FILE, {"training": recipe.training(), "sources": dict(sources or {}), "fit": fit})
     return fit
 
 
-def finished(folder: Path, recipe: Recipe, sources: Mapping[str, Any] | None = None) -> dict[str, Any] | None:
-    """The record of training, if the folder holds a finished model of this recipe; else None.
+def finished_fit(
+    folder: Path, recipe: Recipe, sources: Mapping[str, Any] | None = None
+) -> dict[str, Any] | None:
+    """The record of the training if the folder holds a finished model of this recipe; else None.
 
     Args:
-        folder: of the model.
-        recipe: what it should have been trained from, see `Recipe.training`.
-        sources: what the models that the recipe reads are trained from now, by name. A model that read
-            another version of one of them does not count as finished.
+        folder: the model folder.
+        recipe: the recipe that the model should have been trained from, as compared by `Recipe.training`.
+        sources: the present training settings of the models that the recipe reads, by name. If the model read
+            another version of one of them, it does not count as finished.
 
     Raises:
         ValueError: the record is damaged.
     """
-    path = folder / FIT
+    path = folder / FIT_FILE
     if not path.is_file():
         return None
     stored = read_object(path)
     try:
-        read = stored.get("sources", {})
-        now = {**read, **(sources or {})}
-        same = is_trained_from(stored["training"], recipe) and all(now[key] == read[key] for key in read)
+        before = stored.get("sources", {})
+        now = {**before, **(sources or {})}
+        same = is_trained_from(stored["training"], recipe) and all(now[key] == before[key] for key in before)
         return dict(stored["fit"]) if same else None
     except (KeyError, TypeError) as error:
         raise ValueError(f"{path}: damaged: {error}") from None
 
 
 def is_trained_from(training: Mapping[str, Any], recipe: Recipe) -> bool:
-    """Whether a recipe trains as a stored one did. Values count: a key that is missing has its default."""
+    """Whether a recipe has the training settings of a stored one. A key missing there has its default."""
     try:
         return Recipe.from_dict(training).training() == recipe.training()
     except ValueError:

@@ -1,4 +1,4 @@
-"""Trees for text that has none: from parsers and inducers, ours or others, a file, or a plain shape."""
+"""Trees for text: from parsers and inducers of this package or others, from a file, or of a plain shape."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
-from treeformers.data.penn_tokenizer import split_words
+from treeformers.data.checks import ensure_list, words_in
+from treeformers.data.penn_tokenizer import word_tokenize
 from treeformers.data.segmentation import split_document, split_sentences
+from treeformers.data.tree_file import TreeFile
 from treeformers.induction import trivial_tree
 from treeformers.tasks.inputs import AnyTree
-from treeformers.tasks.load import listed, load_model, words_in
 from treeformers.tasks.pipelines import LIBRARIES, load_pipeline
+from treeformers.tasks.tree_predictors import load_parser_or_inducer
 from treeformers.training.model_folder import checksum, model_files
 from treeformers.trees.batch import join_trees
 from treeformers.trees.dependency import DependencyTree
@@ -41,66 +43,67 @@ _QUOTES = str.maketrans({"“": '"', "”": '"', "‘": "'", "’": "'", "`": "'
 Text: TypeAlias = str | Sequence[str]
 
 
-def find_trees(texts: Sequence[Text], source: str | Path, documents: bool = False) -> list[Tree]:
+def find_trees(texts: Sequence[Text], source: str | Path, multi_sentence: bool = False) -> list[Tree]:
     """A tree for every text, in their order.
 
-    What a model gives is kept in the user's cache folder ($XDG_CACHE_HOME, or ~/.cache), by the checksums of
-    model and texts: parsing tens of thousands of sentences takes minutes.
+    Parsing tens of thousands of sentences takes minutes, so the trees of a model are cached in the user's
+    cache folder ($XDG_CACHE_HOME, or ~/.cache). The key is the checksum of model and texts.
 
     Args:
-        texts: raw text, which is cut into words as the Penn Treebank cuts it, or lists of words.
-        source: the folder of a parser (which searches greedily) or of an inducer; "spacy:PIPELINE",
+        texts: raw text, which is tokenized as in the Penn Treebank, or lists of words.
+        source: the folder of a parser (which then searches greedily) or of an inducer; "spacy:PIPELINE",
             "stanza:LANGUAGE" or "benepar:MODEL", see `treeformers.tasks.pipelines.load_pipeline`; a file of
-            brackets with a tree for each text, in the same order and over the same letters; or "right",
-            "left", "balanced" or "random" branching.
-        documents: the texts may hold several sentences: each sentence gets a tree, and `join_trees` a root
-            over those of a text. The trees of a file are taken as they are.
+            brackets with one tree per text, in the same order and over the same letters; or the shape
+            "right", "left", "balanced" or "random".
+        multi_sentence: the texts may hold several sentences. Each sentence gets a tree, and `join_trees` puts
+            a root over the trees of a text. Trees of a file stay as they are.
 
     Raises:
-        FileNotFoundError: neither a shape, a file nor the folder of a model, or a library or model of others
-            that is not installed.
-        ValueError: a text without words, a file with another number of trees or other words, or a folder of
+        FileNotFoundError: neither a shape, a file nor the folder of a model; or a library or its model that
+            is not installed.
+        ValueError: a text without words, a file with another number of trees or other words, or a folder with
             another kind of model.
     """
-    return _find_trees(texts, os.fspath(source), documents, keep=True)
+    return _find_trees(texts, os.fspath(source), multi_sentence, keep=True)
 
 
 def find_any_trees(
-    texts: Sequence[Text], source: str | Path, documents: bool = False, dependencies: bool = False
+    texts: Sequence[Text], source: str | Path, multi_sentence: bool = False, dependencies: bool = False
 ) -> Sequence[AnyTree]:
-    """`find_trees`, or the dependency trees of the heads in those trees, which then need labels.
+    """As `find_trees`; with `dependencies`, the heads of these trees give dependency trees.
 
     Raises:
-        ValueError: also trees without labels, see `treeformers.trees.heads.to_dependencies`.
+        ValueError: also trees without labels if `dependencies` is true, see
+            `treeformers.trees.heads.to_dependencies`.
     """
-    return _find(texts, source, documents, dependencies, keep=True)
+    return _find(texts, source, multi_sentence, dependencies, keep=True)
 
 
 def complete_trees(
     texts: Sequence[AnyTree | Text],
     source: str | None,
     trained: str,
-    documents: bool = False,
+    multi_sentence: bool = False,
     dependencies: bool = False,
 ) -> list[AnyTree]:
-    """The trees of the texts that a trained model is given: those that are trees already, and found ones.
+    """The trees of the inputs of a trained model: trees stay as they are, other texts get a tree.
 
-    A parser that makes them stays loaded for the next call; what it gives is not kept.
+    A parser stays loaded for the next call. Its trees are not cached.
 
     Args:
         texts: trees, strings, or lists of words.
-        source: where those of the others come from, see `find_trees`; None: as in training.
-        trained: where they came from in training; "given": there were trees in the data.
-        documents: as in `find_trees`.
-        dependencies: the model reads dependency trees; the others are made by `find_any_trees`.
+        source: source of trees for the other texts, see `find_trees`; None for the source in training.
+        trained: source of trees in training; "given" if the training data had trees.
+        multi_sentence: as in `find_trees`.
+        dependencies: the model reads dependency trees, see `find_any_trees`.
 
     Raises:
-        ValueError: one string, text without a tree and nothing to make one, or text without words.
+        ValueError: one string, a text without words, or a text without a tree and no source of trees.
         FileNotFoundError: no such source.
     """
     raw = [
         (number, text)
-        for number, text in enumerate(listed(texts, "texts"), start=1)
+        for number, text in enumerate(ensure_list(texts, "texts"), start=1)
         if not isinstance(text, Tree | DependencyTree)
     ]
     if raw and (source or trained) == "given":
@@ -110,10 +113,10 @@ def complete_trees(
             "trees, or for sentences the folder of a parser or the name of a shape"
         )
     for number, text in raw:
-        _words(text, number)  # here its number is that among all texts
+        _words(text, number)  # the error names the number among all texts
     plain = [text for _, text in raw]
     try:
-        found = iter(_find(plain, source or trained, documents, dependencies, keep=False) if raw else ())
+        found = iter(_find(plain, source or trained, multi_sentence, dependencies, keep=False) if raw else ())
     except FileNotFoundError as error:
         hint = "" if source else "; the trees of the training data came from there, now name another source"
         raise FileNotFoundError(f"{error}{hint}") from None
@@ -121,17 +124,17 @@ def complete_trees(
 
 
 def _find(
-    texts: Sequence[Text], source: str | Path, documents: bool, dependencies: bool, keep: bool
+    texts: Sequence[Text], source: str | Path, multi_sentence: bool, dependencies: bool, keep: bool
 ) -> Sequence[AnyTree]:
-    trees = _find_trees(texts, os.fspath(source), documents, keep)
+    trees = _find_trees(texts, os.fspath(source), multi_sentence, keep)
     return [to_dependencies(tree) for tree in trees] if dependencies else trees
 
 
-def _find_trees(texts: Sequence[Text], name: str, documents: bool, keep: bool) -> list[Tree]:
-    """`find_trees`; what a model gives is kept for the next time if asked for."""
+def _find_trees(texts: Sequence[Text], name: str, multi_sentence: bool, keep: bool) -> list[Tree]:
+    """As `find_trees`; with `keep`, the trees of a model are cached."""
     if name not in SHAPES and Path(name).is_file():
         return _read(Path(name), texts)
-    if not documents:
+    if not multi_sentence:
         return _trees_of(texts, name, keep)
     cut = [_sentences(text, number) for number, text in enumerate(texts, start=1)]
     trees = iter(_trees_of([sentence for sentences in cut for sentence in sentences], name, keep))
@@ -152,7 +155,7 @@ def _trees_of(texts: Sequence[Text], name: str, keep: bool) -> list[Tree]:
     if path.is_dir():
         if not keep:
             return _parse(_loaded(path), texts)
-        return _cached(name, checksum(path), texts, lambda: _parse(load_model(path), texts))
+        return _cached(name, checksum(path), texts, lambda: _parse(load_parser_or_inducer(path), texts))
     raise FileNotFoundError(
         f"{name}: neither {', '.join(SHAPES)}, nor a file of brackets, nor the folder of a parser or inducer"
     )
@@ -170,12 +173,10 @@ def _all_words(texts: Sequence[Text]) -> list[list[str]]:
 
 
 def _words(text: Text, number: int) -> list[str]:
-    return words_in(text, f"text {number}", split_words, "a tree, a string or a list of words")
+    return words_in(text, f"text {number}", word_tokenize, "a tree, a string or a list of words")
 
 
 def _read(path: Path, texts: Sequence[Text]) -> list[Tree]:
-    from treeformers.probing.systems import TreeFile
-
     file = TreeFile.read(path)
     if len(file.trees) != len(texts):
         raise ValueError(f"{path}: {len(file.trees)} trees, expected one for each of the {len(texts)} texts")
@@ -187,21 +188,21 @@ def _read(path: Path, texts: Sequence[Text]) -> list[Tree]:
 
 
 def _letters(text: str) -> str:
-    """A text without blanks and escapes, and with quotation marks of one kind."""
+    """A text without spaces and escapes, and with one kind of quotation mark."""
     return unescape_word("".join(text.split())).translate(_QUOTES).replace("''", '"')
 
 
 def _cut(text: str) -> str:
-    """Its letters once it is cut as the treebank cuts it, which writes dashes, dots and periods anew."""
-    return _letters(" ".join(split_words(text))).replace(".", "")
+    """The letters of a text after tokenization as in the Penn Treebank, which rewrites dashes and periods."""
+    return _letters(" ".join(word_tokenize(text))).replace(".", "")
 
 
 def _cached(source: str, identity: str, texts: Sequence[Text], parse: Callable[[], list[Tree]]) -> list[Tree]:
-    """What a parser gives, kept for the next time."""
+    """The trees of a parser, from the cache if they are there."""
     given = [text if isinstance(text, str) else list(text) for text in texts]
     key = hashlib.sha256(f"{identity} {json.dumps(given)}".encode()).hexdigest()[:32]
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "treeformers" / "trees"
-    stored = cache / f"{key}.jsonl"  # words with blanks or round brackets come back as they were
+    stored = cache / f"{key}.jsonl"  # this format preserves words with spaces or round brackets
     if stored.is_file():
         return list(read_trees(stored))
     logger.info("%s parses %d sentences", source, len(texts))
@@ -209,7 +210,7 @@ def _cached(source: str, identity: str, texts: Sequence[Text], parse: Callable[[
     try:
         cache.mkdir(parents=True, exist_ok=True)
         write_trees(trees, stored)
-    except (OSError, ValueError) as error:  # a full disk, or text that is no UTF-8
+    except (OSError, ValueError) as error:  # a full disk, or text that is not UTF-8
         logger.warning("the trees of %d sentences are not kept for the next time: %s", len(texts), error)
     return trees
 
@@ -223,11 +224,11 @@ def _parse(model: Parser | Inducer | AveragedInducer, texts: Sequence[Text]) -> 
 
 
 def _loaded(folder: Path) -> Parser | Inducer | AveragedInducer:
-    """The model of a folder; it is not loaded again as long as its files are the same."""
+    """The model of a folder. It is loaded again only if its files change."""
     states = ((path, path.stat()) for _, path in model_files(folder))
     return _load(folder, tuple((path, state.st_mtime_ns, state.st_size) for path, state in states))
 
 
 @lru_cache(maxsize=2)
 def _load(folder: Path, states: tuple[tuple[Path, int, int], ...]) -> Parser | Inducer | AveragedInducer:
-    return load_model(folder)
+    return load_parser_or_inducer(folder)

@@ -119,7 +119,9 @@ class CheckpointAverage(WeightAverage):
 
     def save(self, folder: Path) -> None:
         """Save the weights of the last evaluations in a checkpoint folder."""
-        stored = {f"{n}/{name}": weight for n, copy in enumerate(self.recent) for name, weight in copy.items()}
+        stored = {
+            f"{n}/{name}": weight for n, copy in enumerate(self.recent) for name, weight in copy.items()
+        }
         _write(stored, folder)
 
     def load(self, folder: Path) -> None:

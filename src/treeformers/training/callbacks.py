@@ -1,4 +1,4 @@
-"""What happens between the steps of training: the progress bar, saving at evaluations, early stopping, time."""
+"""Callbacks of training: the progress bar, saving at evaluations, early stopping, and the clock."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ _EDITABLE = frozenset(
 def write_checksums(folder: Path, names: Iterable[str]) -> None:
     """Write the SHA-256 of files of a folder.
 
-    `sha256sum --check SHA256SUMS` checks all files. `verify_checksums` ignores settings, which users may edit.
+    `sha256sum --check SHA256SUMS` checks all files. `verify_checksums` skips settings: users may edit them.
 
     Raises:
         OSError: a file cannot be read, or the folder cannot be written.

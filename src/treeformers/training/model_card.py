@@ -23,8 +23,8 @@ _TASKS: Mapping[str, tuple[str, str, str]] = {
         "without labels.",
         "from treeformers import Inducer\n\n"
         'Inducer.from_pretrained("{folder}").parse(["the ferry left before the fog came in"])',
-        "The model was never told what a constituent is. Its trees show what its attention groups; the scores "
-        "say how far they agree with a treebank.",
+        "The model was never told what a constituent is. Its trees show what its attention groups. "
+        "The metrics say how far they agree with a treebank.",
     ),
     "parse": (
         "A parser that turns text into labelled constituency trees.",

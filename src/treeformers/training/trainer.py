@@ -114,7 +114,7 @@ class TokenBatchTrainer(Trainer):
         return self.accelerator.prepare(loader)
 
     def get_eval_dataloader(self, eval_dataset: Any = None) -> DataLoader[Any]:
-        """All validation batches for every process. Divided among processes, some would miss from the loss."""
+        """All validation batches for every process. If they were divided, the loss would miss some."""
         features: Any = self.eval_dataset
         sampler = TokenBatchSampler(self.validation_lengths, self.tokens_per_batch)
         return DataLoader(features, batch_sampler=sampler, collate_fn=self.validation_collator)

@@ -55,7 +55,7 @@ def _start(threads: int, prepare: Callable[..., None] | None, arguments: tuple[A
 
 
 def _exit_with_parent() -> None:
-    """Exit when the parent exits. If it is killed, the worker would wait forever, or write beside a new run."""
+    """Exit with the parent. Else a worker of a killed parent waits forever, or writes beside a new run."""
     parent = multiprocessing.parent_process()
     assert parent is not None
     parent.join()

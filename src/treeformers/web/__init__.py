@@ -1,11 +1,11 @@
-"""The playground: a page that shows what models make of one's own sentences, and the service behind it.
+"""The playground: a web page that draws the trees of your sentences, and the service behind it (extra `web`).
 
-Needs the extra `web`. `create_app` is the application for a server of one's own; `serve` runs it.
+`create_app` returns the application for any ASGI server; `serve` runs it.
 """
 
 from treeformers.web.api import create_app
-from treeformers.web.engines import Engine, find_engines
 from treeformers.web.limits import Limits
+from treeformers.web.models import ServedModel, find_models
 from treeformers.web.server import demo_model, serve
 
-__all__ = ["Engine", "Limits", "create_app", "demo_model", "find_engines", "serve"]
+__all__ = ["Limits", "ServedModel", "create_app", "demo_model", "find_models", "serve"]

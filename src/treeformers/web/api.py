@@ -16,17 +16,16 @@ from starlette.exceptions import HTTPException
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 
 from treeformers import __version__
-from treeformers.web.engines import Engine, NotLoaded
 from treeformers.web.guards import Guard
 from treeformers.web.limits import Limits
 from treeformers.web.messages import (
     Classes,
     ClassifyRequest,
-    EngineInfo,
     Health,
     Info,
     Latex,
     Layers,
+    ModelInfo,
     Parsed,
     ParseRequest,
     Problem,
@@ -34,28 +33,29 @@ from treeformers.web.messages import (
     Steps,
     TreeRequest,
 )
+from treeformers.web.models import ModelNotLoaded, ServedModel
 from treeformers.web.service import Service
 
 __all__ = ["EXAMPLES", "create_app"]
 
 STATIC = Path(__file__).parent / "static"
-EXAMPLES = (  # in the words that the demonstration model knows
+EXAMPLES = (  # in the vocabulary of the demonstration model
     "the girls love those big ducks that kick the boy",
     "he hugs the mad cats and kisses a bird\nthe physicists that think ponder",
     "(S (NP (DT the) (NNS girls)) (VP (VBP love) (NP (NP (DT those) (JJ big) (NNS ducks)) "
     "(SBAR (WHNP (WDT that)) (S (VP (VBP kick) (NP (DT the) (NN boy))))))))",
 )
 REFUSALS: dict[int | str, dict[str, Any]] = {
-    400: {"model": Problem, "description": "The request is no JSON in UTF-8."},
+    400: {"model": Problem, "description": "The request is not JSON in UTF-8."},
     413: {"model": Problem, "description": "The request is too large."},
-    422: {"model": Problem, "description": "The request cannot be read, or asks for more than the limits."},
+    422: {"model": Problem, "description": "The request cannot be read, or exceeds a limit."},
     500: {
         "model": Problem,
         "description": "A model cannot be loaded, or the service failed.",
     },
     503: {
         "model": Problem,
-        "description": "Too many requests at once, or no answer in time.",
+        "description": "Too many concurrent requests, or no answer in time.",
         "headers": {
             "Retry-After": {"description": "Seconds to wait.", "schema": {"type": "integer"}},
         },
@@ -64,31 +64,31 @@ REFUSALS: dict[int | str, dict[str, Any]] = {
 
 
 def create_app(
-    engines: Sequence[Engine],
+    models: Sequence[ServedModel],
     limits: Limits | None = None,
     report: str | Path | None = None,
     hosts: Sequence[str] = ("*",),
     examples: Sequence[str] = EXAMPLES,
 ) -> Guard:
-    """The application of the playground, for any ASGI server.
+    """Create the application of the playground, for any ASGI server.
 
     Args:
-        engines: what can be asked, see `treeformers.web.find_engines`; models are loaded when first used.
-        limits: what a request may ask for.
-        report: a page (.html) or figures (.json) to show beside, such as those of `treeformers probe`.
-        hosts: names under which it may be asked; a page of elsewhere that calls this machine by a name of its
-            own is turned away.
-        examples: texts that the page offers.
+        models: the models to serve, see `treeformers.web.find_models`. A model loads at its first request.
+        limits: bounds on requests.
+        report: a page (.html) or metrics (.json) to show, such as those of `treeformers probe`.
+        hosts: accepted host names. They keep out foreign pages that reach this machine by a name of their own
+            (DNS rebinding).
+        examples: example texts on the page.
 
     Raises:
-        FileNotFoundError: no such report.
-        ValueError: a report that is neither HTML nor JSON, or two engines of one name.
+        FileNotFoundError: the report does not exist.
+        ValueError: the report is neither HTML nor JSON, or two models have the same name.
     """
     limits = limits or Limits()
     kind, content = _read_report(report)
-    if len({engine.name for engine in engines}) < len(engines):
-        raise ValueError("two engines have one name")
-    service = Service(engines, limits)
+    if len({model.name for model in models}) < len(models):
+        raise ValueError("two models have the same name")
+    service = Service(models, limits)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -98,36 +98,36 @@ def create_app(
     app = FastAPI(
         title="treeformers",
         version=__version__,
-        description="Trees of sentences, and what models see on the way. Errors are one line of JSON.",
-        docs_url=None,  # the pages of FastAPI load scripts of other hosts; /docs below does not
+        description="Parse sentences and inspect models. Errors are one line of JSON.",
+        docs_url=None,  # the pages of FastAPI load scripts from other hosts; /docs below does not
         redoc_url=None,
         lifespan=lifespan,
     )
     app.add_middleware(TrustedHostMiddleware, allowed_hosts=list(hosts), www_redirect=False)
     app.add_exception_handler(RequestValidationError, _unreadable)
     app.add_exception_handler(ValueError, _bad_input)
-    app.add_exception_handler(NotLoaded, _not_loaded)
+    app.add_exception_handler(ModelNotLoaded, _not_loaded)
     app.add_exception_handler(HTTPException, _other)
     app.add_exception_handler(Exception, _failed)
 
     @app.head("/health", include_in_schema=False)
     @app.get("/health")
     async def health(request: Request) -> Health:
-        """How the service is."""
-        states: dict[str, str] = {name: engine.state for name, engine in service.engines.items()}
+        """The state of the service."""
+        states: dict[str, str] = {name: model.state for name, model in service.models.items()}
         guard = request.scope.get("guard")
         return Health(
-            status="ok", version=__version__, in_flight=guard.in_flight if guard else 0, engines=states
+            status="ok", version=__version__, in_flight=guard.in_flight if guard else 0, models=states
         )
 
     @app.get("/api/info")
     async def info() -> Info:
-        """The engines, the limits, and some examples."""
+        """The models, the limits, and some examples."""
         return Info(
             version=__version__,
-            engines=[
-                EngineInfo(name=engine.name, kind=engine.kind, state=engine.state)
-                for engine in service.engines.values()
+            models=[
+                ModelInfo(name=model.name, kind=model.kind, state=model.state)
+                for model in service.models.values()
             ],
             examples=list(examples),
             words=limits.words,
@@ -137,40 +137,40 @@ def create_app(
 
     @app.post("/api/parse", responses=REFUSALS)
     async def parse(request: ParseRequest) -> Parsed:
-        """Trees of sentences by several engines, and the unlabelled F1 between any two of them."""
-        return await service.parse(request.text, request.engines)
+        """Parse sentences with several models, and return the unlabelled F1 of each pair of trees."""
+        return await service.parse(request.text, request.models)
 
     @app.post("/api/layers", responses=REFUSALS)
     async def layers(request: SentenceRequest) -> Layers:
-        """Tree, links, prior and attention of each layer of an inducer."""
-        return await service.layers(request.engine, request.words)
+        """Return the tree, links, prior and attention of each layer of an inducer."""
+        return await service.layers(request.model, request.words)
 
     @app.post("/api/steps", responses=REFUSALS)
     async def steps(request: SentenceRequest) -> Steps:
-        """The steps of a parser: what it did, might have done, held and read."""
-        return await service.steps(request.engine, request.words)
+        """Return the steps of a parser: action, runner-up, stack and attended words."""
+        return await service.steps(request.model, request.words)
 
     @app.post("/api/classify", responses=REFUSALS)
     async def classify(request: ClassifyRequest) -> Classes:
-        """Classes of trees, with the attention of the root's class on the nodes."""
-        return await service.classify(request.engine, request.trees)
+        """Classify trees, and return the attention on their nodes."""
+        return await service.classify(request.model, request.trees)
 
     @app.post("/api/latex", responses=REFUSALS)
     async def latex(request: TreeRequest) -> Latex:
-        """A tree for the LaTeX package forest."""
+        """Convert a tree to the LaTeX package forest."""
         return await service.latex(request.tree)
 
     @app.get("/report", include_in_schema=False)
     async def show_report() -> HTMLResponse:
         if kind == "html":
             return HTMLResponse(content)
-        raise HTTPException(404, "no page was given with --report")
+        raise HTTPException(404, "the server has no HTML report")
 
     @app.get("/api/report", include_in_schema=False)
-    async def report_figures() -> JSONResponse:
+    async def report_metrics() -> JSONResponse:
         if kind == "json":
             return JSONResponse(json.loads(content))
-        raise HTTPException(404, "no figures were given with --report")
+        raise HTTPException(404, "the server has no JSON report")
 
     @app.api_route("/", methods=["GET", "HEAD"], include_in_schema=False)
     async def page() -> FileResponse:
@@ -199,7 +199,7 @@ def _read_report(path: str | Path | None) -> tuple[Any, str]:
 
 
 async def _unreadable(request: Request, error: Exception) -> JSONResponse:
-    """Say where; the request is not repeated, as it may hold what no answer can."""
+    """Name the faulty field. The answer does not repeat the request, which may hold invalid characters."""
     assert isinstance(error, RequestValidationError)
     kind = request.headers.get("content-type", "none")
     if not kind.startswith("application/json"):
@@ -222,14 +222,14 @@ async def _other(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, HTTPException)
     line = str(error.detail)
     if error.status_code == 405:
-        line = f"{request.method} is not answered here, expected {(error.headers or {}).get('Allow')}"
-    elif error.status_code == 400:  # bytes that are no UTF-8, or brackets within brackets without end
+        line = f"{request.method} is not allowed here, expected {(error.headers or {}).get('Allow')}"
+    elif error.status_code == 400:  # bytes that are not UTF-8, or very deeply nested brackets
         line = "the request cannot be read, expected a JSON object in UTF-8"
     return _problem(error.status_code, line, error.headers)
 
 
 async def _failed(request: Request, error: Exception) -> JSONResponse:
-    return _problem(500, "the service failed; its log says how")
+    return _problem(500, "the service failed; its log says why")
 
 
 def _problem(status: int, line: str, headers: Mapping[str, str] | None = None) -> JSONResponse:

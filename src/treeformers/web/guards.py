@@ -1,4 +1,4 @@
-"""What stands before the service: limits on size, number and time, headers, and a line of log a request."""
+"""The guard before the service: limits of size, number and time, headers, and one log line per request."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _HEADERS = {
     "referrer-policy": "no-referrer",
     "x-content-type-options": "nosniff",
 }
-_SANDBOX = (  # a report is a page of its own: its scripts run, without an origin and without the network
+_SANDBOX = (  # the scripts of a report may run, but have no origin and no network
     "sandbox allow-scripts; default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "
     "img-src data:; frame-ancestors 'self'"
 )
@@ -41,16 +41,16 @@ class _Refused(Exception):
 
 
 class Guard:
-    """Turns away what is too large, too much at once or too slow, each with a status and a line of JSON.
+    """Refuses requests that are too large, too many or too slow, with a status and one line of JSON.
 
-    413: a body larger than `body_bytes`. 503 with Retry-After: more than `in_flight` requests of the API at
-    once, or one that takes more than `seconds`; what it waits for is given up. Whatever happens inside, the
-    answer is JSON and the log has a line.
+    The status is 413 if the body is larger than `body_bytes`. It is 503 with Retry-After if there are more
+    than `in_flight` concurrent requests of the API, or if a request takes more than `seconds`; its work is
+    then cancelled. If the application fails, the answer is still JSON and the log has the traceback.
 
     Args:
         app: the application.
-        limits: the bounds.
-        report: path of the page that is served into a sandbox.
+        limits: bounds on requests.
+        report: path of the page that gets a sandbox.
     """
 
     def __init__(self, app: ASGIApp, limits: Limits, report: str = "/report") -> None:
@@ -80,7 +80,9 @@ class Guard:
             logger.exception("a request failed")
             if not status:
                 await _refuse(
-                    send_with_headers, _Refused(500, "the service failed; its log says how"), self.limits
+                    send_with_headers,
+                    _Refused(500, "the service failed; its log says why"),
+                    self.limits,
                 )
         finally:
             fields = {
@@ -107,13 +109,13 @@ class Guard:
         except TimeoutError:
             if not started:
                 raise _Refused(
-                    503, f"no answer within {self.limits.seconds:g} seconds; try again, or with less"
+                    503, f"no answer within {self.limits.seconds:g} seconds; try again, or with less text"
                 ) from None
 
     async def _work(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request that has arrived: one that is slow to come in keeps nobody out."""
+        """Answer a request whose body has arrived. A slow upload does not count as in flight."""
         if scope["path"].startswith("/api/") and self.in_flight >= self.limits.in_flight:
-            raise _Refused(503, f"busy: {self.limits.in_flight} requests are being worked on; try again soon")
+            raise _Refused(503, f"busy: {self.limits.in_flight} requests are in progress; try again soon")
         self.in_flight += 1
         try:
             await self.app(scope, receive, send)
@@ -144,12 +146,12 @@ class Guard:
         if path.startswith("/api/") or path == "/health":
             headers["cache-control"] = "no-store"
         elif not path.startswith("/openapi"):
-            headers["cache-control"] = "no-cache"  # ask again whether the page is the one there is
+            headers["cache-control"] = "no-cache"  # the browser must ask whether the page has changed
         return [(name.encode(), value.encode()) for name, value in headers.items()]
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:
-    """Hand on a body that has been read; then whatever comes."""
+    """A `receive` that returns the body first, then the later messages."""
     handed_on = False
 
     async def again() -> Message:

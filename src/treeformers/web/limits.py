@@ -1,4 +1,4 @@
-"""What one request may ask for."""
+"""Bounds on requests."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ __all__ = ["Limits"]
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Bounds on requests; what goes beyond them gets 413, 422 or 503, and a line that says why.
+    """Bounds on requests. A request beyond them gets the status 413, 422 or 503, and a one-line reason.
 
     Attributes:
-        body_bytes: of a request (413).
-        sentences: of a request (422).
-        words: of a sentence (422).
-        all_words: of all sentences of a request (422).
-        word_characters: of a word (422).
-        characters: of a sentence (422): attention takes memory with the square of its tokens.
-        depth: of brackets, or of a tree (422).
-        engines: of a request (422).
-        in_flight: requests worked on at once (503).
-        seconds: that a request may take, waiting and the arrival of its body included (503).
-        retry_seconds: after which a request that got 503 may come again.
-        batch_sentences: computed at once.
-        batch_characters: computed at once, unless one sentence has more.
-        gather_seconds: a batch waits until for so long no more sentences come.
+        body_bytes: size of a request (413).
+        sentences: number of sentences in a request (422).
+        words: number of words in a sentence (422).
+        all_words: number of words in a request (422).
+        word_characters: length of a word (422).
+        characters: length of a sentence (422); the memory of attention grows with the square of its tokens.
+        depth: depth of brackets (422).
+        models: number of models in a request (422).
+        in_flight: number of concurrent requests (503).
+        seconds: duration of a request, including its wait and the arrival of its body (503).
+        retry_seconds: time after which a request that got 503 may come again.
+        batch_sentences: number of sentences in a batch.
+        batch_characters: number of characters in a batch, unless a single sentence has more.
+        gather_seconds: a batch starts after this time without new sentences.
     """
 
     body_bytes: int = 1 << 18
@@ -35,7 +35,7 @@ class Limits:
     word_characters: int = 200
     characters: int = 3000
     depth: int = 512
-    engines: int = 8
+    models: int = 8
     in_flight: int = 128
     seconds: float = 30.0
     retry_seconds: int = 2

@@ -1,4 +1,4 @@
-"""Logs as JSON, one object a line on standard error. Sentences are not in them."""
+"""Logs in JSON, one object per line on standard error, without any sentences."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ __all__ = ["JsonFormatter", "logging_as_json"]
 
 
 class JsonFormatter(logging.Formatter):
-    """A record as one JSON object: time, level, logger, message, and the `fields` given as extra."""
+    """Formats a record as one JSON object: time, level, logger, message, and the extra `fields`."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line."""
+        """Format a record."""
         line = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
@@ -31,7 +31,7 @@ class JsonFormatter(logging.Formatter):
 
 @contextmanager
 def logging_as_json() -> Iterator[None]:
-    """Write what the library and the server log as JSON instead of as text."""
+    """Write the logs of the library and the server in JSON."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonFormatter())
     loggers = [logging.getLogger(name) for name in ("treeformers", "uvicorn")]

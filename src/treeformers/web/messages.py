@@ -1,4 +1,4 @@
-"""What requests and answers hold. Trees are one line of Penn Treebank brackets."""
+"""The messages of the API. A tree is one line of Penn Treebank brackets."""
 
 from __future__ import annotations
 
@@ -12,13 +12,12 @@ __all__ = [
     "Class",
     "Classes",
     "ClassifyRequest",
-    "EngineInfo",
     "Health",
     "Info",
-    "Item",
     "Latex",
     "Layer",
     "Layers",
+    "ModelInfo",
     "ParseRequest",
     "Parsed",
     "ParsedSentence",
@@ -26,6 +25,7 @@ __all__ = [
     "Problem",
     "Score",
     "SentenceRequest",
+    "StackItem",
     "Step",
     "Steps",
     "TreeRequest",
@@ -37,163 +37,163 @@ class _Request(BaseModel):
 
 
 class ParseRequest(_Request):
-    """Sentences, and the engines that parse them."""
+    """Sentences, and the models that parse them."""
 
-    text: str = Field(description="Sentences, one a line; or trees in brackets, the engine gold.")
-    engines: list[str] = Field(description="Names of engines.")
+    text: str = Field(description="Sentences, one per line, or trees in brackets, named gold.")
+    models: list[str] = Field(description="Names of models.")
 
 
 class SentenceRequest(_Request):
-    """One sentence for one engine."""
+    """One sentence for one model."""
 
-    engine: str = Field(description="Name of an engine.")
-    words: list[str] = Field(description="The words, without blanks.")
+    model: str = Field(description="Name of the model.")
+    words: list[str] = Field(description="The words, without white space.")
 
 
 class TreeRequest(_Request):
     """One tree."""
 
-    tree: str = Field(description="In brackets.")
+    tree: str = Field(description="The tree in brackets.")
 
 
 class ClassifyRequest(_Request):
     """Trees for one classifier."""
 
-    engine: str = Field(description="Name of an engine of the kind classifier.")
-    trees: list[str] = Field(description="In brackets, one tree each.")
+    model: str = Field(description="Name of a classifier.")
+    trees: list[str] = Field(description="Trees in brackets.")
 
 
 class Problem(BaseModel):
-    """Why there is no result."""
+    """The reason why a request failed."""
 
-    error: str = Field(description="One line: what was given, what was expected, where.")
+    error: str = Field(description="One line: the given value, the expected one, and the place.")
 
 
-class EngineInfo(BaseModel):
-    """An engine that can be asked."""
+class ModelInfo(BaseModel):
+    """A model of the service."""
 
-    name: str = Field(description="What requests call it.")
-    kind: Literal["shape", "inducer", "parser", "classifier"]
-    state: Literal["ready", "not loaded", "failed"] = Field(description="Models load with the first request.")
+    name: str = Field(description="Name in requests.")
+    kind: Literal["baseline", "inducer", "parser", "classifier"]
+    state: Literal["ready", "not loaded", "failed"] = Field(description="A model loads at its first request.")
 
 
 class Info(BaseModel):
-    """What this service has."""
+    """The models and limits of the service."""
 
     version: str
-    engines: list[EngineInfo]
-    examples: list[str] = Field(description="Texts to begin with.")
-    words: int = Field(description="Most words of a sentence.")
-    sentences: int = Field(description="Most sentences of a request.")
-    report: Literal["none", "html", "json"] = Field(description="Whether there is a report, at /report.")
+    models: list[ModelInfo]
+    examples: list[str] = Field(description="Example texts.")
+    words: int = Field(description="Maximum number of words in a sentence.")
+    sentences: int = Field(description="Maximum number of sentences in a request.")
+    report: Literal["none", "html", "json"] = Field(description="Format of the report at /report, if any.")
 
 
 class Health(BaseModel):
-    """How the service is."""
+    """The state of the service."""
 
     status: Literal["ok"]
     version: str
-    in_flight: int = Field(description="Requests worked on now.")
-    engines: dict[str, str] = Field(description="States by name.")
+    in_flight: int = Field(description="Number of requests in progress.")
+    models: dict[str, str] = Field(description="State of each model.")
 
 
 class ParsedTree(BaseModel):
-    """The tree of an engine."""
+    """The tree of a model."""
 
     brackets: str
     links: list[float] | None = Field(
-        None, description="Of an inducer: the T - 1 links between neighbouring words at the layer read."
+        None, description="Inducer: the T - 1 links between neighbouring words in the layer of the tree."
     )
-    score: float | None = Field(None, description="Of a parser: log-probability in nats.")
+    score: float | None = Field(None, description="Parser: log-probability in nats.")
 
 
 class Score(BaseModel):
-    """How alike the trees of two engines are."""
+    """The similarity of the trees of two models."""
 
     first: str
     second: str
-    f1: float | None = Field(description="Unlabelled F1 in per cent; none where no words count.")
+    f1: float | None = Field(description="Unlabelled F1 in per cent; null if all words are punctuation.")
 
 
 class ParsedSentence(BaseModel):
     """One sentence and its trees."""
 
     words: list[str]
-    trees: dict[str, ParsedTree] = Field(description="By engine.")
+    trees: dict[str, ParsedTree] = Field(description="Tree of each model.")
     f1: list[Score]
 
 
 class Parsed(BaseModel):
-    """Trees of the sentences in their order."""
+    """The trees of all sentences, in order."""
 
-    engines: list[str]
+    models: list[str] = Field(description="Names of the trees; gold comes first.")
     sentences: list[ParsedSentence]
     f1: list[Score] = Field(description="Means over the sentences.")
 
 
 class Layer(BaseModel):
-    """What a layer of an inducer computes for a sentence of T words."""
+    """One layer of an inducer, for a sentence of T words."""
 
-    tree: str = Field(description="Split at the weakest link of this layer alone.")
-    links: list[float] = Field(description="T - 1 probabilities.")
-    prior: list[list[int]] = Field(description="T rows of T, the constituent prior in ten-thousandths.")
+    tree: str = Field(description="Tree split at the weakest links of this layer.")
+    links: list[float] = Field(description="T - 1 link probabilities.")
+    prior: list[list[int]] = Field(description="Constituent prior, T rows of T values, in ten-thousandths.")
     attention: list[list[int]] = Field(
-        description="T rows of T, mean of the heads, in ten-thousandths; row i is what word i sees."
+        description="Attention of word i in row i, T rows of T values, mean of the heads, in ten-thousandths."
     )
 
 
 class Layers(BaseModel):
-    """What an inducer computes, the lowest layer first."""
+    """All layers of an inducer, the lowest first."""
 
     words: list[str]
     layers: list[Layer]
 
 
 class Action(BaseModel):
-    """What a parser may do."""
+    """An action of a parser."""
 
     name: str
-    probability: float = Field(description="Among the legal actions.")
+    probability: float = Field(description="Probability among the legal actions.")
 
 
-class Item(BaseModel):
-    """An item on a parser's stack: the words start to end - 1."""
+class StackItem(BaseModel):
+    """An item on the stack of a parser: the words from start to end - 1."""
 
     start: int
     end: int
-    label: str = Field(description="Empty where it has none, or none yet.")
-    open: bool = Field(default=False, description="Top-down: a bracket that is not closed.")
+    label: str = Field(description="Label; empty if the item has none yet.")
+    open: bool = Field(default=False, description="Top-down: whether the bracket is still open.")
 
 
 class Attended(BaseModel):
-    """A word that the parser reads before an action; the last one is the end mark."""
+    """A word that the parser attends to before an action; the last position is the end mark."""
 
     position: int
     role: Literal["bound", "head", "weight"] = Field(
-        description="A boundary of an item or its head word; or with a weight where attention is learned."
+        description="Boundary or head word of an item; weight if the attention is learned."
     )
     weight: float
 
 
 class Step(BaseModel):
-    """A step of a parser, and what it sees before it."""
+    """A step of a parser, with the state before it."""
 
     taken: Action
-    runner_up: Action | None = Field(description="The most probable other legal action, if there is one.")
-    stack: list[Item]
-    next: int = Field(description="First word of the buffer.")
+    runner_up: Action | None = Field(description="The second most probable legal action, if any.")
+    stack: list[StackItem]
+    next: int = Field(description="Position of the first word of the buffer.")
     attended: list[Attended]
 
 
 class Steps(BaseModel):
-    """A parser's way through a sentence."""
+    """All steps of a parser for a sentence."""
 
     words: list[str]
     tree: str
     attention: Literal["deterministic", "probabilistic"]
     linearization: Literal["bottom-up", "top-down"]
     steps: list[Step]
-    last: list[Item] = Field(description="The stack after the last step.")
+    last: list[StackItem] = Field(description="Stack after the last step.")
 
 
 class Class(BaseModel):
@@ -202,13 +202,13 @@ class Class(BaseModel):
     label: str
     confidence: float
     probabilities: dict[str, float]
-    shares: list[float] | None = Field(
-        description="Of attention, one a node in pre-order, leaves too; none of an encoder without."
+    attention: list[float] | None = Field(
+        description="Attention on each node in pre-order, leaves included; null if the encoder has none."
     )
 
 
 class Classes(BaseModel):
-    """Classes of trees in their order."""
+    """The classes of all trees, in order."""
 
     classes: list[Class]
 

@@ -1,4 +1,4 @@
-"""What people paste to sentences and trees, within the limits."""
+"""Pasted text to sentences and trees, within the limits."""
 
 from __future__ import annotations
 
@@ -6,61 +6,64 @@ import re
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from treeformers.data.penn_tokenizer import split_words
+from treeformers.data.penn_tokenizer import word_tokenize
 from treeformers.trees.formats import holds_trees, is_bare
 from treeformers.trees.tree import Tree, parse_brackets
 from treeformers.web.limits import Limits
 
-__all__ = ["Given", "check_words", "read_text", "read_tree"]
+__all__ = ["SentenceInput", "check_words", "read_text", "read_tree"]
 
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 _BLANK = re.compile("[ \t\r\n\f\v]")
 
 
-class Given(NamedTuple):
-    """The words of a sentence, and its tree where brackets were pasted."""
+class SentenceInput(NamedTuple):
+    """The words of a sentence, and its gold tree if the text had brackets."""
 
     words: tuple[str, ...]
     gold: Tree | None
 
 
-def read_text(text: str, limits: Limits, split: Callable[[str], Sequence[str]] = split_words) -> list[Given]:
-    """Read sentences, one a line, or trees in brackets where the text begins with one.
+def read_text(
+    text: str, limits: Limits, split: Callable[[str], Sequence[str]] = word_tokenize
+) -> list[SentenceInput]:
+    """Read sentences, one per line, or trees in brackets if the text begins with a tree.
 
-    A sentence in parentheses is no tree, see `treeformers.trees.formats.holds_trees`. Of trees the traces are
-    left out.
+    A sentence in parentheses is not a tree, see `treeformers.trees.formats.holds_trees`. Traces are removed
+    from trees.
 
     Args:
-        text: what was pasted.
-        limits: what it may hold.
-        split: cuts a sentence into words.
+        text: the pasted text.
+        limits: bounds on the text.
+        split: splits a sentence into words.
 
     Raises:
-        ValueError: nothing to read, malformed brackets, or more than the limits allow; says which line.
+        ValueError: the text is empty, its brackets are malformed, or it exceeds a limit. The message names
+            the line.
     """
     _check_controls(text)
     if holds_trees(text.split("\n")) or is_bare(text.strip()):
-        given = [Given(tree.words, tree) for tree in _read_brackets(text, limits)]
+        inputs = [SentenceInput(tree.words, tree) for tree in _read_brackets(text, limits)]
     else:
-        given = []
+        inputs = []
         for number, line in enumerate(text.split("\n"), start=1):
             if len(line) > limits.characters:
                 raise ValueError(
                     f"line {number}: {len(line)} characters, expected at most {limits.characters}"
                 )
             if words := tuple(split(line)):
-                given.append(Given(words, None))
-    if not given:
-        raise ValueError("nothing to read: expected sentences, one a line, or trees in brackets")
-    check_words([one.words for one in given], limits)
-    return given
+                inputs.append(SentenceInput(words, None))
+    if not inputs:
+        raise ValueError("nothing to read: expected sentences, one per line, or trees in brackets")
+    check_words([item.words for item in inputs], limits)
+    return inputs
 
 
 def read_tree(brackets: str, limits: Limits) -> Tree:
     """Read exactly one tree.
 
     Raises:
-        ValueError: malformed, none or several, or more than the limits allow.
+        ValueError: the text is malformed, holds no tree or several, or exceeds a limit.
     """
     _check_controls(brackets)
     trees = _read_brackets(brackets, limits)
@@ -71,10 +74,10 @@ def read_tree(brackets: str, limits: Limits) -> Tree:
 
 
 def check_words(sentences: Sequence[Sequence[str]], limits: Limits) -> None:
-    """Check the sizes of sentences, and that their words can stand in brackets.
+    """Check the sizes of sentences, and that brackets can hold their words.
 
     Raises:
-        ValueError: says which sentence and what is wrong with it.
+        ValueError: a sentence is at fault; the message names it.
     """
     if len(sentences) > limits.sentences:
         raise ValueError(f"{len(sentences)} sentences, expected at most {limits.sentences}")
@@ -86,7 +89,7 @@ def check_words(sentences: Sequence[Sequence[str]], limits: Limits) -> None:
         for word in words:
             if not word or word.isspace() or _BLANK.search(word):
                 raise ValueError(
-                    f"sentence {number} has the word {word[:20]!r}: expected no blanks and at least a letter"
+                    f"sentence {number} has the word {word[:20]!r}: expected characters without white space"
                 )
             if len(word) > limits.word_characters:
                 raise ValueError(
@@ -97,7 +100,7 @@ def check_words(sentences: Sequence[Sequence[str]], limits: Limits) -> None:
         if sum(map(len, words)) > limits.characters:
             raise ValueError(f"sentence {number} has more than {limits.characters} characters")
     if (total := sum(map(len, sentences))) > limits.all_words:
-        raise ValueError(f"{total} words in all, expected at most {limits.all_words}")
+        raise ValueError(f"{total} words in total, expected at most {limits.all_words}")
 
 
 def _read_brackets(text: str, limits: Limits) -> list[Tree]:
@@ -105,17 +108,17 @@ def _read_brackets(text: str, limits: Limits) -> list[Tree]:
     for bracket in re.findall("[()]", text):
         depth += 1 if bracket == "(" else -1
         if depth > limits.depth:
-            raise ValueError(f"brackets more than {limits.depth} deep")
+            raise ValueError(f"the brackets are more than {limits.depth} deep")
     lines = ((f"line {number}", line) for number, line in enumerate(text.split("\n"), start=1))
     trees = []
     for number, tree in enumerate(parse_brackets(lines), start=1):
         bare = tree.without_traces()
         if bare is None:
-            raise ValueError(f"tree {number} has nothing but traces")
+            raise ValueError(f"tree {number} has only traces")
         trees.append(bare)
     return trees
 
 
 def _check_controls(text: str) -> None:
     if found := _CONTROL.search(text):
-        raise ValueError(f"the text holds the character U+{ord(found[0]):04X}, which is no text")
+        raise ValueError(f"the text holds the character U+{ord(found[0]):04X}, which is not text")

@@ -1,4 +1,4 @@
-"""Running the playground, and the model that it has where none is given."""
+"""Runs the playground, and trains its demonstration model."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from treeformers.recipes import InduceRecipe
 from treeformers.tasks.demo import RECIPE
 from treeformers.tasks.induce.train import train_inducer
 from treeformers.web.api import create_app
-from treeformers.web.engines import Engine
 from treeformers.web.limits import Limits
 from treeformers.web.logs import logging_as_json
+from treeformers.web.models import ServedModel
 
 __all__ = ["demo_model", "serve"]
 
@@ -26,17 +26,18 @@ logger = logging.getLogger(__name__)
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1", "[::1]")
 STOP_SECONDS = 10
-"""Given to the requests being worked on when the server is stopped."""
+"""Time for running requests to finish when the server stops."""
 
 
 def demo_model(recipe: InduceRecipe = RECIPE, progress: bool = False) -> Path:
-    """The folder of the model of `treeformers demo`, trained at the first call.
+    """The folder of the model of `treeformers demo`. The first call trains it.
 
-    It is kept in the user's cache folder ($XDG_CACHE_HOME, or ~/.cache) by the checksum of its recipe.
+    The model stays in the user's cache folder ($XDG_CACHE_HOME, or ~/.cache), under the checksum of its
+    recipe.
 
     Args:
-        recipe: what to train on and how.
-        progress: show on standard error how far it is.
+        recipe: the recipe to train.
+        progress: show the progress on standard error.
 
     Raises:
         OSError: the cache folder cannot be written.
@@ -45,43 +46,43 @@ def demo_model(recipe: InduceRecipe = RECIPE, progress: bool = False) -> Path:
     checksum = hashlib.sha256(json.dumps(recipe.to_dict(), sort_keys=True).encode()).hexdigest()[:16]
     folder = cache / checksum / "demo"
     if (folder / "history.json").is_file():
-        logger.info("the demonstration model is the one in %s", folder)
+        logger.info("using the demonstration model in %s", folder)
         return folder
-    logger.info("no model was given: a small one is trained once, in a minute or two, and kept in %s", folder)
+    logger.info("no model was given: training a small one for one or two minutes; it is kept in %s", folder)
     train_inducer(recipe, folder, progress=progress)
     return folder
 
 
 def serve(
-    engines: Sequence[Engine],
+    models: Sequence[ServedModel],
     host: str = "127.0.0.1",
     port: int = 8000,
     report: str | Path | None = None,
     limits: Limits | None = None,
     started: Callable[[str], None] = lambda url: None,
 ) -> None:
-    """Serve the playground until it is interrupted or terminated; then requests being worked on are finished.
+    """Serve the playground until it is interrupted or terminated; running requests are then finished.
 
     Args:
-        engines: what can be asked.
-        host: address to listen at. On a loopback address only names of this machine are answered.
-        port: 0 for any free one.
+        models: the models to serve.
+        host: address to listen on. On a loopback address, the server answers only to names of this machine.
+        port: port to listen on; 0 is any free one.
         report: as in `create_app`.
         limits: as in `create_app`.
-        started: called with the address once the server listens.
+        started: called with the address when the server listens.
 
     Raises:
-        FileNotFoundError: no such report.
-        ValueError: the port is taken, the host is not one of this machine, or as in `create_app`.
+        FileNotFoundError: the report does not exist.
+        ValueError: the port is taken, the host is not an address of this machine, or as in `create_app`.
     """
     hosts = LOOPBACK if host in LOOPBACK else ("*",)
-    app = create_app(engines, limits, report, hosts)
+    app = create_app(models, limits, report, hosts)
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         listening = socket.create_server((host, port), family=family, backlog=256)
     except (OSError, OverflowError) as error:
         reason = getattr(error, "strerror", None) or error
-        raise ValueError(f"cannot listen at port {port} of {host}: {reason}") from None
+        raise ValueError(f"cannot listen on port {port} of {host}: {reason}") from None
     shown = f"[{host}]" if ":" in host else host
     with listening, logging_as_json():
         config = uvicorn.Config(

@@ -1,4 +1,4 @@
-"""The answers of the playground: engines asked in batches, in one thread beside the server's."""
+"""The answers of the playground. Models run in batches, in one thread beside that of the server."""
 
 from __future__ import annotations
 
@@ -9,155 +9,157 @@ from itertools import combinations
 from statistics import fmean
 from typing import Any, NoReturn, TypeVar
 
-from treeformers.data.penn_tokenizer import split_words
+from treeformers.data.penn_tokenizer import word_tokenize
 from treeformers.drawing import tree_latex
 from treeformers.metrics import unlabeled_f1
 from treeformers.trees.tree import Tree
-from treeformers.web.batching import Batcher
-from treeformers.web.engines import (
-    GOLD,
-    ClassifierEngine,
-    Engine,
-    InducerEngine,
-    Made,
-    ParserEngine,
-    TreeMaker,
-)
+from treeformers.web.batcher import Batcher
 from treeformers.web.limits import Limits
 from treeformers.web.messages import Class, Classes, Latex, Layers, Parsed, ParsedSentence, ParsedTree, Score
 from treeformers.web.messages import Steps as StepsMessage
-from treeformers.web.reading import Given, check_words, read_text, read_tree
-from treeformers.web.watching import watch_inducer, watch_parser
+from treeformers.web.models import (
+    GOLD,
+    ServedClassifier,
+    ServedInducer,
+    ServedModel,
+    ServedParser,
+    ServedTreeModel,
+    TreeResult,
+)
+from treeformers.web.reading import SentenceInput, check_words, read_text, read_tree
+from treeformers.web.visualization import inducer_layers, parser_steps
 
 __all__ = ["Service", "compare"]
 
 T = TypeVar("T")
-E = TypeVar("E", bound=Engine)
+E = TypeVar("E", bound=ServedModel)
 
 SMALL = 1000
-"""Characters of text, times engines, that are dealt with sooner than handed to another thread."""
+"""Maximum number of characters, times models, to handle in the thread of the server."""
 
 
 class Service:
-    """What the API calls. Models are used by one thread only; answers that need none come from others.
+    """Answers the requests of the API. Only one thread runs models.
 
     Args:
-        engines: with different names.
-        limits: what a request may ask for.
+        models: the models, with distinct names.
+        limits: bounds on requests.
     """
 
-    def __init__(self, engines: Sequence[Engine], limits: Limits) -> None:
-        self.engines: Mapping[str, Engine] = {engine.name: engine for engine in engines}
+    def __init__(self, models: Sequence[ServedModel], limits: Limits) -> None:
+        self.models: Mapping[str, ServedModel] = {model.name: model for model in models}
         self.limits = limits
         self.executor = ThreadPoolExecutor(1, "treeformers-model")
-        self._makers = {
-            engine.name: Batcher(
-                engine.make,
+        self._batchers = {
+            model.name: Batcher(
+                model.parse,
                 self.executor,
                 limits.batch_sentences,
                 limits.gather_seconds,
                 lambda words: sum(map(len, words)),
                 limits.batch_characters,
             )
-            for engine in engines
-            if isinstance(engine, TreeMaker)
+            for model in models
+            if isinstance(model, ServedTreeModel)
         }
 
     def close(self) -> None:
-        """Let what is being computed end, and drop what waits."""
+        """Finish the running batch and drop the waiting ones."""
         self.executor.shutdown(wait=True, cancel_futures=True)
 
-    async def parse(self, text: str, engines: Sequence[str]) -> Parsed:
-        """Trees of all sentences by all engines, and how alike they are.
+    async def parse(self, text: str, models: Sequence[str]) -> Parsed:
+        """Parse all sentences with all models, and compare the trees.
 
         Raises:
-            ValueError: a text that cannot be read, no such engine, or more than the limits allow.
+            ValueError: the text cannot be read, a model does not exist, or a limit is exceeded.
         """
-        if len(engines) > self.limits.engines:
-            raise ValueError(f"{len(engines)} engines, expected at most {self.limits.engines}")
-        names = [name for name in dict.fromkeys(engines) if name != GOLD]
+        if len(models) > self.limits.models:
+            raise ValueError(f"{len(models)} models, expected at most {self.limits.models}")
+        names = [name for name in dict.fromkeys(models) if name != GOLD]
         for name in names:
-            if name not in self._makers:
-                self._unknown(name, self._makers)
-        given = await _beside(len(text) > SMALL, lambda: read_text(text, self.limits, self._split(names)))
-        if not names and not any(one.gold for one in given):
-            raise ValueError("no engine was named, expected at least one")
-        words = [one.words for one in given]
-        made = await _all([self._makers[name].submit(words) for name in names])
-        found = dict(zip(names, made, strict=True))
-        return await _beside(len(text) * len(names) > SMALL, lambda: _parsed(given, found))
+            if name not in self._batchers:
+                self._unknown(name, self._batchers)
+        inputs = await _beside(len(text) > SMALL, lambda: read_text(text, self.limits, self._split(names)))
+        if not names and not any(item.gold for item in inputs):
+            raise ValueError("no model was named, expected at least one")
+        words = [item.words for item in inputs]
+        results = await _all([self._batchers[name].submit(words) for name in names])
+        by_name = dict(zip(names, results, strict=True))
+        return await _beside(len(text) * len(names) > SMALL, lambda: _parsed(inputs, by_name))
 
-    async def layers(self, engine: str, words: Sequence[str]) -> Layers:
-        """All layers of an inducer.
+    async def layers(self, model: str, words: Sequence[str]) -> Layers:
+        """Visualize all layers of an inducer.
 
         Raises:
-            ValueError: no such inducer, or words that cannot be read.
+            ValueError: the inducer does not exist, or the words cannot be read.
         """
-        inducer = self._engine(engine, InducerEngine)
+        inducer = self._model(model, ServedInducer)
         check_words([words], self.limits)
-        return await self._in_model_thread(lambda: watch_inducer(inducer.load(), words))
+        return await self._in_model_thread(lambda: inducer_layers(inducer.load(), words))
 
-    async def steps(self, engine: str, words: Sequence[str]) -> StepsMessage:
-        """The steps of a parser.
+    async def steps(self, model: str, words: Sequence[str]) -> StepsMessage:
+        """Visualize the steps of a parser.
 
         Raises:
-            ValueError: no such parser, or words that cannot be read.
+            ValueError: the parser does not exist, or the words cannot be read.
         """
-        parser = self._engine(engine, ParserEngine)
+        parser = self._model(model, ServedParser)
         check_words([words], self.limits)
-        return await self._in_model_thread(lambda: watch_parser(parser.load(), words))
+        return await self._in_model_thread(lambda: parser_steps(parser.load(), words))
 
-    async def classify(self, engine: str, brackets: Sequence[str]) -> Classes:
-        """Classes of trees, and where attention lies.
+    async def classify(self, model: str, brackets: Sequence[str]) -> Classes:
+        """Classify trees, and return the attention on their nodes.
 
         Raises:
-            ValueError: no such classifier, or trees that cannot be read.
+            ValueError: the classifier does not exist, or a tree cannot be read.
         """
-        classifier = self._engine(engine, ClassifierEngine)
+        classifier = self._model(model, ServedClassifier)
         if not brackets:
             raise ValueError("no trees, expected at least one")
         if len(brackets) > self.limits.sentences:
             raise ValueError(f"{len(brackets)} trees, expected at most {self.limits.sentences}")
-        trees = [read_tree(one, self.limits) for one in brackets]
+        trees = [read_tree(text, self.limits) for text in brackets]
         check_words([tree.words for tree in trees], self.limits)
         return await self._in_model_thread(lambda: _classes(classifier, trees))
 
     async def latex(self, brackets: str) -> Latex:
-        """A tree as LaTeX.
+        """Convert a tree to LaTeX.
 
         Raises:
-            ValueError: a tree that cannot be read.
+            ValueError: the tree cannot be read.
         """
         return Latex(latex=tree_latex(read_tree(brackets, self.limits)))
 
-    def _engine(self, name: str, kind: type[E]) -> E:
-        engine = self.engines.get(name)
-        if isinstance(engine, kind):
-            return engine
-        self._unknown(name, [other for other, found in self.engines.items() if isinstance(found, kind)])
+    def _model(self, name: str, kind: type[E]) -> E:
+        model = self.models.get(name)
+        if isinstance(model, kind):
+            return model
+        self._unknown(name, [other for other, found in self.models.items() if isinstance(found, kind)])
 
     def _split(self, names: Iterable[str]) -> Callable[[str], Sequence[str]]:
-        """How a sentence is cut: for inducers at white space, for parsers, and whoever stands beside one, as
-        the Penn Treebank does. All trees are over the same words, or nothing could be compared.
+        """The tokenizer for these models.
+
+        Inducers split at white space. If a parser is among the models, all use its Penn Treebank tokenizer:
+        only trees over the same words can be compared.
         """
-        kinds = {self.engines[name].kind for name in names}
-        return str.split if "inducer" in kinds and "parser" not in kinds else split_words
+        kinds = {self.models[name].kind for name in names}
+        return str.split if "inducer" in kinds and "parser" not in kinds else word_tokenize
 
     def _unknown(self, name: str, known: Iterable[str]) -> NoReturn:
         known = list(known)
         expected = f"expected {', '.join(known)}" if known else "there are none"
-        raise ValueError(f"{name[:40]!r} is no engine for this: {expected}")
+        raise ValueError(f"{name[:40]!r} is not a model for this request: {expected}")
 
     async def _in_model_thread(self, function: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self.executor, function)
 
 
 def compare(trees: Mapping[str, Tree]) -> list[Score]:
-    """Unlabelled F1 between any two trees over the same words.
+    """Unlabelled F1 of each pair of trees over the same words.
 
     Args:
-        trees: by engine. Of two the first decides by its tags what counts as a word: gold trees should stand
-            first, and those without tags last.
+        trees: a tree for each model. The tags of the first tree of a pair decide which words are punctuation,
+            so gold trees should come first and trees without tags last.
     """
     return [
         Score(first=first, second=second, f1=_f1(trees[first], trees[second]))
@@ -168,20 +170,20 @@ def compare(trees: Mapping[str, Tree]) -> list[Score]:
 def _f1(gold: Tree, other: Tree) -> float | None:
     try:
         return round(unlabeled_f1([gold], [other]).sentence_f1, 2)
-    except ValueError:  # no words but punctuation
+    except ValueError:  # the sentence has only punctuation
         return None
 
 
-def _parsed(given: Sequence[Given], made: Mapping[str, Sequence[Made]]) -> Parsed:
+def _parsed(inputs: Sequence[SentenceInput], results: Mapping[str, Sequence[TreeResult]]) -> Parsed:
     sentences = []
-    for number, one in enumerate(given):
-        found = {name: answers[number] for name, answers in made.items()}
-        if one.gold:
-            found = {GOLD: Made(one.gold), **found}
+    for number, item in enumerate(inputs):
+        found = {name: trees[number] for name, trees in results.items()}
+        if item.gold:
+            found = {GOLD: TreeResult(item.gold), **found}
         tagged = sorted(found, key=lambda name: (name != GOLD, set(found[name].tree.tags) == {"X"}))
         sentences.append(
             ParsedSentence(
-                words=list(one.words),
+                words=list(item.words),
                 trees={
                     name: ParsedTree(
                         brackets=str(answer.tree),
@@ -193,11 +195,11 @@ def _parsed(given: Sequence[Given], made: Mapping[str, Sequence[Made]]) -> Parse
                 f1=compare({name: found[name].tree for name in tagged}),
             )
         )
-    return Parsed(engines=list(sentences[0].trees), sentences=sentences, f1=_means(sentences))
+    return Parsed(models=list(sentences[0].trees), sentences=sentences, f1=_means(sentences))
 
 
 def _means(sentences: Sequence[ParsedSentence]) -> list[Score]:
-    """Mean F1 of each pair, whichever of the two was taken for gold."""
+    """Mean F1 of each pair over the sentences, in whichever order the pair comes."""
     values: dict[frozenset[str], list[float]] = {}
     for sentence in sentences:
         for score in sentence.f1:
@@ -210,32 +212,32 @@ def _means(sentences: Sequence[ParsedSentence]) -> list[Score]:
     ]
 
 
-def _classes(engine: ClassifierEngine, trees: Sequence[Tree]) -> Classes:
-    classifier = engine.load()
+def _classes(model: ServedClassifier, trees: Sequence[Tree]) -> Classes:
+    classifier = model.load()
     classes = []
     for tree, found in zip(trees, classifier.classify(trees), strict=True):
         try:
-            shares = [round(share, 4) for share in classifier.attention(tree)]
-        except ValueError:  # an encoder without attention over the tree
-            shares = None
+            attention = [round(weight, 4) for weight in classifier.attention(tree)]
+        except ValueError:  # this encoder has no attention over the tree
+            attention = None
         classes.append(
             Class(
                 label=found.label,
                 confidence=found.probabilities[found.label],
                 probabilities=dict(found.probabilities),
-                shares=shares,
+                attention=attention,
             )
         )
     return Classes(classes=classes)
 
 
 async def _beside(large: bool, function: Callable[[], T]) -> T:
-    """What a function gives; a large task does not hold up the other requests."""
+    """Call a function; a large task runs in another thread, so that it does not delay other requests."""
     return await asyncio.to_thread(function) if large else function()
 
 
-async def _all(tasks: Sequence[Coroutine[Any, Any, list[Made]]]) -> list[list[Made]]:
-    """What all engines answer; where one fails the others are given up."""
+async def _all(tasks: Sequence[Coroutine[Any, Any, list[TreeResult]]]) -> list[list[TreeResult]]:
+    """Wait for all models. If one fails, cancel the others."""
     running = [asyncio.ensure_future(task) for task in tasks]
     try:
         return list(await asyncio.gather(*running))

@@ -31,7 +31,7 @@ def test_weights_are_counted() -> None:
 def test_times_by_length() -> None:
     models = {
         "tree": {"encoder": "accumulation", **SIZES},
-        "lstm": {"encoder": "recurrent", "kind": "n-ary", "input_size": 4, "hidden_size": 4},
+        "lstm": {"encoder": "n-ary-tree-lstm", "input_size": 4, "hidden_size": 4},
     }
     recipe = BenchmarkRecipe.from_dict(
         {"task": "benchmark", "data": {"lengths": [1, 2, 5], "steps": 1}, "model": models}
@@ -56,7 +56,7 @@ def test_a_row_of_an_experiment(tmp_path: Path) -> None:
 
 def test_mistakes() -> None:
     for model, message in (
-        ({"encoder": "translator"}, r"model\.encoder is 'translator', expected one of"),
+        ({"encoder": "translator"}, r"model\.encoder is 'translator', the nearest is "),
         ({**PLAIN, "hiden_size": 8}, r"unknown key 'model\.hiden_size', the nearest is 'model\.hidden_size'"),
         ({**PLAIN, "hidden_size": 9}, r"^model\.hidden_size is 9, expected an even multiple"),
     ):

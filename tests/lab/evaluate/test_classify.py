@@ -13,7 +13,8 @@ from lab.run import reproduce, run_recipe
 from treeformers.metrics import accuracy, mean_squared_error, pearson
 from treeformers.recipes import Examples, Recipe
 from treeformers.tasks.classify.examples import Example, read_examples
-from treeformers.tasks.classify.predictor import Classifier, Similarity
+from treeformers.tasks.classify.predictor import Classifier
+from treeformers.tasks.similarity.predictor import Similarity
 
 torch.set_num_threads(1)
 
@@ -32,7 +33,7 @@ title = "sentences"
 [data]
 corpus = "CORPUS"
 trees = "right"
-[data.coarse]
+[data.label_groups]
 bad = "negative"
 poor = "negative"
 good = "positive"
@@ -51,7 +52,7 @@ corpus = "grammar"
 sentences = 30
 scored_sentences = 12
 [model]
-encoder = "traversal"
+encoder = "ctt"
 task = "relatedness"
 input_size = 12
 hidden_size = 12

@@ -88,7 +88,7 @@ class TestScores:
         assert figures["f1_test"] == parseval(test, parsed(together, test, 3)).f1
 
     def test_a_model_that_predicts_tags_is_scored_on_them(self) -> None:
-        parser = parser_of(tag_weight=1.0)
+        parser = parser_of(tagging_loss_weight=1.0)
         test = GOLD["ours"]["test"]
         figures = score_parser(parser, {"ours": GOLD["ours"]}, 2)
         own = parser.parse([tree.words for tree in test])
@@ -102,7 +102,7 @@ class TestScores:
         assert figures["predicted_tags_accuracy_test"] == pytest.approx(100 * tags.count("NN") / len(tags))
 
     def test_a_model_that_reads_tags_is_given_them(self) -> None:
-        figures = score_parser(parser_of(tag_size=4, tag_weight=1.0), {"ours": GOLD["ours"]}, 2)
+        figures = score_parser(parser_of(tag_size=4, tagging_loss_weight=1.0), {"ours": GOLD["ours"]}, 2)
         assert "predicted_tags_accuracy_test" not in figures
 
     def test_top_down_brackets_are_counted_when_malformed(self) -> None:

@@ -8,9 +8,11 @@ from typing import Any
 import pytest
 import torch
 
+from lab.evaluate.translate import attention_on_nodes
 from lab.run import reproduce, run_recipe
 from treeformers.metrics import bleu
 from treeformers.recipes import Recipe
+from treeformers.tasks.translate import predictor
 from treeformers.tasks.translate.predictor import Translator
 from treeformers.tasks.translate.train import read_pairs
 
@@ -77,8 +79,8 @@ def test_bleu_of_every_seed(folder: Path, result: dict[str, Any]) -> None:
             score = bleu([pair.target.lower() for pair in pairs], found)
             assert seed[name] == pytest.approx(score.bleu, abs=1e-3)
             assert seed["signature"] == score.signature
-        shares = translator.node_shares(pairs)
-        assert (seed["attention_on_nodes"], seed["nodes_share"]) == pytest.approx(shares, abs=1e-3)
+        percentages = attention_on_nodes(translator, pairs)
+        assert (seed["attention_on_nodes"], seed["nodes_share"]) == pytest.approx(percentages, abs=1e-3)
         assert seed["bleu"] > bleu([pair.target for pair in pairs], found).bleu, "capitals were learned away"
         assert seed["steps"] == 30 and seed["parameters"] > 0 and seed["sentences_per_second"] > 0
         assert seed["validation_curve"][-1][0] == 30 and "best" not in seed
@@ -104,3 +106,31 @@ def test_what_is_missing_shows_before_training(folder: Path, tmp_path: Path) -> 
     with pytest.raises(ValueError, match="has no 'fr': expected en, de"):
         run_recipe(folder / "captions.toml", "smoke", tmp_path, ["data.source=fr"])
     assert not list(tmp_path.iterdir())
+
+
+def test_attention_on_nodes(folder: Path, result: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    model = folder.parent / "runs" / "rows" / "captions-smoke" / "seed-1"
+    translator = Translator.from_pretrained(model, device="cpu")
+    pairs = read_pairs(Recipe.from_dict(result["recipe"]).data, "test")
+    attention, nodes = attention_on_nodes(translator, pairs)
+    subwords = [len(row) for row in translator.reader.encode_target([pair.target for pair in pairs])]
+    alone = [attention_on_nodes(translator, [pair])[0] for pair in pairs]
+    expected = sum(part * count for part, count in zip(alone, subwords, strict=True)) / sum(subwords)
+    assert attention == pytest.approx(expected, rel=1e-4) and 0 < attention < 100
+    weights = translator.attention(pairs[0].tree, pairs[0].target)
+    on_nodes = [
+        sum(weight for node, weight in zip(weights.tree.nodes(), row, strict=True) if not node.is_leaf)
+        for row in weights.weights
+    ]
+    assert alone[0] == pytest.approx(100 * fmean(on_nodes), rel=1e-4)
+    encoded = translator.reader.encode([pair.tree for pair in pairs])
+    leaves = sum(len(source["input_ids"]) for source in encoded)
+    count = sum(len(source["plan"]["spans"]) for source in encoded)
+    assert nodes == pytest.approx(100 * count / (count + leaves))
+    monkeypatch.setattr(predictor, "TOKENS_PER_BATCH", 60)
+    assert attention_on_nodes(translator, pairs)[0] == pytest.approx(attention, rel=1e-4)
+    with pytest.raises(ValueError, match=r"^0 pairs, expected some and a model that reads trees$"):
+        attention_on_nodes(translator, [])
+    translator.model.config.tree = False
+    with pytest.raises(ValueError, match="a model that reads trees"):
+        attention_on_nodes(translator, pairs)

@@ -10,10 +10,11 @@ import pytest
 from tiny_models import WITH_BRACKETS, save_inducer, tiny_inducer
 from treeformers.induction import average_trees
 from treeformers.recipes import Decoding
-from treeformers.tasks.induce import averaged as averaged_inducer
-from treeformers.tasks.induce.averaged import AveragedInducer, trees_of_layers
-from treeformers.tasks.induce.predictor import Inducer, read_trees
-from treeformers.tasks.load import load_engine, load_model
+from treeformers.tasks.induce import averaged as averaged_module
+from treeformers.tasks.induce.averaged import AveragedInducer
+from treeformers.tasks.induce.decoding import decode_layers, decode_trees
+from treeformers.tasks.induce.predictor import Inducer
+from treeformers.tasks.tree_predictors import load_parser_or_inducer, load_tree_predictor
 
 SENTENCES = [tree.words for tree in WITH_BRACKETS]
 
@@ -23,7 +24,7 @@ def inducer(number: int) -> Inducer:
     return tiny_inducer(lines, vocab_size=90, num_hidden_layers=5, initializer_range=0.5 + number / 8)
 
 
-@pytest.mark.parametrize("count", [1, 2, 3])
+@pytest.mark.parametrize("count", [1, 2])
 def test_every_layer_of_every_member_has_a_vote(count: int) -> None:
     members = [inducer(number) for number in range(count)]
     found = AveragedInducer(members).parse(" ".join(words) for words in SENTENCES)
@@ -31,11 +32,11 @@ def test_every_layer_of_every_member_has_a_vote(count: int) -> None:
         votes = []
         for member in members:
             links = member.links([words])
-            votes += [read_trees(links, [words], Decoding(layer=layer))[0] for layer in (2, 3, 4)]
+            votes += [decode_trees(links, [words], Decoding(layer=layer))[0] for layer in (2, 3, 4)]
         assert found[number] == average_trees(votes)
 
 
-def test_no_more_sentences_are_held_at_once_than_a_chunk(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sentences_are_averaged_in_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     member = inducer(1)
     together = AveragedInducer([member]).parse(SENTENCES)
     asked, links = [], member.links
@@ -45,51 +46,45 @@ def test_no_more_sentences_are_held_at_once_than_a_chunk(monkeypatch: pytest.Mon
         return links(sentences, batch_size)
 
     monkeypatch.setattr(member, "links", counted)
-    monkeypatch.setattr(averaged_inducer, "CHUNK", 2)
+    monkeypatch.setattr(averaged_module, "CHUNK", 2)
     assert AveragedInducer([member]).parse(SENTENCES) == together
     assert sum(asked) == len(SENTENCES) and max(asked) == 2
 
 
-def test_one_layer_of_one_member_is_its_own_tree() -> None:
+def test_the_average_of_one_layer_is_its_tree() -> None:
     member = inducer(1)
     for layer in (0, 1, -1):
         alone = member.parse(SENTENCES, decoding=Decoding(layer=layer))
         assert AveragedInducer([member]).parse(SENTENCES, layer=layer) == alone
 
 
-def test_the_bias_is_that_of_each_member() -> None:
+def test_each_member_is_decoded_with_its_own_right_bias() -> None:
     member = inducer(1)
     links = member.links(SENTENCES)
-    plain, biased = (trees_of_layers(links, SENTENCES, Decoding(right_bias=bias)) for bias in (0.0, 1.0))
+    plain, biased = (decode_layers(links, SENTENCES, right_bias) for right_bias in (0.0, 1.0))
     assert plain != biased
     member.decoding = Decoding(method="greedy", right_bias=1.0)
     found = AveragedInducer([member]).parse(SENTENCES)
     assert found == [average_trees(trees) for trees in zip(*biased, strict=True)]
 
 
-def test_a_model_of_few_layers_votes_with_all() -> None:
-    links = [link[:2] for link in inducer(1).links(SENTENCES)]
-    assert len(trees_of_layers(links, SENTENCES, Decoding())) == 2
-    assert trees_of_layers([], [], Decoding()) == []
-
-
 def test_a_folder_of_several_seeds(tmp_path: Path) -> None:
     home = save_inducer(tmp_path / "one")
     for seed in (1, 2):
         shutil.copytree(home, tmp_path / "several" / f"seed-{seed}")
-    loaded = load_model(tmp_path / "several")
+    loaded = load_parser_or_inducer(tmp_path / "several")
     assert isinstance(loaded, AveragedInducer) and len(loaded.members) == 2
-    assert isinstance(load_model(home), Inducer)
-    assert load_engine(tmp_path / "several").parse(SENTENCES, 2) == loaded.parse(SENTENCES)
+    assert isinstance(load_parser_or_inducer(home), Inducer)
+    assert load_tree_predictor(tmp_path / "several").parse(SENTENCES, 2) == loaded.parse(SENTENCES)
     assert loaded.parse([]) == []
     with pytest.raises(ValueError, match="layer 9 is not a layer: expected -3 to 2"):
-        load_engine(tmp_path / "several", layer=9)
+        load_tree_predictor(tmp_path / "several", layer=9)
     (tmp_path / "several" / "seed-2" / "model.safetensors").unlink()
     missing = tmp_path / "several" / "seed-2" / "model.safetensors"
     with pytest.raises(FileNotFoundError, match=f"^{re.escape(str(missing))}: no such file"):
-        load_model(tmp_path / "several")
+        load_parser_or_inducer(tmp_path / "several")
 
 
-def test_no_members() -> None:
+def test_no_members_are_refused() -> None:
     with pytest.raises(ValueError, match="at least one inducer"):
         AveragedInducer([])

@@ -13,9 +13,9 @@ from tokenizers.normalizers import BertNormalizer
 
 from conftest import ROOT
 from tiny_models import tiny_inducer
-from treeformers.induction import build_tree, cky_tree, greedy_tree
+from treeformers.induction import build_tree, greedy_tree
 from treeformers.recipes import Decoding, Recipe
-from treeformers.tasks.induce.predictor import Inducer, read_trees
+from treeformers.tasks.induce.predictor import Inducer
 from treeformers.tasks.induce.train import train_inducer
 
 torch.set_num_threads(1)
@@ -40,29 +40,27 @@ def inducer(kind: str = "word", **options: Any) -> Inducer:
     return tiny_inducer(LINES * 2, kind, vocab_size=90, initializer_range=0.5, **options)  # type: ignore[arg-type]
 
 
-WAYS = {
-    "words": lambda: inducer(),
-    "no end token": lambda: inducer(end_token=False),
-    "pieces": lambda: inducer("wordpiece"),
-    "pooled pieces": lambda: inducer("wordpiece", link_level="word"),
-    "no word attends to itself": lambda: inducer(self_prior=0.0),
+VARIANTS = {
     "learned positions": lambda: inducer(position_embedding_type="learned", max_position_embeddings=11),
+    "no end token, no self prior": lambda: inducer(end_token=False, self_prior=0.0),
+    "subwords": lambda: inducer("wordpiece"),
+    "words of pooled subwords": lambda: inducer("wordpiece", link_level="word"),
 }
 
 
-@pytest.fixture(params=WAYS)
+@pytest.fixture(params=VARIANTS)
 def each(request: pytest.FixtureRequest) -> Inducer:
-    return WAYS[request.param]()
+    return VARIANTS[request.param]()
 
 
-def test_trees_stand_over_the_words_as_given_in_their_order(each: Inducer) -> None:
+def test_trees_are_in_order_over_the_original_words(each: Inducer) -> None:
     trees = each.parse(SENTENCES, batch_size=2)
     assert [tree.words for tree in trees] == [tuple(sentence.split()) for sentence in SENTENCES]
     assert each.parse([sentence.split() for sentence in SENTENCES]) == trees
     assert each.parse([]) == []
 
 
-def test_a_batch_gives_what_single_sentences_give(each: Inducer) -> None:
+def test_a_batch_equals_single_sentences(each: Inducer) -> None:
     together = each.links(SENTENCES, batch_size=5)
     for sentence, links in zip(SENTENCES, together, strict=True):
         assert links.shape == (3, len(sentence.split()) - 1)
@@ -74,13 +72,13 @@ def test_a_batch_gives_what_single_sentences_give(each: Inducer) -> None:
 
 def test_links_between_words_of_several_tokens() -> None:
     words = ["unheard", "dogs", "bark"]
-    pieces = inducer("wordpiece")
-    encoded = pieces.tokenizer(words, is_split_into_words=True)
+    subwords = inducer("wordpiece")
+    encoded = subwords.tokenizer(words, is_split_into_words=True)
     ids = encoded.word_ids(0)
-    assert ids.count(0) > 1  # a word that falls into pieces
-    output = pieces.model.treebert(torch.tensor([encoded["input_ids"]]), output_links=True)
+    assert ids.count(0) > 1  # a word of several tokens
+    output = subwords.model.treebert(torch.tensor([encoded["input_ids"]]), output_links=True)
     last = max(place for place, word in enumerate(ids) if word == 0)
-    (links,) = pieces.links([words])
+    (links,) = subwords.links([words])
     expected = [layer[0, last].item() for layer in output.links]
     np.testing.assert_allclose(links[:, 0], expected, atol=1e-6)
     pooled = inducer("wordpiece", link_level="word")
@@ -93,53 +91,39 @@ def test_links_between_words_of_several_tokens() -> None:
     )
 
 
-def test_ways_to_read_trees() -> None:
+def test_a_decoding_or_a_layer_replaces_that_of_the_recipe() -> None:
     parser = inducer()
     words = SENTENCES[2].split()
     (links,) = parser.links([words])
-
-    def parse(decoding: Decoding) -> object:
-        return parser.parse([words], decoding=decoding)[0]
-
-    assert parse(Decoding(method="cky", layer=1, right_bias=0.5)) == cky_tree(links, words, 1, 0.5)
-    assert parse(Decoding(method="algorithm1", min_layer=1, threshold=0.9)) == build_tree(
-        links, words, 1, 0.9
-    )
-    assert parse(Decoding(method="greedy", layer=-2)) == greedy_tree(links[1], words)
+    decoding = Decoding(method="algorithm1", min_layer=1, threshold=0.9)
+    assert parser.parse([words], decoding=decoding)[0] == build_tree(links, words, 1, 0.9)
     assert parser.parse([words], layer=0)[0] == greedy_tree(links[0], words)
     with pytest.raises(ValueError, match="layer 3 is not a layer: expected -3 to 2"):
         parser.parse([words], layer=3)
 
 
-def test_very_long_sentences_are_split_greedily(caplog: pytest.LogCaptureFixture) -> None:
-    words = [f"w{number}" for number in range(1200)]
-    link = np.random.default_rng(0).random((1, 1199))
-    assert read_trees([link], [words], Decoding(method="cky")) == [greedy_tree(link[0], words)]
-    assert "1200 words is split greedily" in caplog.text
-
-
-def test_words_are_read_as_they_were_trained_and_given_back() -> None:
+def test_words_are_normalized_but_trees_have_the_original_words() -> None:
     plain, normalizing = inducer(), inducer(normalize=True)
     assert normalizing.parse(["The OLD dog 1,000"])[0].words == ("The", "OLD", "dog", "1,000")
     np.testing.assert_array_equal(normalizing.links(["The 25 dogs"])[0], plain.links(["the N dogs"])[0])
 
 
-def test_a_look_inside(each: Inducer) -> None:
-    look = each.look(SENTENCES[4])
+def test_visualize(each: Inducer) -> None:
+    outputs = each.visualize(SENTENCES[4])
     n_words = len(SENTENCES[4].split())
-    assert look.words == tuple(SENTENCES[4].split())
-    assert look.links.shape == (3, n_words - 1)
-    assert look.priors.shape == look.attentions.shape == (3, n_words, n_words)
-    np.testing.assert_array_equal(look.priors, look.priors.transpose(0, 2, 1))
-    assert ((look.priors >= 0) & (look.priors <= 1)).all()
-    assert (look.attentions.sum(-1) <= 1 + 1e-6).all()
-    np.testing.assert_allclose(look.links, each.links([SENTENCES[4]])[0], atol=1e-6)
+    assert outputs.words == tuple(SENTENCES[4].split())
+    assert outputs.links.shape == (3, n_words - 1)
+    assert outputs.priors.shape == outputs.attentions.shape == (3, n_words, n_words)
+    np.testing.assert_array_equal(outputs.priors, outputs.priors.transpose(0, 2, 1))
+    assert ((outputs.priors >= 0) & (outputs.priors <= 1)).all()
+    assert (outputs.attentions.sum(-1) <= 1 + 1e-6).all()
+    np.testing.assert_allclose(outputs.links, each.links([SENTENCES[4]])[0], atol=1e-6)
     if len(each.tokenizer(SENTENCES[4])["input_ids"]) <= n_words + 2:
-        for layer in range(3):  # a token a word: the prior is the product of the links
+        for layer in range(3):  # one token per word: the prior is the product of the links
             expected = [
-                [np.prod(look.links[layer, i:j]) for j in range(i + 1, n_words)] for i in range(n_words)
+                [np.prod(outputs.links[layer, i:j]) for j in range(i + 1, n_words)] for i in range(n_words)
             ]
-            found = [look.priors[layer, i, i + 1 :].tolist() for i in range(n_words)]
+            found = [outputs.priors[layer, i, i + 1 :].tolist() for i in range(n_words)]
             np.testing.assert_allclose(np.concatenate(found), np.concatenate(expected), atol=1e-6)
 
 
@@ -153,26 +137,26 @@ def literal_log_probabilities(inducer: Inducer, sentences: Sequence[str]) -> lis
         word_ids = torch.tensor([[-1 if word is None else word for word in ids]])
         for word in range(len(words)):
             tokens = torch.tensor([encoded["input_ids"]])
-            places = [place for place, other in enumerate(ids) if other == word]
-            gold = tokens[0, places]
+            positions = [position for position, other in enumerate(ids) if other == word]
+            gold = tokens[0, positions]
             if (gold == tokenizer.unk_token_id).any():
                 continue
-            tokens[0, places] = tokenizer.mask_token_id
+            tokens[0, positions] = tokenizer.mask_token_id
             given = {"word_ids": word_ids} if inducer.model.config.link_level == "word" else {}
             with torch.inference_mode():
-                logits = inducer.model(tokens, **given).logits[0, places]
-            found.append(logits.log_softmax(-1)[torch.arange(len(places)), gold].sum().item())
+                logits = inducer.model(tokens, **given).logits[0, positions]
+            found.append(logits.log_softmax(-1)[torch.arange(len(positions)), gold].sum().item())
     return found
 
 
-def test_masked_log_probabilities_are_those_of_a_loop(each: Inducer) -> None:
+def test_masked_log_probabilities_equal_those_of_a_loop(each: Inducer) -> None:
     expected = literal_log_probabilities(each, SENTENCES)
     found = list(each.masked_log_probabilities(SENTENCES, batch_size=7))
     assert len(found) == len(expected) > 15
     np.testing.assert_allclose(sorted(found), sorted(expected), atol=1e-5)
 
 
-def test_unknown_words_are_not_predicted() -> None:
+def test_unknown_words_are_skipped() -> None:
     assert len(list(inducer().masked_log_probabilities(["the zebra barks"]))) == 2
     assert list(inducer().masked_log_probabilities(["zebra"])) == []
 
@@ -193,7 +177,7 @@ def test_unknown_words_are_named() -> None:
     assert inducer().pseudo_log_likelihoods(["zebra"]) == [(0, ("zebra",))]
 
 
-def test_what_stands_next(each: Inducer) -> None:
+def test_next_words(each: Inducer) -> None:
     words = [word for word in ("dog", "the", "dogs") if each.token_id(word) is not None]
     prefixes = ["the", "a dog sees the", "old dogs"]
     found = each.next_words(prefixes, words, batch_size=2)
@@ -212,28 +196,28 @@ def test_words_that_are_not_one_token() -> None:
         inducer().next_words(["the"], ["dog", "zebra"])
 
 
-def test_links_between_tokens(each: Inducer) -> None:
+def test_links_between_subwords(each: Inducer) -> None:
     if each.model.config.link_level == "word":
         with pytest.raises(ValueError, match="has no links within words"):
-            each.token_links(SENTENCES)
+            each.subword_links(SENTENCES)
         return
-    for sentence, piece in zip(SENTENCES, each.token_links(SENTENCES, batch_size=2), strict=True):
-        assert list(piece.tokens) == each.tokenizer.tokenize(sentence)
-        assert piece.links.shape == (3, len(piece.tokens) - 1)
-        assert sorted(set(piece.words)) == list(range(len(sentence.split())))
-        between = piece.links[:, np.diff(piece.words) > 0]
+    for sentence, found in zip(SENTENCES, each.subword_links(SENTENCES, batch_size=2), strict=True):
+        assert list(found.subwords) == each.tokenizer.tokenize(sentence)
+        assert found.links.shape == (3, len(found.subwords) - 1)
+        assert sorted(set(found.word_ids)) == list(range(len(sentence.split())))
+        between = found.links[:, np.diff(found.word_ids) > 0]
         np.testing.assert_allclose(between, each.links([sentence])[0], atol=1e-6)
 
 
 def test_a_plain_transformer_has_perplexity_but_no_trees() -> None:
-    plain = inducer(prior="none")
+    plain = inducer(prior_position="none")
     found = list(plain.masked_log_probabilities(SENTENCES))
     np.testing.assert_allclose(sorted(found), sorted(literal_log_probabilities(plain, SENTENCES)), atol=1e-5)
     for call in (plain.parse, plain.links):
         with pytest.raises(ValueError, match="has no links to read trees from"):
             call(["the dog barks"])
     with pytest.raises(ValueError, match="has no links to read trees from"):
-        plain.look("the dog barks")
+        plain.visualize("the dog barks")
 
 
 def test_sentences_without_words() -> None:
@@ -248,7 +232,7 @@ def test_sentences_without_words() -> None:
     with pytest.raises(ValueError, match="sentence 1 has the word ' ': expected more than blanks"):
         parser.parse([["the", " ", "dog"]])
     parser.tokenizer.backend_tokenizer.normalizer = BertNormalizer()
-    with pytest.raises(ValueError, match=r"the tokenizer has nothing for the word '\\x00'"):
+    with pytest.raises(ValueError, match=r"the tokenizer has no token for the word '\\x00'"):
         parser.parse([["the", "\x00", "dog"]])
 
 

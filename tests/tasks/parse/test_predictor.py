@@ -71,7 +71,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def copied(folder: Path, tmp_path: Path) -> Path:
-    """A copy of the model folder, to be damaged; without checksums, by which all damage looks alike."""
+    """A copy of the model folder to damage. Without checksums, each kind of damage has its own error."""
     return Path(shutil.copytree(folder, tmp_path / "model", ignore=shutil.ignore_patterns("SHA256SUMS")))
 
 
@@ -87,11 +87,10 @@ any_word = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_siz
 )
 
 
-class TestWords:
+class TestInput:
     @pytest.mark.parametrize(
         "words",
         [
-            ["dog"],
             ["zyzzyva", "Qwertying", "B-52s", "x" * 300],
             [
                 "\N{DOG FACE}",
@@ -101,35 +100,29 @@ class TestWords:
             ["שלום", "עולם", "مرحبا"],
             ["a\tb", "New York", " cat", "ran "],
             ["(", ")", "[", "]", "{", "}", "-LRB-", "-RRB-", "()"],
-            [".", ",", "!", "?", "--", "''", "``", ";"],
             ["+", "%", "%2B", "</s>", "[PAD]", "sh", "XX", "\\/", "0"],
             ["\N{ZERO WIDTH SPACE}", "\x00", "\N{COMBINING ACUTE ACCENT}", "\N{SOFT HYPHEN}"],
         ],
         ids=[
-            "one",
             "unknown",
             "emoji",
             "right-to-left",
             "blanks",
             "brackets",
-            "punctuation",
             "marks",
             "unseen",
         ],
     )
-    def test_they_stand_as_they_were_given(
-        self, bound: Parser, with_characters: Parser, words: list[str]
-    ) -> None:
+    def test_words_are_kept(self, bound: Parser, with_characters: Parser, words: list[str]) -> None:
         for parser in (bound, with_characters):
-            for beam in (1, 3):
-                (tree,) = parser.parse([words], beam=beam)
-                assert tree.words == tuple(words)
-                assert tree.tags == ("XX",) * len(words)
-                assert tree.children  # a node at least
+            (tree,) = parser.parse([words])
+            assert tree.words == tuple(words)
+            assert tree.tags == ("XX",) * len(words)
+            assert tree.children
 
     @given(sentences=st.lists(st.lists(any_word, min_size=1, max_size=8), min_size=1, max_size=4))
     @settings(max_examples=25, deadline=None)
-    def test_whatever_they_are(self, with_characters: Parser, sentences: list[list[str]]) -> None:
+    def test_any_words_are_kept(self, with_characters: Parser, sentences: list[list[str]]) -> None:
         trees = with_characters.parse(sentences, beam=2)
         assert [list(tree.words) for tree in trees] == sentences
 
@@ -137,7 +130,7 @@ class TestWords:
         words = [f"w{n}" if n % 3 else "dog" for n in range(1000)]
         assert with_characters.parse([words, ["dog"]], beam=2)[0].words == tuple(words)
 
-    def test_a_string_is_cut_as_the_treebank_cuts_it(self, bound: Parser) -> None:
+    def test_a_string_is_tokenized_as_in_the_treebank(self, bound: Parser) -> None:
         text = "Ann\tdidn't see (25) cats."
         (tree,) = bound.parse([text])
         assert tree.words == tuple(word.text for word in tokenize(text))
@@ -157,29 +150,23 @@ class TestErrors:
         [
             ([["a"], []], "sentence 2 has no words"),
             (["Ann ran.", "  \t"], "sentence 2 has no words"),
-            ([[]], "sentence 1 has no words"),
             ([["a", ""]], "sentence 1 has the word '': expected more than blanks"),
             (
                 [["a"], ["b", "\t\N{NO-BREAK SPACE}"]],
                 r"sentence 2 has the word '\\t\\xa0': expected more than",
             ),
             ([["a", 3]], "sentence 1 has the word 3: expected a string"),
-            ([["a"], 3], "sentence 2 is 3, expected a string or a list of words"),
             ([b"Ann"], "sentence 1 is b'Ann', expected a string or a list of words"),
             ("Ann ran.", "expected a list of sentences, got one string"),
-            (None, "expected a list of sentences, got None"),
         ],
         ids=[
             "empty-list",
             "blank-string",
-            "only-empty",
             "empty-word",
             "blank-word",
             "number",
-            "no-list",
             "bytes",
             "string",
-            "nothing",
         ],
     )
     def test_sentences(self, bound: Parser, sentences: Any, message: str) -> None:
@@ -191,11 +178,10 @@ class TestErrors:
         ("tags", "message"),
         [
             ([["DT", "NN"]], "tags of 1 sentences were given for 2 sentences"),
-            ([["DT", "NN"], []], "sentence 2 has 1 words and 0 tags"),
             ([["DT"], ["NN"]], "sentence 1 has 2 words and 1 tags"),
             (["DT", "N"], "sentence 1 has the tags 'DT': expected a list of tags"),
         ],
-        ids=["sentences", "none", "words", "string"],
+        ids=["sentences", "words", "string"],
     )
     def test_tags(self, bound: Parser, tags: Any, message: str) -> None:
         with pytest.raises(ValueError, match=message):
@@ -209,9 +195,9 @@ class TestErrors:
             bound.parse([["a"]], batch_size=0)
         with pytest.raises(ValueError, match="beam is 0"):
             parser(beam=0)
-        with pytest.raises(ValueError, match="0 trees were asked for"):
+        with pytest.raises(ValueError, match="count is 0, expected at least 1"):
             bound.parse_best([["a"]], 0)
-        with pytest.raises(ValueError, match="no model was given"):
+        with pytest.raises(ValueError, match="expected at least one model, got none"):
             Parser([], [])
 
     def test_an_error_leaves_torch_as_it_was(self, bound: Parser) -> None:
@@ -232,18 +218,18 @@ class TestTags:
     def tags(self, trees: Sequence[Tree]) -> list[tuple[str, ...]]:
         return [tree.tags for tree in trees]
 
-    def test_given_ones_stand_in_the_trees(self, bound: Parser) -> None:
+    def test_given_tags_are_in_the_trees(self, bound: Parser) -> None:
         trees = bound.parse(self.WORDS, tags=self.GIVEN)
         assert self.tags(trees) == list(self.GIVEN)
         assert [tree.spans() for tree in trees] == [tree.spans() for tree in bound.parse(self.WORDS)]
 
-    def test_a_model_predicts_them_or_leaves_them_to_who_knows(self) -> None:
-        predicting = parser(tag_weight=0.5)
+    def test_predicted_tags_yield_to_given_tags(self) -> None:
+        predicting = parser(tagging_loss_weight=0.5)
         (model,) = predicting.models
         assert set(model.config.tags) == {tag for tree in TREES for tag in tree.tags}
         found = self.tags(predicting.parse(self.WORDS))
         assert [len(row) for row in found] == [3, 1]
-        memory = model.read(**predicting.readers[0].batch(self.WORDS))
+        memory = model.encode(**predicting.readers[0].batch(self.WORDS))
         assert memory.tag_logits is not None
         best = memory.tag_logits.argmax(-1)
         assert found == [
@@ -253,14 +239,14 @@ class TestTags:
         assert self.tags(predicting.parse(self.WORDS, tags=self.GIVEN)) == list(self.GIVEN)
         assert self.tags([row[0].tree for row in predicting.parse_best(self.WORDS, 2)]) == found
 
-    def test_a_model_reads_them(self) -> None:
+    def test_a_model_reads_tags(self) -> None:
         reading = parser(tag_size=8)
         as_given = reading.parse_best(self.WORDS, 2, tags=self.GIVEN)
         as_others = reading.parse_best(self.WORDS, 2, tags=(("NN", "VBD", "DT"), ("CD",)))
         unknown = reading.parse_best(self.WORDS, 2, tags=(("??", "??", "??"), ("??",)))
         scores = [[analysis.score for analysis in row] for row in (*as_given, *as_others, *unknown)]
         assert len(set(map(tuple, scores))) == 6
-        with pytest.raises(ValueError, match="reads part-of-speech tags, and none were given"):
+        with pytest.raises(ValueError, match="reads part-of-speech tags, but none were given"):
             reading.parse(self.WORDS)
 
 
@@ -278,14 +264,14 @@ class TestSearch:
         assert [len(row) for row in best] == [5, min(5, labels), 5, 5, 5]
         assert [row[:2] for row in bound.parse_best(SENTENCES, 2, beam=5)] == [row[:2] for row in best]
 
-    def test_derivations_of_one_tree_are_one(self) -> None:
+    def test_derivations_of_one_tree_are_merged(self) -> None:
         made, reader = build()
         nothing = made.config.actions.index("nolabel")
-        made.decoder.output.bias.data[nothing] += 9  # flat trees, whose parts may be combined in two orders
+        made.decoder.output.bias.data[nothing] += 9  # flat trees have several derivations
         several = Parser([made], [reader])
         words, count, beam = ["a", "dog", "."], 7, 24
         (best,) = several.parse_best([words], count, beam=beam)
-        memory = made.read(**reader.batch([words]))
+        memory = made.encode(**reader.batch([words]))
         derivations = [
             (from_bottom_up([several.actions[action] for action in actions], words), score)
             for actions, score in search([made], [memory], beam).of(0)
@@ -297,11 +283,13 @@ class TestSearch:
         )[:count]
         assert len(several.parse_best([words], beam)[0]) == len(distinct)
 
-    def test_their_number_widens_the_beam(self, bound: Parser) -> None:
+    def test_the_count_widens_the_beam(self, bound: Parser) -> None:
         assert len(bound.parse_best([["a", "b"]], 12, beam=1)[0]) == 12
 
-    @pytest.mark.parametrize("model", [{}, {"heads": "right"}, TOP_DOWN], ids=["bound", "head", "top-down"])
-    def test_order_and_result_do_not_depend_on_the_batches(
+    @pytest.mark.parametrize(
+        "model", [{}, {"head_rule": "right"}, TOP_DOWN], ids=["bound", "head", "top-down"]
+    )
+    def test_batches_do_not_change_the_trees(
         self, model: dict[str, Any], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         made = parser(**model)
@@ -313,7 +301,7 @@ class TestSearch:
         monkeypatch.setattr(batching, "TYPICAL_LENGTH", 1)
         assert made.parse(SENTENCES) == alone
 
-    def test_batches_hold_so_many_sentences_and_words(
+    def test_batches_are_limited_by_sentences_and_words(
         self, bound: Parser, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         sizes: list[list[int]] = []
@@ -324,16 +312,16 @@ class TestSearch:
             return batch(self, sentences, *rest, **options)
 
         monkeypatch.setattr(SentenceReader, "batch", watched)
-        monkeypatch.setattr(batching, "TYPICAL_LENGTH", 5)  # tokens, of which the end mark is one
+        monkeypatch.setattr(batching, "TYPICAL_LENGTH", 5)  # tokens, end mark included
         bound.parse([["a"] * n for n in (1, 7, 3, 20, 3, 6, 6, 1, 2)], batch_size=3)
         assert sizes == [[1, 1], [3, 3, 2], [6, 6], [7], [20]]
 
-    def test_the_beam_is_that_of_the_parser(self, bound: Parser) -> None:
+    def test_the_default_beam(self, bound: Parser) -> None:
         made, reader = build()
         assert Parser([made], [reader], 1).parse(SENTENCES) == bound.parse(SENTENCES, beam=1)
         assert Parser([made], [reader]).beam == 10
 
-    def test_models_are_put_to_evaluation(self) -> None:
+    def test_models_are_in_evaluation_mode(self) -> None:
         made, reader = build(dropout=0.5)
         made.train()
         parser = Parser([made], [reader])
@@ -353,19 +341,19 @@ class TestTopDown:
         assert [list(tree.words) for tree in trees] == SENTENCES
         assert made.malformed([["a"]] * 3, beam=1) in (0, 100)
 
-    def test_what_a_model_does_right_is_not_counted(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """With an answer put into its mouth that is right for any sentence of two words."""
+    def test_well_formed_brackets_are_not_counted(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """The patched model always writes the brackets of a sentence of two words."""
         made = parser(beam=1, **TOP_DOWN)
         answer = [made.actions.index(token) for token in ("(S", "XX", "XX", ")S", "</s>")]
 
-        def start(self: TreeParser, memory: Memory) -> Tensor:
+        def initial_state(self: TreeParser, memory: Memory) -> Tensor:
             return torch.zeros(len(memory.mask), 1, 1)  # the state counts the steps
 
         def step(self: TreeParser, memory: Memory, state: Tensor, *rest: Any) -> tuple[Tensor, Tensor]:
             following = torch.tensor(answer)[state[..., 0].long()]
             return 50.0 * F.one_hot(following, len(made.actions)), state + 1
 
-        monkeypatch.setattr(TreeParser, "start", start)
+        monkeypatch.setattr(TreeParser, "initial_state", initial_state)
         monkeypatch.setattr(TreeParser, "step", step)
         assert made.malformed([["a", "b"], ["a", "c"]]) == 0
         assert made.malformed([["a", "b"], ["a"], ["a", "b", "c"], ["b", "a"]]) == 50
@@ -374,8 +362,8 @@ class TestTopDown:
 
 
 class TestEnsembles:
-    def test_several_models_share_their_opinions(self) -> None:
-        kinds: list[dict[str, Any]] = [{}, {"heads": "right"}, PROBABILISTIC, {"char_size": 8}]
+    def test_an_ensemble_averages_its_models(self) -> None:
+        kinds: list[dict[str, Any]] = [{}, {"head_rule": "right"}, PROBABILISTIC, {"char_size": 8}]
         built = [build(seed, **model) for seed, model in enumerate(kinds)]
         together = Parser([model for model, _ in built], [reader for _, reader in built], 3)
         trees = together.parse(SENTENCES)
@@ -391,7 +379,7 @@ class TestEnsembles:
     def test_different_actions_are_an_error(self) -> None:
         made, reader = build()
         other, other_reader = build_parser(recipe(), TREES[:1], 1)
-        with pytest.raises(ValueError, match="different actions: expected one treebank's"):
+        with pytest.raises(ValueError, match="different actions: expected models of the same treebank"):
             Parser([made, other], [reader, other_reader])
 
 
@@ -406,7 +394,7 @@ class TestFolders:
     def test_seeds_and_several_folders_are_an_ensemble(self, tmp_path: Path) -> None:
         seeds = [save(tmp_path / "run" / f"seed-{seed}", seed) for seed in (1, 2)]
         (tmp_path / "run" / "other").mkdir()
-        other = save(tmp_path / "head", 3, heads="right", char_size=8)
+        other = save(tmp_path / "head", 3, head_rule="right", char_size=8)
         assert len(Parser.from_pretrained(tmp_path / "run").models) == 2
         both = Parser.from_pretrained(*seeds, other)
         assert len(both.models) == 3
@@ -419,7 +407,7 @@ class TestFolders:
             Parser.from_pretrained(folder, tmp_path / "other")
 
     def test_no_folder(self, tmp_path: Path) -> None:
-        with pytest.raises(ValueError, match="no model folder was given"):
+        with pytest.raises(ValueError, match="expected at least one model folder, got none"):
             Parser.from_pretrained()
         with pytest.raises(
             FileNotFoundError, match=r"nowhere.config\.json: no such file; expected a folder of"
@@ -428,7 +416,7 @@ class TestFolders:
         with pytest.raises(FileNotFoundError, match=r"config\.json: no such file"):
             Parser.from_pretrained(tmp_path)
 
-    @pytest.mark.parametrize("name", ["model.safetensors", "recipe.json", "vocabulary.json"])
+    @pytest.mark.parametrize("name", ["model.safetensors", "vocabulary.json"])
     def test_a_file_is_missing(self, copied: Path, name: str) -> None:
         (copied / name).unlink()
         with pytest.raises(
@@ -436,7 +424,7 @@ class TestFolders:
         ):
             Parser.from_pretrained(copied)
 
-    @pytest.mark.parametrize("kept", [0, 100, -1])
+    @pytest.mark.parametrize("kept", [0, -1])
     def test_weights_are_cut_off(self, copied: Path, kept: int) -> None:
         path = copied / "model.safetensors"
         path.write_bytes(path.read_bytes()[:kept])
@@ -461,13 +449,13 @@ class TestFolders:
             Parser.from_pretrained(copied)
 
     @pytest.mark.parametrize("name", ["config.json", "recipe.json"])
-    @pytest.mark.parametrize("content", ["", "{", "[1]", "\xff"], ids=["empty", "cut", "list", "bytes"])
+    @pytest.mark.parametrize("content", ["{", "[1]"], ids=["cut", "list"])
     def test_damaged_settings(self, copied: Path, name: str, content: str) -> None:
         (copied / name).write_bytes(content.encode("latin-1"))
         with pytest.raises(ValueError, match=rf"{name}: damaged: "):
             Parser.from_pretrained(copied)
 
-    @pytest.mark.parametrize("content", ["", '{"words": ["a"', "[]", '{"words": 5}', '{"letters": []}'])
+    @pytest.mark.parametrize("content", ['{"words": ["a"', "[]", '{"letters": []}'])
     def test_a_damaged_vocabulary(self, copied: Path, content: str) -> None:
         (copied / "vocabulary.json").write_text(content)
         with pytest.raises(ValueError, match=r"vocabulary\.json: damaged vocabulary"):

@@ -59,7 +59,7 @@ def weights(folder: Path) -> dict[str, torch.Tensor]:
 
 
 class TestLearning:
-    def test_sentences_it_has_not_seen(self, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    def test_it_translates_unseen_sentences(self, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
         data = ParallelText(
             corpus="grammar", sentences=400, scored_sentences=60, vocab_size=800, max_length=7
         )
@@ -67,7 +67,7 @@ class TestLearning:
         sizes = {"hidden_size": 64, "intermediate_size": 64, **still}
         asked = recipe(data, {"epochs": 14, "tokens_per_batch": 500, "warmup_steps": 20}, **sizes)
         fit = train_translator(asked, tmp_path, progress=False)
-        assert "pairs of more than 7 units are left out" in caplog.text
+        assert "pairs of more than 7 subwords" in caplog.text
 
         seen = {pair.target for pair in read_pairs(data, "train")}
         new = [pair for pair in read_pairs(data, "test") if len(pair.tree) < 7 and pair.target not in seen]
@@ -90,7 +90,7 @@ class TestLearning:
         assert Recipe.from_dict(json.loads((tmp_path / "recipe.json").read_text())) == asked
         assert trained.beam == asked.beam and trained.trees == "right"
 
-    def test_the_plain_twin(self, tmp_path: Path) -> None:
+    def test_a_model_without_trees(self, tmp_path: Path) -> None:
         train_translator(recipe(train={"max_steps": 1}, tree=False), tmp_path, progress=False)
         assert not any("accumulation" in name for name in weights(tmp_path))
 
@@ -130,7 +130,7 @@ class TestLearning:
 
     def test_nothing_short_enough(self, tmp_path: Path) -> None:
         data = ParallelText(corpus="grammar", sentences=40, scored_sentences=10, vocab_size=300, max_length=1)
-        with pytest.raises(ValueError, match=r"^grammar: all pairs are of more than 1 units, none is left$"):
+        with pytest.raises(ValueError, match=r"^grammar: all pairs have more than 1 subwords, none is left$"):
             train_translator(recipe(data), tmp_path, progress=False)
 
 
@@ -141,12 +141,12 @@ class TestBuilding:
             *("[UNK]", "-LRB-", "ADVP", "DT", "FRAG", "NN", "NNP", "NP", "RB", "S", "VBZ", "VP"),
         )
         assert model.config.node_vocab_size == len(reader.labels)
-        assert model.config.vocab_size == len(reader.units) <= 300
+        assert model.config.vocab_size == len(reader.tokenizer) <= 300
         assert (model.config.pad_token_id, model.config.bos_token_id, model.config.eos_token_id) == (0, 1, 2)
 
-    def test_units_are_of_the_text_without_escapes(self) -> None:
+    def test_subwords_are_trained_on_unescaped_text(self) -> None:
         _, reader = build_translator(recipe(), [PAIRS[1]] * 30, 1)
-        assert "LRB" not in "".join(reader.units.get_vocab())
+        assert "LRB" not in "".join(reader.tokenizer.get_vocab())
         (ids,) = (one["input_ids"] for one in reader.encode([PAIRS[1].tree]))
         assert reader.decode(ids) == "Oslo ( Now"
 
@@ -162,7 +162,6 @@ class TestBuilding:
         [
             ({"hidden_sise": 8}, r"^unknown key 'model\.hidden_sise', the nearest is 'model\.hidden_size'$"),
             ({"vocab_size": 8}, r"^unknown key 'model\.vocab_size', the nearest is "),
-            ({"target_vocab_size": 8}, r"^unknown key 'model\.target_vocab_size', the nearest is "),
             ({"eos_token_id": 8}, r"^unknown key 'model\.eos_token_id', the nearest is "),
             ({"hidden_size": "8"}, "^model.hidden_size expected int, got str"),
             (
@@ -195,7 +194,7 @@ ROWS = [(f"ferry {number}", f"Fähre {number}", f"(NP (NN ferry) (CD {number}))"
 
 
 class TestPairs:
-    def test_of_a_file_every_tenth_is_held_out(self, tmp_path: Path) -> None:
+    def test_every_tenth_pair_of_a_file_is_for_validation(self, tmp_path: Path) -> None:
         name = str(table(tmp_path / "two.tsv", [row[:2] for row in ROWS], "en", "de"))
         found = {
             part: read_pairs(ParallelText(corpus=name), part) for part in ("train", "validation", "test")
@@ -208,7 +207,7 @@ class TestPairs:
         assert [pair.target for pair in read_pairs(back, "train")] == ["ferry 1", "ferry 13"]
         assert len(read_pairs(back, "test")) == 1
 
-    def test_of_a_folder_its_parts(self, tmp_path: Path) -> None:
+    def test_splits_of_a_folder(self, tmp_path: Path) -> None:
         for number, part in enumerate(("train", "dev")):
             table(tmp_path / f"{part}.tsv", [ROWS[number][:2]], "en", "de")
         data = ParallelText(corpus=str(tmp_path))
@@ -216,7 +215,7 @@ class TestPairs:
             "Fähre 0",
             "Fähre 1",
         ]
-        with pytest.raises(ValueError, match="has no part 'test': expected train, validation"):
+        with pytest.raises(ValueError, match="has no split 'test': expected train, validation"):
             read_pairs(data, "test")
 
     def test_trees_may_be_given(self, tmp_path: Path) -> None:
@@ -225,9 +224,7 @@ class TestPairs:
         assert [str(tree) for tree in trees] == [row[2] for row in ROWS]
         other = read_pairs(ParallelText(corpus=name, trees="left"), "test")[3].tree
         assert (other.words, other.label) == (("ferry", "3"), "X")
-        with pytest.raises(
-            ValueError, match=r"two\.tsv: trees in 'en', expected sentences to translate into"
-        ):
+        with pytest.raises(ValueError, match=r"two\.tsv: trees in 'en', expected sentences"):
             read_pairs(ParallelText(corpus=name, source="de", target="en"), "test")
 
     def test_the_mirrored_grammar(self) -> None:
@@ -239,7 +236,7 @@ class TestPairs:
             assert pair == (tree, " ".join(reversed(tree.words)))
         assert len(read_pairs(ParallelText(corpus="grammar"), "validation")) == 100
 
-    def test_what_is_wrong_with_a_corpus(self, tmp_path: Path) -> None:
+    def test_wrong_corpora(self, tmp_path: Path) -> None:
         name = str(table(tmp_path / "two.tsv", [row[:2] for row in ROWS], "en", "de"))
         classes = str(table(tmp_path / "classes.tsv", [("a", "ferry")] * 20, "label", "text"))
         one = str(table(tmp_path / "one.tsv", [ROWS[0][:2]], "en", "de"))
@@ -260,7 +257,7 @@ class TestPairs:
             read_pairs(ParallelText(corpus=name, trees="runs/gone"), "train")
 
 
-def test_a_file_of_trees_has_those_of_all_parts(tmp_path: Path) -> None:
+def test_a_file_has_the_trees_of_all_splits(tmp_path: Path) -> None:
     folder = tmp_path / "corpus"
     folder.mkdir()
     words = {"train": "one two", "dev": "three four", "test": "five six"}

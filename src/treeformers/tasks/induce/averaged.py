@@ -3,40 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Self
 
-import numpy as np
-from numpy.typing import NDArray
-
+from treeformers.data.checks import Sentence, check_positive, words_of
 from treeformers.induction import average_trees
 from treeformers.recipes import Decoding
-from treeformers.tasks.induce.predictor import Inducer, read_trees
-from treeformers.tasks.load import Sentence, check_positive, words_of
+from treeformers.tasks.induce.decoding import decode_layers, decode_trees
+from treeformers.tasks.induce.predictor import Inducer
 from treeformers.training.model_folder import seed_folders
 from treeformers.trees.tree import Tree
 
-__all__ = ["LOWEST", "AveragedInducer", "trees_of_layers"]
-
-LOWEST = 2
-"""The lowest layer with a vote: those below link what stands together, whatever the phrase."""
+__all__ = ["AveragedInducer"]
 
 CHUNK = 1000
-"""Sentences whose trees of all layers and members are held at once."""
+"""Maximum number of sentences for which the trees of all layers and members are in memory."""
 
 
 class AveragedInducer:
-    """Parses with the seeds of one recipe together, one vote for each layer from `LOWEST` up of each.
+    """Parses with all seeds of one recipe. Each layer of each seed from `MIN_VOTING_LAYER` up has one vote.
 
-    Seeds err in different places, and so do layers: what most of them find is right more often than what one
-    finds (Shayegh et al. 2024, for parsers of several kinds). A folder with one seed averages its layers.
+    Seeds err in different places, and so do layers, so a constituent that most of them find is more often
+    right than one that a single layer finds (Shayegh et al. 2024, for parsers of several kinds). With one
+    seed the vote is among its layers.
 
     Args:
-        members: inducers; each reads its links with the right bias of its own recipe.
+        members: the inducers. Each is decoded with the right bias of its own recipe.
 
     Raises:
-        ValueError: no members.
+        ValueError: there are no members.
     """
 
     def __init__(self, members: Sequence[Inducer]) -> None:
@@ -46,64 +41,44 @@ class AveragedInducer:
 
     @classmethod
     def from_pretrained(cls, folder: str | Path, device: str | None = None) -> Self:
-        """Load all seeds in a folder that `treeformers train` wrote, or its only one.
+        """Load all seeds in a folder of `treeformers train`, or its only model.
 
         Args:
-            folder: with `seed-1` and so on, or of one model.
-            device: "cuda" where there is one by default, else "cpu".
+            folder: a folder of one model, or of the folders `seed-1` and so on.
+            device: by default "cuda" if a GPU is available, else "cpu".
 
         Raises:
-            FileNotFoundError: no such folder, or one without a model.
-            ValueError: a model of another kind, or a damaged file.
+            FileNotFoundError: the folder does not exist, or there is no model in it.
+            ValueError: the model is of another kind, or a file is damaged.
         """
-        return cls([Inducer.from_pretrained(home, device) for home in seed_folders(Path(folder))])
+        return cls([Inducer.from_pretrained(path, device) for path in seed_folders(folder)])
 
     def parse(
         self, sentences: Iterable[Sentence], batch_size: int = 64, layer: int | None = None
     ) -> list[Tree]:
-        """Trees of the sentences, in their order, over their words as given.
+        """The trees of sentences, in order, over their original words.
 
         Args:
-            sentences: strings, split at white space, or lists of words.
-            batch_size: sentences computed at once.
-            layer: this layer of every member alone has a vote; negative ones count from the top.
+            sentences: strings, which are split at white space, or lists of words.
+            batch_size: maximum number of sentences in a batch.
+            layer: only this layer of each member votes; negative numbers count from the top.
 
         Raises:
-            ValueError: a sentence without words, a batch below 1, a layer that is not there, or a model
-                without a prior.
+            ValueError: a sentence has no words, `batch_size` is below 1, there is no such layer, or a model
+                has no prior.
         """
         split = words_of(sentences)
         check_positive(batch_size=batch_size)
         chunks = (split[start : start + CHUNK] for start in range(0, len(split), CHUNK))
         return [tree for chunk in chunks for tree in self._average(chunk, batch_size, layer)]
 
-    def _average(self, split: Sequence[Sequence[str]], batch_size: int, layer: int | None) -> list[Tree]:
-        forests: list[list[Tree]] = []
+    def _average(self, sentences: list[list[str]], batch_size: int, layer: int | None) -> list[Tree]:
+        votes: list[list[Tree]] = []
         for member in self.members:
-            links = member.links(split, batch_size)
+            links, right_bias = member.links(sentences, batch_size), member.decoding.right_bias
             if layer is None:
-                forests += trees_of_layers(links, split, member.decoding)
+                votes += decode_layers(links, sentences, right_bias)
             else:
-                forests.append(read_trees(links, split, replace(_cky(member.decoding), layer=layer)))
-        return [average_trees(trees) for trees in zip(*forests, strict=True)]
-
-
-def trees_of_layers(
-    links: Sequence[NDArray[np.float64]], sentences: Sequence[Sequence[str]], decoding: Decoding
-) -> list[list[Tree]]:
-    """The best trees of each layer from `LOWEST` up, of a model of fewer layers those of all.
-
-    Args:
-        links: (L, T-1) of every sentence.
-        sentences: their words.
-        decoding: its right bias counts alone.
-    """
-    layers = range(len(links[0])) if links else range(0)
-    return [
-        read_trees(links, sentences, replace(_cky(decoding), layer=layer))
-        for layer in layers[LOWEST:] or layers
-    ]
-
-
-def _cky(decoding: Decoding) -> Decoding:
-    return Decoding(method="cky", right_bias=decoding.right_bias)
+                decoding = Decoding(method="cky", layer=layer, right_bias=right_bias)
+                votes.append(decode_trees(links, sentences, decoding))
+        return [average_trees(trees) for trees in zip(*votes, strict=True)]

@@ -1,6 +1,6 @@
-"""Beam search over the legal actions of a parser, all hypotheses of a batch in tensors.
+"""Beam search over the legal actions of a parser. Tensors hold all hypotheses of a batch.
 
-Shapes: B sentences, K hypotheses of each, A actions, M positions, T words of the longest sentence.
+Shapes: B sentences, K hypotheses of a sentence, A actions, M attended positions.
 """
 
 from __future__ import annotations
@@ -17,29 +17,29 @@ from treeformers.models.parser import Memory, ParserConfig, TreeParser
 
 __all__ = ["Hypotheses", "search"]
 
-MOST_OPENED = 8
-"""Brackets opened in a row, top-down; the most in a treebank are six."""
-MANY = 4
-"""Hypotheses of a sentence from which on it pays to compute what each of its words adds in advance."""
-LONGEST_FREE = 12
-"""Tokens a word after which an unconstrained top-down search ends."""
+MAX_OPENED = 8
+"""Maximum number of brackets that a top-down search opens in a row. Treebanks have at most six."""
+MIN_PROJECTED = 4
+"""Beam size from which projecting the values of all words in advance is faster."""
+MAX_UNCONSTRAINED = 12
+"""An unconstrained top-down search ends after this many tokens per word."""
 
 
 @dataclass(frozen=True)
 class Hypotheses:
-    """What a search found, best first.
+    """The result of a search, best first.
 
     Attributes:
-        actions: by sentence and hypothesis, the numbers of the actions.
-        scores: by sentence and hypothesis, the log-probability in nats; of several models their mean.
-            Added up in float32, or in float64 if a model is.
+        actions: Action indices by sentence and hypothesis.
+        scores: Log-probability in nats by sentence and hypothesis, the mean over the models. The sum is in
+            float32, or in float64 if a model is.
     """
 
     actions: list[list[list[int]]]
     scores: list[list[float]]
 
     def of(self, sentence: int) -> Iterator[tuple[list[int], float]]:
-        """Actions and score of every hypothesis of a sentence."""
+        """Yield actions and score of every hypothesis of a sentence."""
         return zip(self.actions[sentence], self.scores[sentence], strict=True)
 
 
@@ -50,123 +50,130 @@ def search(
     constrained: bool = True,
     count: int | None = None,
 ) -> Hypotheses:
-    """Find the action sequences of highest probability.
+    """Find the most probable action sequences.
 
-    The probabilities are those among the legal actions. Several models share their log-probabilities at every
-    step; they may differ in attention and encoder, not in their actions.
+    Probabilities are normalized over the legal actions. An ensemble averages the log-probabilities of its
+    models at every step. Its models may differ in attention and encoder, but not in their actions.
 
     Args:
-        models: one, or an ensemble.
-        memories: what each has read of the B sentences.
-        size: K; 1 is greedy.
-        constrained: top-down, follow legal moves only. Otherwise a hypothesis ends with "</s>", and its
+        models: One model or an ensemble.
+        memories: The encoded B sentences, one memory per model.
+        size: K. 1 is greedy search.
+        constrained: Follow legal actions only. An unconstrained top-down hypothesis ends with "</s>", and its
             brackets may be malformed.
-        count: hypotheses of a sentence to return, at most K; all by default.
+        count: Number of hypotheses of a sentence to return, at most K; by default all.
 
     Raises:
-        ValueError: a model whose logits are not numbers, as after a training that diverged.
+        ValueError: The logits of a model are not numbers, as after a diverged training.
     """
     config = models[0].config
     lengths = memories[0].mask.sum(1) - 1
-    order = lengths.argsort(descending=True, stable=True)  # so that the finished ones drop off the end
+    order = lengths.argsort(descending=True, stable=True)  # finished sentences then drop off the end
     if not torch.equal(order, torch.arange(len(order), device=order.device)):
         memories = [memory.select(order) for memory in memories]
-    runs = [_Run(model, memory, size) for model, memory in zip(models, memories, strict=True)]
+    searches = [_ModelSearch(model, memory, size) for model, memory in zip(models, memories, strict=True)]
     state = _first_state(lengths[order], config, constrained)
     scores = torch.zeros(len(order), 1, device=order.device)
     stay = len(config.actions)
-    action = torch.full_like(order, stay)[:, None]  # before the first one the models expect the same number
-    finished: list[Tensor] = []  # the last sentences first
+    action = torch.full_like(order, stay)[:, None]  # models read this index before the first action, too
+    finished: list[Tensor] = []  # last sentences first
     count = size if count is None else min(count, size)
-    trail: list[tuple[Tensor, Tensor]] = []
+    backpointers: list[tuple[Tensor, Tensor]] = []
     while len(scores):
         first, legal = state.legal()
-        total = torch.stack([run.step(state, action, first, legal) for run in runs]).mean(0)
+        total = torch.stack([one.step(state, action, first, legal) for one in searches]).mean(0)
         candidates = (scores[..., None] + total).flatten(1)
         scores, best = candidates.topk(min(size, candidates.shape[1]), dim=1)
         parent, action = best // total.shape[2], best % total.shape[2] + first
-        # Where there are fewer hypotheses than places, the others must not make illegal moves. Nor must nan.
+        # If there are fewer hypotheses than K, or nan, the rest must not take an illegal action.
         action = torch.where(scores > -torch.inf, action, stay)
-        trail.append((parent, action))
+        backpointers.append((parent, action))
         state.advance(parent, action)
-        for run in runs:
-            run.follow(parent, state)
+        for one in searches:
+            one.follow(parent, state)
         alive = state.alive(count)
         if alive < len(scores):
             room = (0, size - scores.shape[1])
             finished.append(F.pad(scores[alive:], room, value=-torch.inf))
             scores, action = scores[:alive], action[:alive]
             state.keep(alive)
-            for run in runs:
-                run.keep(alive)
+            for one in searches:
+                one.keep(alive)
     final = torch.cat(finished[::-1])
     if final.isnan().any():
-        raise ValueError("the model gives no probabilities but nan: its weights are damaged")
-    found = _follow(trail, final, stay, count)
+        raise ValueError("the model's probabilities are nan: its weights are damaged")
+    found = _backtrack(backpointers, final, stay, count)
     back = order.argsort().tolist()
     return Hypotheses([found[row][0] for row in back], [found[row][1] for row in back])
 
 
-def _follow(
-    trail: list[tuple[Tensor, Tensor]], final: Tensor, stay: int, count: int
+def _backtrack(
+    backpointers: list[tuple[Tensor, Tensor]], final: Tensor, stay: int, count: int
 ) -> list[tuple[list[list[int]], list[float]]]:
-    """Go back from the last steps to the first, and drop "stay", which is no action."""
+    """Actions and scores by sentence, from the last step to the first, without the pseudo-action `stay`."""
     place = torch.arange(count, device=final.device).repeat(len(final), 1)
     steps = []
-    for parent, action in reversed(trail):
+    for parent, action in reversed(backpointers):
         rows, width = parent.shape
-        here = place[:rows].clamp(max=width - 1)  # beyond it there is no hypothesis
+        here = place[:rows].clamp(max=width - 1)  # early steps have fewer hypotheses
         steps.append(F.pad(action.gather(1, here), (0, 0, 0, len(final) - rows), value=stay))
         place[:rows] = parent.gather(1, here)
     taken = torch.stack(steps[::-1], -1).tolist()
     found = []
     for row, scores in enumerate(final[:, :count].tolist()):
-        kept = [score for score in scores if score > -torch.inf]  # these come first
+        kept = [score for score in scores if score > -torch.inf]  # real hypotheses come first
         actions = [[number for number in taken[row][k] if number != stay] for k in range(len(kept))]
         found.append((actions, kept))
     return found
 
 
-class _Run:
-    """One of the models in the middle of a search."""
+class _ModelSearch:
+    """The tensors of one model during a search."""
 
     def __init__(self, model: TreeParser, memory: Memory, size: int) -> None:
-        self.model, self.known = model, model.known()
-        self.memory = model.look_ahead(memory) if size >= MANY else memory
-        self.hidden = model.start(memory)
-        self.seen: Tensor | None = None
+        self.model, self.action_projections = model, model.project_actions()
+        self.memory = model.project_values(memory) if size >= MIN_PROJECTED else memory
+        self.hidden = model.initial_state(memory)
+        self.context_projection: Tensor | None = None
 
     def step(self, state: _State, action: Tensor, first: int, legal: Tensor) -> Tensor:
-        """Log-probabilities (B, K, A') of the actions from `first` on, after the last actions (B, K)."""
+        """Log-probabilities (B, K, A') of the actions from `first` on, given the last actions (B, K)."""
         if state.moved and self.model.config.attention == "deterministic":
-            self.seen = self.model.look(self.memory, state.positions(self.model.config))
-        among = slice(first, first + legal.shape[-1])
-        logits, self.hidden = self.model.step(self.memory, self.hidden, action, self.seen, self.known, among)
+            positions = state.positions(self.model.config)
+            self.context_projection = self.model.project_context(self.memory, positions)
+        logits, self.hidden = self.model.step(
+            self.memory,
+            self.hidden,
+            action,
+            self.context_projection,
+            self.action_projections,
+            slice(first, first + legal.shape[-1]),
+        )
         if legal.shape[-1] > logits.shape[-1]:
-            logits = F.pad(logits, (0, 1))  # to stay, all that a finished hypothesis can do
+            logits = F.pad(logits, (0, 1))  # `stay`, the only action of a finished hypothesis
         at_least = torch.promote_types(logits.dtype, torch.float32)
         return logits.masked_fill(~legal, -torch.inf).log_softmax(-1, dtype=at_least)
 
     def follow(self, parent: Tensor, state: _State) -> None:
-        """Go on with the chosen hypotheses (B, K)."""
+        """Continue with the chosen hypotheses (B, K)."""
         self.hidden = _gather(self.hidden, parent)
-        if self.seen is not None and not state.moved:
-            self.seen = _gather(self.seen, parent)
+        if self.context_projection is not None and not state.moved:
+            self.context_projection = _gather(self.context_projection, parent)
 
     def keep(self, count: int) -> None:
-        """Forget all but the first sentences."""
-        self.memory = self.memory.first(count)
+        """Drop all but the first `count` sentences."""
+        self.memory = self.memory.select(slice(count))
         self.hidden = self.hidden[:count]
-        if self.seen is not None:
-            self.seen = self.seen[:count]
+        if self.context_projection is not None:
+            self.context_projection = self.context_projection[:count]
 
 
 def _gather(part: Tensor, parent: Tensor) -> Tensor:
-    """(B, K, D) to what belongs to the parents (B, K'): (B, K', D)."""
+    """Rows (B, K', D) of the parents (B, K') in (B, K, D)."""
     if part.shape[1] == parent.shape[1] == 1:
         return part
     row = torch.arange(len(part), device=part.device)[:, None] * part.shape[1] + parent
-    return F.embedding(row, part.flatten(0, 1))  # several times as fast as `gather`
+    return F.embedding(row, part.flatten(0, 1))  # several times faster than `gather`
 
 
 def _first_state(lengths: Tensor, config: ParserConfig, constrained: bool) -> _State:
@@ -176,9 +183,9 @@ def _first_state(lengths: Tensor, config: ParserConfig, constrained: bool) -> _S
 
 
 class _Stacks:
-    """The stacks of all hypotheses as linked lists: nothing is copied where hypotheses branch.
+    """The stacks of all hypotheses as linked lists, which hypotheses share without copying.
 
-    An item is a number; it has a value and the item below it. Item 0 lies below all, with the value -1.
+    An item is an index. It has a value and a link to the item below. Item 0 is the bottom, with the value -1.
     """
 
     def __init__(self, sentences: Tensor) -> None:
@@ -187,7 +194,7 @@ class _Stacks:
         self.used = 1
 
     def push(self, values: Tensor, beneath: Tensor) -> Tensor:
-        """New items (B, K)."""
+        """Add items (B, K) and return their indices."""
         start, self.used = self.used, self.used + values.shape[1]
         if self.used > self.values.shape[1]:
             room = (0, 2 * self.used)
@@ -207,10 +214,10 @@ class _Stacks:
 
 
 class _State(ABC):
-    """The states of all hypotheses (B, K), K from 1 up.
+    """The parser states of all hypotheses (B, K).
 
     Attributes:
-        moved: whether the positions changed since the step before.
+        moved: Whether the last action changed the attended positions.
     """
 
     moved = True
@@ -221,25 +228,25 @@ class _State(ABC):
 
     @abstractmethod
     def legal(self) -> tuple[int, Tensor]:
-        """The first of the actions in question, and which of them may come next (B, K, A').
+        """The first action of the candidate slice, and which candidates are legal (B, K, A').
 
-        Every hypothesis has one. The last of them may be A, with which a finished one stays.
+        Every hypothesis has a legal candidate. The last candidate may be A, `stay`, for finished hypotheses.
         """
 
     @abstractmethod
     def advance(self, parent: Tensor, action: Tensor) -> None:
-        """Follow the chosen hypotheses (B, K) with their next actions (B, K); A for one that stays."""
+        """Take the next actions (B, K) of the chosen hypotheses (B, K). A means `stay`."""
 
     @abstractmethod
     def alive(self, count: int) -> int:
-        """The sentences up to the last one of which not all the best `count` hypotheses are finished."""
+        """Number of sentences up to the last one with an unfinished hypothesis among its best `count`."""
 
     def positions(self, config: ParserConfig) -> Tensor:
         """The lists D_i (B, K, M)."""
-        raise AssertionError("top-down, no position is known")
+        raise AssertionError("a top-down state has no positions")
 
     def keep(self, count: int) -> None:
-        """Forget all but the first sentences."""
+        """Drop all but the first `count` sentences."""
         for name, part in vars(self).items():
             if isinstance(part, Tensor) and part.ndim > 1:
                 setattr(self, name, part[:count])
@@ -248,7 +255,7 @@ class _State(ABC):
 
 
 class _BottomUp(_State):
-    """Ma et al. (2017), Table 3: the stack holds the first words of its spans; the top one ends at `next`."""
+    """Ma et al. (2017), Table 3. The stack holds the first word of each span; the top span ends at `next`."""
 
     def __init__(self, lengths: Tensor, config: ParserConfig) -> None:
         super().__init__(lengths, config)
@@ -282,34 +289,34 @@ class _BottomUp(_State):
     def positions(self, config: ParserConfig) -> Tensor:
         top = self.stacks.value(self.top)
         places = [torch.zeros_like(top), self.stacks.value(self.second), top, self.next]
-        if config.heads == "right":
+        if config.head_rule == "right":
             places += [top - 1, self.next - 1]
-        positions = torch.stack((*places, self.lengths.expand_as(top)), -1)
-        return positions.clamp(min=-1 if config.absent == "nothing" else 0)
+        # A missing item, whose value is -1, reads the first word.
+        return torch.stack((*places, self.lengths.expand_as(top)), -1).clamp(min=0)
 
 
 class _TopDown(_State):
-    """Brackets of Vinyals et al. (2015) under the rules that make a tree over exactly these words."""
+    """Brackets of Vinyals et al. (2015), constrained to trees over exactly these words."""
 
     def __init__(self, lengths: Tensor, config: ParserConfig) -> None:
         super().__init__(lengths, config)
         self.labels = torch.arange((self.count - 2) // 2, device=lengths.device)
-        self.stacks = _Stacks(self.lengths)  # of the labels of open nodes
+        self.stacks = _Stacks(self.lengths)  # the values are labels of open brackets
         self.top = self.used = torch.zeros_like(self.lengths)
-        self.fresh = torch.zeros_like(self.lengths)  # brackets opened since the last word or closed bracket
+        self.opened = torch.zeros_like(self.lengths)  # number of brackets opened in a row
         self.done = torch.zeros_like(self.lengths, dtype=torch.bool)
 
     def legal(self) -> tuple[int, Tensor]:
         left, inside = self.used < self.lengths, self.top > 0
         word = (left & inside)[..., None]
-        opening = (left & (self.fresh < MOST_OPENED))[..., None].expand(-1, -1, len(self.labels))
-        closes = inside & (self.fresh == 0) & ((self.stacks.below(self.top) > 0) | ~left)
+        opening = (left & (self.opened < MAX_OPENED))[..., None].expand(-1, -1, len(self.labels))
+        closes = inside & (self.opened == 0) & ((self.stacks.below(self.top) > 0) | ~left)
         closing = (self.labels == self.stacks.value(self.top)[..., None]) & closes[..., None]
         return 0, torch.cat((word, torch.zeros_like(word), opening, closing, self.done[..., None]), -1)
 
     def advance(self, parent: Tensor, action: Tensor) -> None:
-        top, used, fresh, done = (
-            part.gather(1, parent) for part in (self.top, self.used, self.fresh, self.done)
+        top, used, in_a_row, done = (
+            part.gather(1, parent) for part in (self.top, self.used, self.opened, self.done)
         )
         word, stays = action == 0, action == self.count
         opening = (action >= 2) & (action < 2 + len(self.labels))
@@ -317,7 +324,7 @@ class _TopDown(_State):
         opened = self.stacks.push(action - 2, top)
         self.top = torch.where(opening, opened, torch.where(closing, self.stacks.below(top), top))
         self.used = used + word.long()
-        self.fresh = torch.where(opening, fresh + 1, torch.where(word | closing, 0, fresh))
+        self.opened = torch.where(opening, in_a_row + 1, torch.where(word | closing, 0, in_a_row))
         self.done = done | stays | (closing & (self.top == 0))
 
     def alive(self, count: int) -> int:
@@ -325,7 +332,7 @@ class _TopDown(_State):
 
 
 class _Unconstrained(_State):
-    """Any token after any other, as a sequence-to-sequence model without a grammar does it."""
+    """Any token after any other, as in a sequence-to-sequence model without a grammar."""
 
     def __init__(self, lengths: Tensor, config: ParserConfig) -> None:
         super().__init__(lengths, config)
@@ -338,13 +345,13 @@ class _Unconstrained(_State):
 
     def advance(self, parent: Tensor, action: Tensor) -> None:
         self.step += 1
-        over = self.step >= LONGEST_FREE * self.lengths + LONGEST_FREE
-        self.done = self.done.gather(1, parent) | (action == 1) | (action == self.count) | over
+        too_long = self.step >= MAX_UNCONSTRAINED * self.lengths + MAX_UNCONSTRAINED
+        self.done = self.done.gather(1, parent) | (action == 1) | (action == self.count) | too_long
 
     def alive(self, count: int) -> int:
         return _unfinished(self.done[:, :count])
 
 
 def _unfinished(done: Tensor) -> int:
-    """The number of rows (B, K) up to the last one that is not all true."""
+    """Number of rows (B, K) up to the last one that is not all true."""
     return len(done) - int(done.all(1).flip(0).long().cumprod(0).sum())

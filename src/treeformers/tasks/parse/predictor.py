@@ -1,4 +1,4 @@
-"""A trained parser: raw strings or lists of words to trees with labels and tags."""
+"""The parser: from raw text or words to trees with labels and tags."""
 
 from __future__ import annotations
 
@@ -10,14 +10,20 @@ from typing import NamedTuple, Protocol, Self
 import torch
 from torch import Tensor, nn
 
-from treeformers.data.penn_tokenizer import split_words
-from treeformers.data.sentences import END, VOCABULARY, PieceReader, SentenceReader
+from treeformers.data.checks import Sentence, check_positive, words_of
+from treeformers.data.penn_tokenizer import word_tokenize
+from treeformers.data.sentences import END, VOCABULARY, SentenceReader, SubwordReader
 from treeformers.models.parser import Memory, ParserConfig, TreeParser
 from treeformers.recipes import ParseRecipe
 from treeformers.tasks.batching import batches
-from treeformers.tasks.load import Sentence, check_positive, words_of
 from treeformers.tasks.parse.beam import Hypotheses, search
-from treeformers.training.model_folder import EXPECTED, load_weights, wrap_load_errors, seed_folders, read_settings
+from treeformers.training.model_folder import (
+    EXPECTED,
+    load_weights,
+    read_settings,
+    seed_folders,
+    wrap_load_errors,
+)
 from treeformers.trees.actions import from_bottom_up, from_top_down, is_well_formed
 from treeformers.trees.tree import Tree
 
@@ -27,7 +33,7 @@ logger = logging.getLogger(__name__)
 
 
 class Reader(Protocol):
-    """What turns words into the inputs of a model."""
+    """Converts words into the inputs of a model."""
 
     def batch(
         self,
@@ -37,12 +43,13 @@ class Reader(Protocol):
 
 
 class Analysis(NamedTuple):
-    """One tree of a sentence.
+    """A tree of a sentence and its score.
 
     Attributes:
-        tree: the tree.
-        score: the log-probability in nats of the best derivation found; of several models their mean.
-            Bottom-up, a node of three parts or more has several derivations, top-down a tree has one.
+        tree: The tree.
+        score: Log-probability in nats of the tree's best derivation in the beam, the mean over the models. A
+            bottom-up parser has several derivations of a node with three children or more. A top-down parser
+            has one derivation per tree.
     """
 
     tree: Tree
@@ -50,24 +57,24 @@ class Analysis(NamedTuple):
 
 
 class Parser:
-    """Parses sentences with one trained model or an ensemble.
+    """Parses sentences with one model or an ensemble.
 
-    The trees have exactly the words given: a raw string is cut as the Penn Treebank cuts it, a list of words
-    is left as it is. Any words give a tree, at any length.
+    The parser tokenizes a raw string as the Penn Treebank does, and takes a list of words as it is. It
+    returns a tree over exactly these words for any sentence of any length.
 
     Args:
-        models: one, or several that share their log-probabilities; they differ in what they like but for the
-            actions.
-        readers: one a model.
-        beam: hypotheses kept; 1 is greedy.
+        models: One model, or an ensemble, which averages log-probabilities. The models of an ensemble may
+            differ in anything but their actions.
+        readers: One reader per model.
+        beam: Beam size; 1 is greedy search.
 
     Raises:
-        ValueError: no models, models of different actions, or a beam below 1.
+        ValueError: There are no models, the models have different actions, or the beam size is below 1.
     """
 
     def __init__(self, models: Sequence[TreeParser], readers: Sequence[Reader], beam: int = 10) -> None:
         if not models:
-            raise ValueError("no model was given, expected one or several")
+            raise ValueError("expected at least one model, got none")
         check_positive(beam=beam)
         self.models = [model.eval() for model in models]
         self.readers = list(readers)
@@ -75,23 +82,24 @@ class Parser:
         self.actions = tuple(self.models[0].config.actions)
         for model in self.models:
             if tuple(model.config.actions) != self.actions:
-                raise ValueError("the models of an ensemble have different actions: expected one treebank's")
+                raise ValueError("the models have different actions: expected models of the same treebank")
 
     @classmethod
     def from_pretrained(cls, *folders: str | Path, device: str | None = None) -> Self:
-        """Load what `treeformers train` wrote.
+        """Load the models that `treeformers train` wrote.
 
         Args:
-            folders: a model folder; one that holds the folders of several seeds is an ensemble, and so are
-                several folders.
-            device: "cuda" where there is one by default, else "cpu".
+            folders: Model folders. Several folders, or a folder that holds the folders of several seeds, make
+                an ensemble.
+            device: By default "cuda" if available, else "cpu".
 
         Raises:
-            FileNotFoundError: no such folder, or one without a model.
-            ValueError: a model of another kind, a damaged file, models of different actions, or no folder.
+            FileNotFoundError: A folder does not exist or holds no model.
+            ValueError: A model has another type, a file is damaged, the models have different actions, or no
+                folder is given.
         """
         if not folders:
-            raise ValueError("no model folder was given, expected one or several")
+            raise ValueError("expected at least one model folder, got none")
         target = device or ("cuda" if torch.cuda.is_available() else "cpu")
         places = [place for folder in folders for place in seed_folders(Path(folder))]
         loaded = [_load(place) for place in places]
@@ -108,23 +116,23 @@ class Parser:
         tags: Iterable[Sequence[str]] | None = None,
         constrained: bool = True,
     ) -> list[Tree]:
-        """Trees of the sentences, in their order.
+        """Parse sentences. The trees are in the order of the sentences.
 
         Args:
-            sentences: strings or lists of words.
-            batch_size: sentences computed at once, fewer where they have more than 30 words; those of like
-                length go together.
-            beam: hypotheses kept; those of the model's recipe by default.
-            tags: part-of-speech tags to put into the trees, and to read where the model reads tags; a model
-                that predicts tags uses its own by default, another writes "XX".
-            constrained: follow legal moves only. Top-down, False shows what the model does by itself: its
-                brackets are repaired.
+            sentences: Strings or lists of words.
+            batch_size: Maximum number of sentences in a batch. Batches of sentences longer than 30 words hold
+                fewer.
+            beam: Beam size, by default that of the model's recipe.
+            tags: Part-of-speech tags for the trees, and for the model if it reads tags. By default a model
+                with a tagging layer predicts the tags, and other models write "XX".
+            constrained: Follow legal actions only. With False, a top-down model writes any brackets, and the
+                parser repairs them.
 
         Raises:
-            ValueError: a sentence without words or with an empty one, tags that do not fit the words, no
-                tags for a model that reads them, or a batch or beam below 1.
+            ValueError: A sentence has no words or an empty word, the tags do not fit the words, a model that
+                reads tags gets none, or a batch or beam size is below 1.
         """
-        found = self._analyse(sentences, batch_size, beam, tags, 1, constrained)
+        found = self._parse(sentences, batch_size, beam, tags, 1, constrained)
         return [analyses[0].tree for analyses in found]
 
     def parse_best(
@@ -135,15 +143,16 @@ class Parser:
         beam: int | None = None,
         tags: Iterable[Sequence[str]] | None = None,
     ) -> list[list[Analysis]]:
-        """The best trees of every sentence, no two alike, best first.
+        """The `count` best distinct trees of every sentence, best first.
 
-        At most `count`, and fewer where the beam finds fewer: it is at least as wide as `count`, but holds
-        derivations, and a tree may have several. Errors as in `parse`, and for a count below 1.
+        There are fewer if the beam holds fewer distinct trees: the beam has at least `count` derivations, but
+        a tree may have several derivations. Arguments and errors are as in `parse`; a count below 1 is an
+        error.
         """
         if count < 1:
-            raise ValueError(f"{count} trees were asked for, expected at least 1")
+            raise ValueError(f"count is {count}, expected at least 1")
         beam = max(count, self.beam if beam is None else beam)
-        return self._analyse(sentences, batch_size, beam, tags, count)
+        return self._parse(sentences, batch_size, beam, tags, count)
 
     def malformed(
         self,
@@ -152,17 +161,17 @@ class Parser:
         beam: int | None = None,
         tags: Iterable[Sequence[str]] | None = None,
     ) -> float:
-        """The share of sentences, in per cent, whose best unconstrained brackets are no tree."""
-        split = _split(sentences)
-        given = _split_tags(split, tags)
-        wrong = 0
-        for numbers, hypotheses, _ in self._batches(split, given, batch_size, beam, 1, False):
+        """Per cent of the sentences whose best unconstrained brackets are not well-formed."""
+        words = _split_words(sentences)
+        given = _check_tags(words, tags)
+        malformed = 0
+        for numbers, hypotheses, _ in self._batches(words, given, batch_size, beam, 1, False):
             for number, actions in zip(numbers, hypotheses.actions, strict=True):
                 tokens = [self.actions[action] for action in actions[0]]
-                wrong += tokens[-1] != END or not is_well_formed(tokens[:-1], len(split[number]))
-        return 100 * wrong / max(1, len(split))
+                malformed += tokens[-1] != END or not is_well_formed(tokens[:-1], len(words[number]))
+        return 100 * malformed / max(1, len(words))
 
-    def _analyse(
+    def _parse(
         self,
         sentences: Iterable[Sentence],
         batch_size: int,
@@ -171,20 +180,19 @@ class Parser:
         count: int,
         constrained: bool = True,
     ) -> list[list[Analysis]]:
-        split = _split(sentences)
-        given = _split_tags(split, tags)
-        found: list[list[Analysis]] = [[] for _ in split]
-        # Bottom-up the whole beam is read: it may hold several derivations of a tree.
-        whole = count > 1 and self.models[0].config.linearization == "bottom-up"
+        words = _split_words(sentences)
+        given = _check_tags(words, tags)
+        found: list[list[Analysis]] = [[] for _ in words]
+        # The beam of a bottom-up parser may hold several derivations of a tree, so read all of it.
+        whole_beam = count > 1 and self.models[0].config.linearization == "bottom-up"
         for numbers, hypotheses, predicted in self._batches(
-            split, given, batch_size, beam, None if whole else count, constrained
+            words, given, batch_size, beam, None if whole_beam else count, constrained
         ):
             for place, number in enumerate(numbers):
-                words = split[number]
                 row = given[number] if given is not None else predicted[place] if predicted else None
                 found[number] = _distinct(
                     (
-                        Analysis(self._build(actions, words, row), score)
+                        Analysis(self._build(actions, words[number], row), score)
                         for actions, score in hypotheses.of(place)
                     ),
                     count,
@@ -193,20 +201,22 @@ class Parser:
 
     def _batches(
         self,
-        split: list[list[str]],
+        words: list[list[str]],
         tags: list[list[str]] | None,
         batch_size: int,
         beam: int | None,
         count: int | None,
         constrained: bool,
     ) -> Iterator[tuple[list[int], Hypotheses, list[list[str]] | None]]:
-        """Numbers of the sentences, the best hypotheses, and the tags predicted, if a model does."""
+        """Yield the indices of the sentences in a batch, their hypotheses, and their predicted tags if
+        any.
+        """
         beam = self.beam if beam is None else beam
         check_positive(beam=beam, batch_size=batch_size)
-        for batch in batches([len(words) + 1 for words in split], batch_size):
-            words = [split[number] for number in batch]
+        for batch in batches([len(row) + 1 for row in words], batch_size):
+            rows = [words[number] for number in batch]
             given = None if tags is None else [tags[number] for number in batch]
-            yield batch, *self._search(words, given, beam, count, constrained)
+            yield batch, *self._search(rows, given, beam, count, constrained)
 
     @torch.inference_mode()
     def _search(
@@ -218,7 +228,8 @@ class Parser:
         constrained: bool,
     ) -> tuple[Hypotheses, list[list[str]] | None]:
         memories = [
-            _read(model, reader, words, tags) for model, reader in zip(self.models, self.readers, strict=True)
+            _encode(model, reader, words, tags)
+            for model, reader in zip(self.models, self.readers, strict=True)
         ]
         found = search(self.models, memories, beam, constrained, count)
         return found, self._predict_tags(memories, words)
@@ -241,7 +252,7 @@ class Parser:
 
 
 def _distinct(analyses: Iterable[Analysis], count: int) -> list[Analysis]:
-    """The first `count` trees, each as it comes first."""
+    """The first `count` distinct trees, each in its first analysis."""
     best: dict[Tree, Analysis] = {}
     for analysis in analyses:
         best.setdefault(analysis.tree, analysis)
@@ -251,24 +262,24 @@ def _distinct(analyses: Iterable[Analysis], count: int) -> list[Analysis]:
 
 
 def load_reader(folder: Path) -> Reader:
-    """The reader that was saved with a model.
+    """Load the reader that was saved with a model.
 
     Raises:
-        ValueError: a damaged file.
+        ValueError: A file is damaged.
     """
     if (folder / VOCABULARY).is_file():
         return SentenceReader.load(folder)
-    return PieceReader.load(folder)
+    return SubwordReader.load(folder)
 
 
-def _read(
+def _encode(
     model: TreeParser,
     reader: Reader,
     words: Sequence[Sequence[str]],
     tags: Sequence[Sequence[str]] | None,
 ) -> Memory:
     inputs = reader.batch(words, tags)
-    return model.read(**{name: part.to(model.device) for name, part in inputs.items()})
+    return model.encode(**{name: part.to(model.device) for name, part in inputs.items()})
 
 
 def _load(folder: Path) -> tuple[TreeParser, Reader, ParseRecipe]:
@@ -288,21 +299,21 @@ def _load(folder: Path) -> tuple[TreeParser, Reader, ParseRecipe]:
     return model, reader, recipe
 
 
-def _split(sentences: Iterable[Sentence]) -> list[list[str]]:
-    return words_of(sentences, split_words)
+def _split_words(sentences: Iterable[Sentence]) -> list[list[str]]:
+    return words_of(sentences, word_tokenize)
 
 
-def _split_tags(
-    split: Sequence[Sequence[str]], tags: Iterable[Sequence[str]] | None
+def _check_tags(
+    words: Sequence[Sequence[str]], tags: Iterable[Sequence[str]] | None
 ) -> list[list[str]] | None:
     if tags is None:
         return None
     rows = list(tags)
-    if len(split) != len(rows):
-        raise ValueError(f"tags of {len(rows)} sentences were given for {len(split)} sentences")
-    for number, (words, row) in enumerate(zip(split, rows, strict=True), start=1):
+    if len(words) != len(rows):
+        raise ValueError(f"tags of {len(rows)} sentences were given for {len(words)} sentences")
+    for number, (sentence, row) in enumerate(zip(words, rows, strict=True), start=1):
         if isinstance(row, str):
             raise ValueError(f"sentence {number} has the tags {row!r}: expected a list of tags")
-        if len(words) != len(row):
-            raise ValueError(f"sentence {number} has {len(words)} words and {len(row)} tags")
+        if len(sentence) != len(row):
+            raise ValueError(f"sentence {number} has {len(sentence)} words and {len(row)} tags")
     return [list(row) for row in rows]

@@ -1,4 +1,4 @@
-"""Training on a treebank: the parser of Ma et al. (2017)."""
+"""Training of the parser of Ma et al. (2017) on treebanks."""
 
 from __future__ import annotations
 
@@ -16,13 +16,15 @@ from torch.nn.utils.rnn import pad_sequence
 from transformers import AutoConfig, AutoModel, set_seed
 
 from treeformers.data import corpora
-from treeformers.data.sentences import END, PieceReader, SentenceReader
-from treeformers.data.splits import choose_part, sample_part
+from treeformers.data.sentences import END, SentenceReader, SubwordReader
+from treeformers.data.splits import choose_split, sample_split
 from treeformers.metrics import parseval
-from treeformers.models.parser import IGNORED, ParserConfig, TreeParser
+from treeformers.models.losses import IGNORED
+from treeformers.models.parser import ParserConfig, TreeParser
 from treeformers.models.words import find_pretrained
 from treeformers.recipes import ParseRecipe, Treebanks
 from treeformers.tasks.parse.predictor import Parser
+from treeformers.tasks.parse.score import parse_gold
 from treeformers.training.batches import Features
 from treeformers.training.configuration import configure, wrap_config_errors
 from treeformers.training.fit import Fit
@@ -32,8 +34,10 @@ from treeformers.trees.tree import Tree
 
 logger = logging.getLogger(__name__)
 
+__all__ = ["build_parser", "position_lists", "read_treebank", "train_parser", "treebank_reader"]
+
 GRAMMAR_SIZES = {"train": 2000, "validation": 200, "test": 500}
-"""Trees of the parts of the embedded grammar."""
+"""Number of trees by split, for the embedded grammar."""
 
 
 def train_parser(
@@ -43,29 +47,29 @@ def train_parser(
     resume: bool = False,
     progress: bool = True,
 ) -> Fit:
-    """Train a parser and save it; the weights of the best greedy parseval F1 on validation are kept.
+    """Train a parser and save the weights with the best greedy parseval F1 on validation.
 
-    The folder gets `config.json`, `model.safetensors`, the vocabulary or tokenizer, `recipe.json` and
-    `history.json`; while training goes on it holds `checkpoints` to resume from.
+    The folder receives `config.json`, `model.safetensors`, the vocabulary or tokenizer, `recipe.json` and
+    `history.json`. During training it also holds `checkpoints`, from which training can resume.
 
     Args:
-        recipe: what to train on and how.
-        out: folder of the model.
-        seed: the first of `recipe.train.seeds` by default.
-        resume: go on with an unfinished run there.
-        progress: show a progress bar.
+        recipe: Data, model and training settings.
+        out: Folder of the model.
+        seed: By default the first of `recipe.train.seeds`.
+        resume: Resume an unfinished run in the folder.
+        progress: Show a progress bar.
 
     Raises:
-        ValueError: a folder that holds the run of another recipe, or a treebank without trees.
-        OSError: a treebank that cannot be read or a folder that cannot be written.
+        ValueError: The folder holds a run of another recipe, or a treebank has no trees.
+        OSError: A treebank cannot be read, or the folder cannot be written.
     """
     _check_model(recipe)
     run = Run(out, recipe, seed, resume, progress)
+    max_length = recipe.data.max_length
     trees, validation = _read_trees(recipe.data)
-    kept = [tree for tree in trees if not recipe.data.max_length or len(tree) <= recipe.data.max_length]
+    kept = [tree for tree in trees if not max_length or len(tree) <= max_length]
     if len(kept) < len(trees):
-        longer = len(trees) - len(kept)
-        logger.warning("%d sentences of more than %d words are left out", longer, recipe.data.max_length)
+        logger.warning("left out %d sentences of more than %d words", len(trees) - len(kept), max_length)
     model, reader = build_parser(recipe, kept, run.seed)
     features = [_feature(tree, model.config) for tree in kept]
     collator = _Collator(reader, model.config)
@@ -76,7 +80,7 @@ def train_parser(
         [],
         collator,
         lengths=reader.lengths([tree.words for tree in kept]),
-        evaluate=_scorer(reader, validation),
+        evaluate=_validation_scorer(reader, validation),
         metric="f1",
         higher_is_better=True,
     )
@@ -84,26 +88,26 @@ def train_parser(
 
 def build_parser(
     recipe: ParseRecipe, trees: Sequence[Tree], seed: int
-) -> tuple[TreeParser, SentenceReader | PieceReader]:
-    """A fresh model of the recipe's sizes, with the vocabularies of a treebank.
+) -> tuple[TreeParser, SentenceReader | SubwordReader]:
+    """Initialise a model of the recipe's sizes with the vocabularies of a treebank.
 
     Raises:
-        ValueError: no trees or none with a label, a key that `ParserConfig` does not have, or a value it
-            does not take.
-        FileNotFoundError: no such pretrained encoder.
+        ValueError: There are no trees or no labels, or `ParserConfig` refuses a key or value of the recipe.
+        FileNotFoundError: The pretrained encoder does not exist.
     """
     if not trees:
-        raise ValueError(f"{', '.join(recipe.data.train)}: no trees to train on")
+        raise ValueError(f"{', '.join(recipe.data.train)}: no training trees")
     _check_model(recipe)
     given = dict(recipe.model)
     encoder = given.pop("pretrained", "")
-    reader: SentenceReader | PieceReader
+    reader: SentenceReader | SubwordReader
     if given.get("encoder") == "pretrained":
         folder = find_pretrained(encoder)
-        reader = PieceReader.load(folder)
+        reader = SubwordReader.load(folder)
         settings = AutoConfig.from_pretrained(folder).to_dict()
-        left_out = ("_name_or_path", "dtype")  # a place on this machine; here all is float32
-        given["pretrained"] = {key: value for key, value in settings.items() if key not in left_out}
+        # The path is local to this machine, and the parser trains in float32.
+        dropped = ("_name_or_path", "dtype")
+        given["pretrained"] = {key: value for key, value in settings.items() if key not in dropped}
     else:
         reader = SentenceReader.from_trees(
             trees, recipe.data.min_frequency, bool(given.get("char_size")), bool(given.get("tag_size"))
@@ -113,75 +117,76 @@ def build_parser(
             "char_vocab_size": len(reader.chars),
             "tag_vocab_size": len(reader.tags),
         }
-    if given.get("tag_weight"):
+    if given.get("tagging_loss_weight"):
         given["tags"] = sorted({tag for tree in trees for tag in tree.tags})
-    given["actions"] = _inventory(trees, given.get("linearization", "bottom-up"))
+    given["actions"] = _action_inventory(trees, given.get("linearization", "bottom-up"))
     set_seed(seed)
     with wrap_config_errors():
         model = TreeParser(ParserConfig(**given))
     if given.get("encoder") == "pretrained":
         body: Any = model.encoder.body
-        trained = AutoModel.from_pretrained(folder, use_safetensors=True, dtype=torch.float32)
-        body.load_state_dict(trained.state_dict())
-        body.get_input_embeddings().requires_grad_(False)  # large, and a treebank has few of its pieces
+        pretrained = AutoModel.from_pretrained(folder, use_safetensors=True, dtype=torch.float32)
+        body.load_state_dict(pretrained.state_dict())
+        # The embedding matrix is large, and a treebank covers few of its subwords.
+        body.get_input_embeddings().requires_grad_(False)
     return model, reader
 
 
 def _check_model(recipe: ParseRecipe) -> None:
-    """Check the settings of the model as far as they go without a treebank."""
+    """Check the settings of the model before the treebank is read."""
     given = {key: value for key, value in recipe.model.items() if key != "pretrained"}
     configure(ParserConfig, given, ("actions", "tags", "vocab_size", "char_vocab_size", "tag_vocab_size"))
     encoder = recipe.model.get("pretrained")
     if given.get("encoder") == "pretrained" and not isinstance(encoder, str):
-        raise ValueError(f"model.pretrained is {encoder!r}, expected a folder or the name of a package")
+        raise ValueError(f"model.pretrained is {encoder!r}, expected a folder or an installed package")
 
 
 def read_treebank(name: str, split: str, data: Treebanks) -> list[Tree]:
-    """A part of a treebank.
+    """Read a split of a treebank.
 
-    Of one that has but one part, such as a file, every tenth tree validates and does not train, and all of
-    them are its test part. "grammar" is sampled from the embedded grammar.
+    If the treebank has only one split, such as a file, every tenth tree is for validation, the others are for
+    training, and all trees are the test split. "grammar" samples trees from the embedded grammar.
 
     Raises:
-        ValueError: an unknown part, or one without constituency trees.
+        ValueError: The split is unknown or has no constituency trees.
     """
     return treebank_reader(data)(name, split)
 
 
 def treebank_reader(data: Treebanks) -> Callable[[str, str], list[Tree]]:
-    """`read_treebank` for many parts: a treebank is loaded with the first of them, and stays in memory."""
+    """`read_treebank` for several splits: the function returned loads each treebank once."""
 
     @cache
     def load(name: str) -> Mapping[str, Sequence[Any]]:
-        return corpora.load(name, root=data.data_dir or None)
+        return corpora.load(name, data_dir=data.data_dir or None)
 
     def read(name: str, split: str) -> list[Tree]:
         limit = data.sentences if split == "train" else data.scored_sentences
         if name == "grammar":
-            return [sample.tree for sample in sample_part(split, limit, GRAMMAR_SIZES)]
-        trees = choose_part(load(name), split, name)
+            return [sample.tree for sample in sample_split(split, limit, GRAMMAR_SIZES)]
+        trees = choose_split(load(name), split, name)
         if not trees or not isinstance(trees[0], Tree):
-            raise ValueError(f"{name}: no constituency trees in its {split} part")
+            raise ValueError(f"{name}: no constituency trees in the {split} split")
         return trees[: limit or None]
 
     return read
 
 
 def _read_trees(data: Treebanks) -> tuple[list[Tree], dict[str, list[Tree]]]:
-    """All trees to train on, and the validation part of every treebank."""
+    """The training trees of all treebanks, and the validation trees of each."""
     read = treebank_reader(data)
     trees = [tree for name in data.train for tree in read(name, "train")]
     return trees, {name: read(name, "validation") for name in data.validation or data.train}
 
 
-def _inventory(trees: Sequence[Tree], linearization: str) -> list[str]:
-    """The actions of a treebank in the order that `ParserConfig` asks for."""
+def _action_inventory(trees: Sequence[Tree], linearization: str) -> list[str]:
+    """The actions of a treebank, in the order of `ParserConfig.actions`."""
     labels = sorted({span.label for tree in trees for span in tree.spans()})
     if not labels:
-        raise ValueError("the trees have no labels: expected trees with more than a single word each")
+        raise ValueError("the trees have no labels: expected trees of more than one word")
     if linearization == "bottom-up":
-        seen = {action for tree in trees for action in bottom_up(tree)}
-        return ["sh", "comb", "nolabel", *sorted(seen - {"sh", "comb", "nolabel"})]
+        actions = {action for tree in trees for action in bottom_up(tree)}
+        return ["sh", "comb", "nolabel", *sorted(actions - {"sh", "comb", "nolabel"})]
     return ["XX", END, *(f"({label}" for label in labels), *(f"){label}" for label in labels)]
 
 
@@ -196,62 +201,60 @@ def _feature(tree: Tree, config: ParserConfig) -> dict[str, Any]:
         actions = [*top_down(tree), END]
     feature["actions"] = torch.tensor([ids[action] for action in actions])
     if tags:
-        feature["tag_targets"] = torch.tensor([*(tags[tag] for tag in tree.tags), IGNORED])  # the end mark
+        # The end mark has no tag.
+        feature["tag_targets"] = torch.tensor([*(tags[tag] for tag in tree.tags), IGNORED])
     return feature
 
 
 def position_lists(actions: Sequence[str], n_words: int, config: ParserConfig) -> Tensor:
-    """The lists D_i that the model is taught with (Ma et al. 2017, Section 3.3).
+    """The position lists D_i for teacher forcing (Ma et al. 2017, Section 3.3).
+
+    Args:
+        actions: All bottom-up actions of a sentence.
+        n_words: Number of words.
+        config: The configuration of the parser.
 
     Returns:
-        (S/2 + 1, M), those of step 0 and of the label steps: the structure step after one sees the same
-        stack, so that step i reads row (i + 1) // 2. A position of -1 reads nothing.
+        (S/2 + 1, M): the lists of step 0 and of every label step. A structure step sees the same stack as the
+        label step before it, so step i reads row (i + 1) // 2.
     """
-    heads: Literal["right"] | None = None if config.heads == "none" else "right"
-    lists = attended_positions_of(actions, n_words, heads)
-    positions = torch.tensor(lists[:1] + lists[1::2])
-    if config.absent == "nothing":
-        for place in (1, 2):
-            absent = positions[:, place + 1] == 0  # what would stand on it starts where it does
-            positions[absent, place] = -1
-            if heads:
-                positions[absent, place + 3] = -1
-    return positions
+    head_rule: Literal["right"] | None = None if config.head_rule == "none" else "right"
+    lists = attended_positions_of(actions, n_words, head_rule)
+    return torch.tensor(lists[:1] + lists[1::2])
 
 
 class _Collator:
-    """Examples to a batch, with rare words unknown by chance; draws come from torch's generator."""
+    """Collates examples. It makes rare words unknown at random, seeded by torch's generator."""
 
-    def __init__(self, reader: SentenceReader | PieceReader, config: ParserConfig) -> None:
+    def __init__(self, reader: SentenceReader | SubwordReader, config: ParserConfig) -> None:
         self.reader = reader
-        self.attended = config.attention == "deterministic"
+        self.has_positions = config.attention == "deterministic"
 
     def __call__(self, features: Features) -> dict[str, Tensor]:
-        chance = random.Random(int(torch.randint(2**62, ())))
+        rng = random.Random(int(torch.randint(2**62, ())))
         batch = self.reader.batch(
-            [feature["words"] for feature in features], [feature["tags"] for feature in features], chance
+            [feature["words"] for feature in features], [feature["tags"] for feature in features], rng
         )
         for name in ("actions", "tag_targets"):
             if name in features[0]:
                 rows = [feature[name] for feature in features]
                 batch[name] = pad_sequence(rows, batch_first=True, padding_value=IGNORED)
-        if self.attended:
+        if self.has_positions:
             batch["positions"] = pad_sequence([feature["positions"] for feature in features], True)
         return batch
 
 
-def _scorer(
-    reader: SentenceReader | PieceReader, validation: Mapping[str, Sequence[Tree]]
+def _validation_scorer(
+    reader: SentenceReader | SubwordReader, validation: Mapping[str, Sequence[Tree]]
 ) -> Callable[[TreeParser], dict[str, float]]:
-    """Greedy parseval F1 on every treebank, and their mean as "f1"."""
+    """A function that computes greedy parseval F1 on every treebank, and their mean as "f1"."""
 
     def score(model: TreeParser) -> dict[str, float]:
         parser = Parser([model], [reader], beam=1)
         scores = {}
         for name, gold in validation.items():
-            trees = parser.parse([tree.words for tree in gold], tags=[tree.tags for tree in gold])
-            f1 = parseval(gold, trees).f1
-            scores[f"f1_{name}"] = 0.0 if math.isnan(f1) else f1  # nan: not one bracket is right
+            f1 = parseval(gold, parse_gold(parser, gold)).f1
+            scores[f"f1_{name}"] = 0.0 if math.isnan(f1) else f1  # nan means that no bracket is correct
         return {**scores, "f1": sum(scores.values()) / len(scores)}
 
     return score

@@ -1,4 +1,4 @@
-"""Training of translation models that see the tree of the source (Nguyen et al. 2020, Section 5.1)."""
+"""Training of translation models that read the source tree (Nguyen et al. 2020, Section 5.1)."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ from transformers import set_seed
 
 from treeformers.data import corpora
 from treeformers.data.examples import kind_of
-from treeformers.data.splits import choose_part, sample_part, spread
+from treeformers.data.splits import choose_split, evenly_spaced, sample_split
 from treeformers.models.accumulation import AccumulationConfig
+from treeformers.models.losses import IGNORED
 from treeformers.models.translation import AccumulationForTranslation
 from treeformers.recipes import ParallelText, TranslateRecipe
-from treeformers.tasks.translate.predictor import UNKNOWN, SourceReader, train_units
+from treeformers.tasks.translate.predictor import UNKNOWN, SourceReader, train_bpe
 from treeformers.tasks.tree_sources import find_trees
 from treeformers.training.batches import Features
 from treeformers.training.configuration import configure, wrap_config_errors
@@ -31,15 +32,15 @@ from treeformers.trees.tree import Tree
 
 logger = logging.getLogger(__name__)
 
-IGNORED = -100
+__all__ = ["ParallelPair", "build_translator", "read_pairs", "train_translator"]
 
 
 class ParallelPair(NamedTuple):
     """A sentence and its translation.
 
     Attributes:
-        tree: of the source.
-        target: the translation.
+        tree: The source tree.
+        target: The translation.
     """
 
     tree: Tree
@@ -53,39 +54,43 @@ def train_translator(
     resume: bool = False,
     progress: bool = True,
 ) -> Fit:
-    """Train a translation model and save it; the weights of the smallest validation loss are kept.
+    """Train a translation model and save the weights with the smallest validation loss.
 
-    The folder gets `config.json`, `model.safetensors`, `reader.json`, the tokenizer, `recipe.json` and
-    `history.json`; while training goes on it holds `checkpoints` to resume from.
+    The folder receives `config.json`, `model.safetensors`, `reader.json`, the tokenizer, `recipe.json` and
+    `history.json`. During training it also holds `checkpoints`, from which training can resume.
 
     Args:
-        recipe: what to train on and how.
-        out: folder of the model.
-        seed: the first of `recipe.train.seeds` by default.
-        resume: go on with an unfinished run there.
-        progress: show a progress bar.
+        recipe: Data, model and training settings.
+        out: Folder of the model.
+        seed: By default the first of `recipe.train.seeds`.
+        resume: Resume an unfinished run in the folder.
+        progress: Show a progress bar.
 
     Raises:
-        ValueError: a folder that holds the run of another recipe, or a corpus without such pairs.
-        OSError: a corpus that cannot be read or a folder that cannot be written.
+        ValueError: The folder holds a run of another recipe, or the corpus has no such pairs.
+        OSError: The corpus cannot be read, or the folder cannot be written.
     """
     _configure(recipe)
     run = Run(out, recipe, seed, resume, progress)
     pairs = read_pairs(recipe.data, "train")
-    held_out = read_pairs(recipe.data, "validation")
+    validation_pairs = read_pairs(recipe.data, "validation")
     model, reader = build_translator(recipe, pairs, run.seed)
     features = _features(pairs, reader)
-    reads = model.config.max_position_embeddings
-    most = min(recipe.data.max_length, reads)
-    kept = [one for one in features if _longest(one) <= most]
+    model_limit = model.config.max_position_embeddings
+    limit = min(recipe.data.max_length, model_limit)
+    kept = [feature for feature in features if _length(feature) <= limit]
     if len(kept) < len(features):
-        logger.warning("%d pairs of more than %d units are left out", len(features) - len(kept), most)
+        logger.warning("left out %d pairs of more than %d subwords", len(features) - len(kept), limit)
     if not kept:
-        raise ValueError(f"{recipe.data.corpus}: all pairs are of more than {most} units, none is left")
-    validation = [one for one in _features(held_out, reader) if _longest(one) <= reads]
-    if len(validation) < len(held_out):
-        missing = len(held_out) - len(validation)
-        logger.warning("%d validation pairs of more than %d units are not in the loss", missing, reads)
+        raise ValueError(f"{recipe.data.corpus}: all pairs have more than {limit} subwords, none is left")
+    validation = [
+        feature for feature in _features(validation_pairs, reader) if _length(feature) <= model_limit
+    ]
+    if len(validation) < len(validation_pairs):
+        missing = len(validation_pairs) - len(validation)
+        logger.warning(
+            "%d validation pairs of more than %d subwords are not in the loss", missing, model_limit
+        )
     collator = _Collator(reader)
     return run.fit(
         model,
@@ -93,8 +98,8 @@ def train_translator(
         kept,
         validation,
         collator,
-        lengths=[(len(one["input_ids"]), len(one["labels"])) for one in kept],
-        validation_lengths=[(len(one["input_ids"]), len(one["labels"])) for one in validation],
+        lengths=_lengths(kept),
+        validation_lengths=_lengths(validation),
         find_unused_parameters=True,
     )
 
@@ -102,24 +107,24 @@ def train_translator(
 def build_translator(
     recipe: TranslateRecipe, pairs: Sequence[ParallelPair], seed: int
 ) -> tuple[AccumulationForTranslation, SourceReader]:
-    """A fresh model of the recipe's sizes, with the units and labels of the training pairs.
+    """Initialise a model of the recipe's sizes, with the subwords and labels of the training pairs.
 
     Raises:
-        ValueError: a key that `AccumulationConfig` does not have, or a value it does not take.
+        ValueError: `AccumulationConfig` refuses a key or value of the recipe.
     """
     data = recipe.data
     sources = [" ".join(map(unescape_word, pair.tree.words)) for pair in pairs]
     lines = [*sources, *(pair.target for pair in pairs)]
-    units = train_units((line.lower() if data.lowercase else line for line in lines), data.vocab_size)
+    tokenizer = train_bpe((line.lower() if data.lowercase else line for line in lines), data.vocab_size)
     labels = {label for pair in pairs for label in _labels(pair.tree)}
-    reader = SourceReader(units, (UNKNOWN, *sorted(labels)), data.lowercase)
+    reader = SourceReader(tokenizer, (UNKNOWN, *sorted(labels)), data.lowercase)
     config = _configure(
         recipe,
-        vocab_size=len(units),
+        vocab_size=len(tokenizer),
         node_vocab_size=len(reader.labels),
-        pad_token_id=units.pad_token_id,
-        bos_token_id=units.bos_token_id,
-        eos_token_id=units.eos_token_id,
+        pad_token_id=tokenizer.pad_token_id,
+        bos_token_id=tokenizer.bos_token_id,
+        eos_token_id=tokenizer.eos_token_id,
     )
     set_seed(seed)
     with wrap_config_errors():
@@ -133,38 +138,43 @@ def _configure(recipe: TranslateRecipe, **sizes: int | None) -> AccumulationConf
 
 
 def read_pairs(data: ParallelText, split: str) -> list[ParallelPair]:
-    """A part of a corpus, with the trees of the source.
+    """Read a split of a corpus, with source trees.
 
-    Of a corpus of one part, such as a file, every tenth pair validates and does not train, and all of them
-    are its test part. "grammar" is sampled from the embedded grammar; its translation is the sentence with
-    the parts of every node in reverse order.
+    If the corpus has only one split, such as a file, every tenth pair is for validation, the others are for
+    training, and all pairs are the test split. "grammar" samples trees from the embedded grammar; the
+    translation of a sentence reverses the children of every node.
 
     Raises:
-        ValueError: an unknown part or language, one without pairs, or no tree for a text.
-        OSError: a corpus that cannot be read.
+        ValueError: The split or a language is unknown, the split has no pairs, or a text has no tree.
+        OSError: The corpus cannot be read.
     """
     limit = data.sentences if split == "train" else data.scored_sentences
     if data.corpus == "grammar":
-        return [ParallelPair(one.tree, " ".join(_mirrored(one.tree))) for one in sample_part(split, limit)]
-    parts = corpora.load(data.corpus, root=data.data_dir or None)
-    for name, pairs in parts.items():
+        return [
+            ParallelPair(sample.tree, " ".join(_mirrored_words(sample.tree)))
+            for sample in sample_split(split, limit)
+        ]
+    splits = corpora.load(data.corpus, data_dir=data.data_dir or None)
+    for name, pairs in splits.items():
         if not pairs:
-            raise ValueError(f"{data.corpus}: no sentences with translations in its {name} part")
+            raise ValueError(f"{data.corpus}: no sentences with translations in the {name} split")
         if not isinstance(pairs[0], dict):
             raise ValueError(f"{data.corpus} holds {kind_of(pairs[0])}, expected sentences with translations")
         for language in (data.source, data.target):
             if language not in pairs[0]:
                 raise ValueError(f"{data.corpus} has no {language!r}: expected {', '.join(pairs[0])}")
-    if Path(data.trees).is_file():  # it has the trees of all parts
-        trees = iter(_trees([pair[data.source] for pairs in parts.values() for pair in pairs], data))
-        parts = {name: [pair | {data.source: next(trees)} for pair in pairs] for name, pairs in parts.items()}
+    if Path(data.trees).is_file():  # one file has the trees of all splits
+        trees = iter(_trees([pair[data.source] for pairs in splits.values() for pair in pairs], data))
+        splits = {
+            name: [pair | {data.source: next(trees)} for pair in pairs] for name, pairs in splits.items()
+        }
         data = dataclasses.replace(data, trees="given")
-    found = spread(choose_part(parts, split, data.corpus), limit)
-    if not found:
-        raise ValueError(f"{data.corpus}: no sentences with translations in its {split} part")
-    sources, targets = ([one[language] for one in found] for language in (data.source, data.target))
+    pairs = evenly_spaced(choose_split(splits, split, data.corpus), limit)
+    if not pairs:
+        raise ValueError(f"{data.corpus}: no sentences with translations in the {split} split")
+    sources, targets = ([pair[language] for pair in pairs] for language in (data.source, data.target))
     if not all(isinstance(target, str) for target in targets):
-        raise ValueError(f"{data.corpus}: trees in {data.target!r}, expected sentences to translate into")
+        raise ValueError(f"{data.corpus}: trees in {data.target!r}, expected sentences")
     return list(map(ParallelPair, _trees(sources, data), targets))
 
 
@@ -180,15 +190,17 @@ def _trees(sources: Sequence[Tree | str], data: ParallelText) -> list[Tree]:
     return trees
 
 
-def _mirrored(tree: Tree) -> list[str]:
-    def words(node: Tree, below: list[list[str]]) -> list[str]:
-        return [node.word] if node.word is not None else [word for part in reversed(below) for word in part]
+def _mirrored_words(tree: Tree) -> list[str]:
+    def words(node: Tree, children: list[list[str]]) -> list[str]:
+        if node.word is not None:
+            return [node.word]
+        return [word for child in reversed(children) for word in child]
 
     return tree.fold(words)
 
 
 def _labels(tree: Tree) -> set[str]:
-    """Labels of nodes, and the tags that words of several units would have as nodes."""
+    """Labels of nodes, and tags: a word of several subwords becomes a node with its tag."""
     return {span.label for span in split_subwords(tree, [("", "")] * len(tree)).spans()}
 
 
@@ -198,12 +210,16 @@ def _features(pairs: Sequence[ParallelPair], reader: SourceReader) -> Features:
     return [source | {"labels": target} for source, target in zip(sources, targets, strict=True)]
 
 
-def _longest(feature: dict[str, Any]) -> int:
+def _lengths(features: Features) -> list[tuple[int, int]]:
+    return [(len(feature["input_ids"]), len(feature["labels"])) for feature in features]
+
+
+def _length(feature: dict[str, Any]) -> int:
     return max(len(feature["input_ids"]), len(feature["labels"]))
 
 
 class _Collator:
-    """Pairs to a batch."""
+    """Collates pairs."""
 
     def __init__(self, reader: SourceReader) -> None:
         self.reader = reader

@@ -1,4 +1,4 @@
-// Requests to the service. A busy service is asked again once, after as long as it says.
+// Requests to the service. If the service is busy, one retry follows after the time it asks for.
 
 export async function ask(path, body) {
   const options = body === undefined ? {} : {

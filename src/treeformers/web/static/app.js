@@ -1,4 +1,4 @@
-// The page: what is asked, which sentence and which view is shown.
+// The page: sends the text, and shows the selected sentence in the selected view.
 
 import { ask } from "./api.js";
 import { ClassesView } from "./classes.js";
@@ -25,7 +25,7 @@ function complain(error) {
 }
 
 function chosen() {
-  return [...document.querySelectorAll("#engines input:checked")].map((box) => box.value);
+  return [...document.querySelectorAll("#models input:checked")].map((box) => box.value);
 }
 
 async function draw() {
@@ -34,10 +34,10 @@ async function draw() {
   say("Parsing …");
   find("results").setAttribute("aria-busy", "true");
   try {
-    const found = await ask("api/parse", { text: find("text").value, engines: chosen() });
+    const found = await ask("api/parse", { text: find("text").value, models: chosen() });
     if (turn !== asked) return;
     [answer, number] = [found, 0];
-    const names = answer.engines.length;
+    const names = answer.models.length;
     say(`${count(answer.sentences.length, "sentence")}, ${count(names, "tree")} each`);
     fillPager();
     await show();
@@ -64,7 +64,7 @@ function go(next) {
   show().catch(complain);
 }
 
-/** Fill the view that is open. */
+/** Draw the selected view. */
 async function show() {
   const open = tabs.find((tab) => tab.getAttribute("aria-selected") === "true").getAttribute("aria-controls");
   if (open !== "steps") views.steps?.stop();
@@ -91,20 +91,20 @@ function select(tab) {
 }
 
 function setUp() {
-  const of = (kind) => info.engines.filter((engine) => engine.kind === kind).map((engine) => engine.name);
-  const usual = (engine) => engine.kind !== "shape" || engine.name === "right";
-  find("engines").replaceChildren(...info.engines.filter((engine) => engine.kind !== "classifier").map((engine) =>
-    make("label", { className: "chip" }, make("input", { type: "checkbox", value: engine.name, checked: usual(engine) }), engine.name, engine.kind === "shape" ? null : make("small", {}, engine.kind))));
+  const of = (kind) => info.models.filter((model) => model.kind === kind).map((model) => model.name);
+  const usual = (model) => model.kind !== "baseline" || model.name === "right";
+  find("models").replaceChildren(...info.models.filter((model) => model.kind !== "classifier").map((model) =>
+    make("label", { className: "chip" }, make("input", { type: "checkbox", value: model.name, checked: usual(model) }), model.name, model.kind === "baseline" ? null : make("small", {}, model.kind))));
   find("examples").replaceChildren(...info.examples.map((text, i) =>
     make("button", { type: "button", className: "quiet", onclick: () => { find("text").value = text; draw(); } }, text.startsWith("(") ? "Brackets" : `Example ${i + 1}`)));
-  find("limits").textContent = `At most ${info.sentences} sentences of ${info.words} words. Nothing leaves this machine.`;
+  find("limits").textContent = `At most ${info.sentences} sentences of ${info.words} words. No text leaves this server.`;
   find("version").textContent = `treeformers ${info.version}`;
   views.compare = new Compare(find("compare"), say);
   const kinds = { layers: ["inducer", LayersView], steps: ["parser", StepsView], classes: ["classifier", ClassesView] };
   for (const [name, [kind, View]] of Object.entries(kinds)) {
-    const engines = of(kind);
-    find(`tab-${name}`).hidden = !engines.length;
-    if (engines.length) views[name] = new View(find(name), engines, say);
+    const models = of(kind);
+    find(`tab-${name}`).hidden = !models.length;
+    if (models.length) views[name] = new View(find(name), models, say);
   }
   find("tab-report").hidden = info.report === "none";
 }
@@ -126,7 +126,7 @@ find("text").addEventListener("keydown", (event) => {
     draw();
   }
 });
-find("engines").addEventListener("change", () => { if (answer) draw(); });
+find("models").addEventListener("change", () => { if (answer) draw(); });
 find("previous").addEventListener("click", () => go(number - 1));
 find("next").addEventListener("click", () => go(number + 1));
 find("sentence").addEventListener("change", () => go(Number(find("sentence").value)));

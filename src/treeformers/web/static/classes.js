@@ -1,26 +1,26 @@
-// The class of a sentence, and where the classifier's attention lies on its tree.
+// The class of a sentence, and the attention of the classifier on the nodes of its tree.
 
 import { ask } from "./api.js";
 import { choice, make, percent } from "./elements.js";
 import { TreeView, readBrackets } from "./trees.js";
 
-const LISTED = 5;
+const MAX_CLASSES = 5;
 
 export class ClassesView {
-  constructor(panel, engines, say) {
-    Object.assign(this, { panel, say, engine: engines[0], source: null });
-    [this.chooser] = choice("Classifier", engines, (name) => {
-      this.engine = name;
+  constructor(panel, models, say) {
+    Object.assign(this, { panel, say, model: models[0], source: null });
+    [this.chooser] = choice("Classifier", models, (name) => {
+      this.model = name;
       this.load();
     });
-    this.engines = engines;
+    this.models = models;
   }
 
   async show(trees) {
     this.trees = trees;
     const names = Object.keys(trees);
     if (!names.includes(this.source)) this.source = names[0];
-    const [over, select] = choice("over the tree of", names, (name) => {
+    const [over, select] = choice("on the tree of", names, (name) => {
       this.source = name;
       this.load();
     });
@@ -41,17 +41,17 @@ export class ClassesView {
   }
 
   async load() {
-    this.say(`Asking ${this.engine} …`);
+    this.say(`Asking ${this.model} …`);
     const brackets = this.trees[this.source].brackets;
-    const { classes: [found] } = await ask("api/classify", { engine: this.engine, trees: [brackets] });
-    const rows = Object.entries(found.probabilities).sort((a, b) => b[1] - a[1]).slice(0, LISTED);
-    this.classes.replaceChildren(...rows.map(([label, share], i) => {
+    const { classes: [found] } = await ask("api/classify", { model: this.model, trees: [brackets] });
+    const rows = Object.entries(found.probabilities).sort((a, b) => b[1] - a[1]).slice(0, MAX_CLASSES);
+    this.classes.replaceChildren(...rows.map(([label, probability], i) => {
       const bar = make("span", { className: "meter" }, make("i", {}));
-      bar.firstChild.style.width = `${100 * share}%`;
-      return make("p", {}, make("small", {}, i ? "" : "class"), make("code", {}, label), bar, make("span", { className: "number" }, percent(share)));
+      bar.firstChild.style.width = `${100 * probability}%`;
+      return make("p", {}, make("small", {}, i ? "" : "class"), make("code", {}, label), bar, make("span", { className: "number" }, percent(probability)));
     }));
-    this.view.show(readBrackets(brackets), { shares: found.shares });
-    this.detail.textContent = found.shares ? "The stronger its shade, the more attention a node gets." : "This encoder has no attention over the tree.";
+    this.view.show(readBrackets(brackets), { attention: found.attention });
+    this.detail.textContent = found.attention ? "A darker node gets more attention." : "This encoder has no attention over the tree.";
     this.say("");
   }
 }

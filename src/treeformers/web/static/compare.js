@@ -1,4 +1,4 @@
-// The trees of all engines side by side, and how alike they are.
+// The trees of all models side by side, and the F1 between them.
 
 import { download } from "./download.js";
 import { choice, make } from "./elements.js";
@@ -19,12 +19,12 @@ export class Compare {
     const names = Object.keys(sentence.trees);
     const trees = new Map(names.map((name) => [name, readBrackets(sentence.trees[name].brackets)]));
     const cards = names.map((name) => this.#card(name, sentence.trees[name], trees.get(name), number));
-    const [label, select] = choice("Mark against", [NONE, ...names], (name) => {
+    const [label, select] = choice("Compare with", [NONE, ...names], (name) => {
       this.against = name;
       this.#mark(trees);
     });
     select.value = names.includes(this.against) ? this.against : NONE;
-    const legend = make("p", { className: "legend" }, make("span", {}, make("i", { className: "agree" }), "in both"), make("span", {}, make("i", { className: "cross" }), "crossing"), make("span", {}, make("i", {}), "only here"));
+    const legend = make("p", { className: "legend" }, make("span", {}, make("i", { className: "agree" }), "in both trees"), make("span", {}, make("i", { className: "cross" }), "crossing"), make("span", {}, make("i", {}), "only in this tree"));
     const tables = names.length > 1 ? [
       scores("F1 of this sentence", names, sentence.f1),
       count > 1 ? scores(`Mean F1 of ${count} sentences`, names, means) : null,
@@ -62,7 +62,7 @@ export class Compare {
         menu.open = false;
         try {
           await download(format, view, answer.brackets, `${name}-${number + 1}`);
-          this.say(`${title} of ${name} is saved`);
+          this.say(`Saved ${title} of ${name}`);
         } catch (error) {
           this.say(error.message);
         }
@@ -88,7 +88,7 @@ export class Compare {
   }
 }
 
-const hint = () => "Point at a node, or move with the arrow keys; click or Enter folds it.";
+const hint = () => "Point at a node or move with the arrow keys. Click or press Enter to fold it.";
 
 function scores(title, names, found) {
   const value = (a, b) => found.find((score) => (score.first === a && score.second === b) || (score.first === b && score.second === a));
@@ -97,7 +97,7 @@ function scores(title, names, found) {
     if (column < row) return make("td", {});
     const f1 = value(name, other)?.f1;
     const cell = make("td", {}, f1 === null || f1 === undefined ? "–" : f1.toFixed(1));
-    if (typeof f1 === "number") cell.style.setProperty("--share", `${f1 * 0.35}%`);
+    if (typeof f1 === "number") cell.style.setProperty("--level", `${f1 * 0.35}%`);
     return cell;
   })));
   return make("div", { className: "card scroll", tabIndex: 0, role: "region", "aria-label": title },

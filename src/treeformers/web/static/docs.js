@@ -1,4 +1,4 @@
-// The endpoints of openapi.json as a page.
+// Shows the endpoints of openapi.json as a page.
 
 import { ask } from "./api.js";
 import { make } from "./elements.js";
@@ -35,7 +35,7 @@ function endpoint(path, method, operation) {
     refusals.length ? make("p", { className: "hint" }, refusals.map(([status, { description }]) => `${status}: ${description}`).join(" ")) : null);
 }
 
-const schemas = make("article", { className: "card scroll" }, make("h2", {}, "Parts of answers"), ...Object.keys(components.schemas)
+const schemas = make("article", { className: "card scroll" }, make("h2", {}, "Types of answers"), ...Object.keys(components.schemas)
   .filter((key) => !/Request$|ValidationError/.test(key)).map((key) => fields("Type", { $ref: key })).filter(Boolean));
 document.getElementById("endpoints").append(
   ...Object.entries(paths).flatMap(([path, methods]) => Object.entries(methods).map(([method, operation]) => endpoint(path, method, operation))), schemas);

@@ -1,4 +1,4 @@
-// A tree as a file: the drawing as it stands (SVG, PNG), brackets, LaTeX.
+// Downloads a tree: the current drawing (SVG, PNG), brackets or LaTeX.
 
 import { ask } from "./api.js";
 
@@ -13,7 +13,7 @@ export async function download(format, view, brackets, name) {
   return save(await raster(picture, view.picture), "image/png", `${name}.png`);
 }
 
-/** The drawing with its colours and fonts in it, as they are now. */
+/** A copy of the drawing with its current colours and fonts as attributes. */
 function standalone(original, title) {
   const copy = original.cloneNode(true);
   const pairs = [...original.querySelectorAll("*")].map((element, i) => [element, copy.querySelectorAll("*")[i]]);

@@ -1,4 +1,4 @@
-// Making elements. Text goes in as text nodes only, so that markup in words is shown as it stands.
+// Makes elements. Text becomes text nodes only, so the page shows markup in words literally.
 
 export function make(name, properties = {}, ...children) {
   const element = document.createElement(name);
@@ -41,5 +41,5 @@ export function slider(label, onchange) {
   return [make("label", { htmlFor: id, className: "inline wide" }, label, input, output), show];
 }
 
-/** Small and large shares to a tenth: what is not quite 100 % is not called so. */
-export const percent = (share) => `${(share > 0.99 ? Math.floor(1000 * share) / 10 : 100 * share).toFixed(share < 0.0995 || share > 0.99 ? 1 : 0)} %`;
+/** A probability in per cent, rounded down near 100 %, so that 99.96 % does not become 100 %. */
+export const percent = (probability) => `${(probability > 0.99 ? Math.floor(1000 * probability) / 10 : 100 * probability).toFixed(probability < 0.0995 || probability > 0.99 ? 1 : 0)} %`;

@@ -1,4 +1,4 @@
-// A matrix over words: cells on a canvas, words and the cell pointed at above it.
+// A matrix over words. A canvas shows the cells, an overlay the words and the selected cell.
 
 import { make, svg } from "./elements.js";
 import { plain } from "./trees.js";
@@ -6,14 +6,14 @@ import { plain } from "./trees.js";
 const SCALE = 10000;
 
 export class HeatMap {
-  /** @param {(row: number|null, column: number|null) => void} over called with the cell pointed at */
+  /** @param {(row: number|null, column: number|null) => void} over called with the selected cell */
   constructor(title, over) {
     this.title = title;
     this.over = over;
     this.canvas = make("canvas", { "aria-hidden": "true" });
-    this.readout = make("p", { className: "detail" }, "");
+    this.caption = make("p", { className: "detail" }, "");
     this.frame = make("div", { className: "heat", tabIndex: 0, role: "group" }, this.canvas);
-    this.figure = make("figure", { className: "card" }, make("figcaption", {}, title), this.readout, this.frame);
+    this.figure = make("figure", { className: "card" }, make("figcaption", {}, title), this.caption, this.frame);
     this.frame.addEventListener("pointermove", (event) => this.#point(event));
     this.frame.addEventListener("pointerdown", (event) => this.#point(event));
     this.frame.addEventListener("pointerleave", () => this.over(null, null));
@@ -26,7 +26,7 @@ export class HeatMap {
     const count = words.length;
     this.cell = count <= 11 ? 26 : count <= 18 ? 20 : count <= 48 ? 15 : count <= 110 ? 10 : 6;
     const font = Math.max(9, Math.min(13, this.cell - 2));
-    this.sparse = this.cell < 10 ? 10 : 1; // names at every tenth word only
+    this.sparse = this.cell < 10 ? 10 : 1; // label only every tenth word
     const names = words.map((word) => (plain(word).length > 14 ? `${plain(word).slice(0, 13)}…` : plain(word)));
     this.margin = Math.ceil(Math.max(...names.map((name) => name.length)) * font * 0.6) + 12;
     const side = this.cell * count;
@@ -44,7 +44,7 @@ export class HeatMap {
     const overlay = svg("svg", { width: size, height: size, "aria-hidden": "true" });
     overlay.append(...this.names.flat(), ...this.cross);
     this.frame.append(overlay);
-    this.frame.setAttribute("aria-label", `${this.title}: ${count} by ${count} words; arrow keys move from cell to cell`);
+    this.frame.setAttribute("aria-label", `${this.title}: ${count} by ${count} words; move from cell to cell with the arrow keys`);
     this.light(null, null);
   }
 
@@ -65,7 +65,7 @@ export class HeatMap {
     }));
   }
 
-  /** Show a row and a column, and the words of both. */
+  /** Highlight a row, a column and their words. */
   light(row, column) {
     const [first, second] = this.cross;
     const [count, { cell, margin }] = [this.words.length, this];
@@ -76,16 +76,16 @@ export class HeatMap {
       above.classList.toggle("lit", there && i === column);
     });
     this.at = there ? [row, column] : null;
-    this.readout.textContent = there
+    this.caption.textContent = there
       ? `${plain(this.words[row])} → ${plain(this.words[column])}: ${(this.rows[row][column] / SCALE).toFixed(3)}`
-      : "Row: the word that looks. Column: the word looked at.";
+      : "Row: the word that attends. Column: the word attended to.";
     if (!there) return;
     const set = (element, values) => Object.entries(values).forEach(([key, value]) => element.setAttribute(key, value));
     set(first, { x: margin, y: margin + row * cell, width: count * cell, height: cell });
     set(second, { x: margin + column * cell, y: margin, width: cell, height: count * cell });
   }
 
-  /** Light the words of a span at the sides. */
+  /** Highlight the words of a span. */
   span(start, end) {
     this.names.forEach((pair, i) => pair.forEach((name) => name.classList.toggle("lit", i >= start && i < end)));
   }

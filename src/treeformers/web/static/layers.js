@@ -1,4 +1,4 @@
-// An inducer layer by layer: tree, prior and attention move together.
+// Shows an inducer layer by layer: tree, prior and attention.
 
 import { ask } from "./api.js";
 import { choice, make, slider } from "./elements.js";
@@ -6,22 +6,22 @@ import { HeatMap } from "./heatmap.js";
 import { TreeView, readBrackets } from "./trees.js";
 
 export class LayersView {
-  constructor(panel, engines, say) {
-    Object.assign(this, { panel, say, engine: engines[0], answers: new Map() });
-    const [engine] = choice("Inducer", engines, (name) => {
-      this.engine = name;
+  constructor(panel, models, say) {
+    Object.assign(this, { panel, say, model: models[0], answers: new Map() });
+    const [model] = choice("Inducer", models, (name) => {
+      this.model = name;
       this.load();
     });
     const [layer, showLayer] = slider("Layer", (value) => this.draw(value - 1));
     this.showLayer = showLayer;
     this.detail = make("p", { className: "detail" }, "");
     this.tree = new TreeView({ name: "Tree of the layer", over: (node) => this.#overNode(node) });
-    this.prior = new HeatMap("Prior: how surely two words share a constituent", (row, column) => this.#overCell(row, column));
+    this.prior = new HeatMap("Prior: probability that two words share a constituent", (row, column) => this.#overCell(row, column));
     this.attention = new HeatMap("Attention, mean of the heads", (row, column) => this.#overCell(row, column));
     this.content = make("div", {},
       make("div", { className: "card" }, this.detail, this.tree.box),
       make("div", { className: "cards" }, this.prior.figure, this.attention.figure));
-    panel.replaceChildren(make("div", { className: "bar" }, engines.length > 1 ? engine : null, layer), this.content);
+    panel.replaceChildren(make("div", { className: "bar" }, models.length > 1 ? model : null, layer), this.content);
   }
 
   async show(words) {
@@ -30,11 +30,11 @@ export class LayersView {
   }
 
   async load() {
-    const key = `${this.engine} ${this.words.join(" ")}`;
+    const key = `${this.model} ${this.words.join(" ")}`;
     if (!this.answers.has(key)) {
-      this.say(`Looking into ${this.engine} …`);
+      this.say(`Loading the layers of ${this.model} …`);
       if (this.answers.size > 8) this.answers.clear();
-      this.answers.set(key, await ask("api/layers", { engine: this.engine, words: this.words }));
+      this.answers.set(key, await ask("api/layers", { model: this.model, words: this.words }));
     }
     this.answer = this.answers.get(key);
     this.most = Math.max(...this.answer.layers.flatMap((layer) => layer.attention.map((row) => Math.max(...row))));

@@ -1,4 +1,4 @@
-// The report given with --report: a page of its own in a frame, or figures as tables.
+// Shows the report of --report: HTML in a frame, JSON metrics as tables.
 
 import { ask } from "./api.js";
 import { make } from "./elements.js";
@@ -11,13 +11,13 @@ export async function showReport(panel, kind) {
     panel.append(make("iframe", { src: "report", title: "Report", sandbox: "allow-scripts", className: "report" }));
     return;
   }
-  panel.append(make("div", { className: "card scroll figures", tabIndex: 0, role: "region", "aria-label": "Figures" }, figures(await ask("api/report"), 0)));
+  panel.append(make("div", { className: "card scroll metrics", tabIndex: 0, role: "region", "aria-label": "Metrics" }, metricsTable(await ask("api/report"), 0)));
 }
 
 // By decimals a small p-value would become 0.
 const rounded = (number) => String(Number(Math.abs(number) < 1 ? number.toPrecision(4) : number.toFixed(4)));
 
-function figures(value, depth) {
+function metricsTable(value, depth) {
   if (value === null || typeof value !== "object") return document.createTextNode(typeof value === "number" ? rounded(value) : String(value ?? "–"));
   if (depth > DEEP) return document.createTextNode(JSON.stringify(value));
   const entries = Object.entries(value);
@@ -27,10 +27,10 @@ function figures(value, depth) {
   if (rows.length > 1 && rows.every(flat)) {
     const columns = [...new Set(rows.flatMap((row) => Object.keys(row)))];
     return make("table", {}, make("thead", {}, make("tr", {}, make("td", {}), ...columns.map((name) => make("th", { scope: "col" }, words(name))))),
-      make("tbody", {}, ...entries.map(([name, row]) => make("tr", {}, make("th", { scope: "row" }, Array.isArray(value) ? String(Number(name) + 1) : words(name)), ...columns.map((column) => make("td", {}, figures(row[column] ?? null, depth + 1)))))));
+      make("tbody", {}, ...entries.map(([name, row]) => make("tr", {}, make("th", { scope: "row" }, Array.isArray(value) ? String(Number(name) + 1) : words(name)), ...columns.map((column) => make("td", {}, metricsTable(row[column] ?? null, depth + 1)))))));
   }
   if (Array.isArray(value) && rows.every((row) => row === null || typeof row !== "object")) return document.createTextNode(rows.join(", "));
-  return make("dl", { className: "lists" }, ...entries.map(([name, entry]) => make("div", {}, make("dt", {}, Array.isArray(value) ? String(Number(name) + 1) : words(name)), make("dd", {}, figures(entry, depth + 1)))));
+  return make("dl", { className: "lists" }, ...entries.map(([name, entry]) => make("div", {}, make("dt", {}, Array.isArray(value) ? String(Number(name) + 1) : words(name)), make("dd", {}, metricsTable(entry, depth + 1)))));
 }
 
 const words = (name) => name.replaceAll("_", " ");

@@ -1,4 +1,4 @@
-// A parser's steps, one by one: the forest so far, stack and buffer, what it reads, what it does.
+// Shows the steps of a parser: forest, stack, buffer, attended words and action.
 
 import { ask } from "./api.js";
 import { choice, make, percent, slider, svg } from "./elements.js";
@@ -10,10 +10,10 @@ const PACE = 700;
 const ROOM = 280;
 
 export class StepsView {
-  constructor(panel, engines, say) {
-    Object.assign(this, { panel, say, engine: engines[0], answers: new Map(), number: 0 });
-    const [engine] = choice("Parser", engines, (name) => {
-      this.engine = name;
+  constructor(panel, models, say) {
+    Object.assign(this, { panel, say, model: models[0], answers: new Map(), number: 0 });
+    const [model] = choice("Parser", models, (name) => {
+      this.model = name;
       this.load();
     });
     const [step, showStep] = slider("Step", (value) => this.go(value - 1));
@@ -31,7 +31,7 @@ export class StepsView {
     this.lists = make("dl", { className: "lists" });
     this.legend = make("p", { className: "legend" });
     panel.replaceChildren(
-      make("div", { className: "bar" }, engines.length > 1 ? engine : null, this.buttons, step),
+      make("div", { className: "bar" }, models.length > 1 ? model : null, this.buttons, step),
       make("div", { className: "card" }, this.actions, this.legend, this.forest.box),
       make("div", { className: "card" }, this.lists));
     panel.addEventListener("keydown", (event) => this.#key(event));
@@ -45,20 +45,20 @@ export class StepsView {
 
   async load() {
     this.stop();
-    const key = `${this.engine} ${this.words.join(" ")}`;
+    const key = `${this.model} ${this.words.join(" ")}`;
     if (!this.answers.has(key)) {
-      this.say(`Following ${this.engine} …`);
+      this.say(`Loading the steps of ${this.model} …`);
       if (this.answers.size > 8) this.answers.clear();
-      this.answers.set(key, await ask("api/steps", { engine: this.engine, words: this.words }));
+      this.answers.set(key, await ask("api/steps", { model: this.model, words: this.words }));
     }
     this.answer = this.answers.get(key);
     this.forests = forests(this.answer.steps.map((step) => step.taken.name), this.words, this.answer.linearization);
     const entry = (kind, text) => make("span", {}, make("i", { className: kind }), text);
     this.legend.replaceChildren(...(this.answer.attention === "deterministic"
-      ? [entry("bound", "boundary read"), entry("head", "head word read")]
-      : [entry("bound", "word read, the higher the more")]), entry("item", "on the stack"));
+      ? [entry("bound", "attended boundary"), entry("head", "attended head word")]
+      : [entry("bound", "attended word (height: weight)")]), entry("item", "on the stack"));
     this.forest.box.style.minHeight = "";
-    this.forest.show(this.forests.at(-1)); // the tallest: the page keeps its place while it grows
+    this.forest.show(this.forests.at(-1)); // the last forest is the tallest; reserving its height keeps the page from jumping
     this.forest.box.style.minHeight = `${Math.min(ROOM, this.forest.box.clientHeight)}px`;
     this.go(this.number);
     this.say("");
@@ -70,7 +70,7 @@ export class StepsView {
     if (this.number === steps.length - 1) this.stop();
     const step = steps[this.number];
     this.showStep(this.number + 1, steps.length);
-    this.actions.replaceChildren(action("does", step.taken), step.runner_up ? action("might have done", step.runner_up) : "");
+    this.actions.replaceChildren(action("action", step.taken), step.runner_up ? action("runner-up", step.runner_up) : "");
     this.forest.show(this.forests[this.number]);
     this.#marks(step);
     this.#lists(step);
@@ -111,7 +111,7 @@ export class StepsView {
     picture.append(group);
     for (const [word, element] of this.forest.words) element.classList.toggle("ahead", word >= step.next);
     const read = step.attended.map(({ position, role }) => `${plain(this.answer.words[position])} (${role})`).join(", ");
-    this.forest.box.setAttribute("aria-label", `Forest before step ${this.number + 1}. It reads ${read || "nothing"}.`);
+    this.forest.box.setAttribute("aria-label", `Forest before step ${this.number + 1}. Attended: ${read || "nothing"}.`);
   }
 
   #lists(step) {
@@ -143,13 +143,13 @@ export class StepsView {
   }
 }
 
-function action(does, { name, probability }) {
+function action(title, { name, probability }) {
   const bar = make("span", { className: "meter" }, make("i", {}));
   bar.firstChild.style.width = `${100 * probability}%`;
-  return make("p", {}, make("small", {}, does), make("code", {}, name), bar, make("span", { className: "number" }, percent(probability)));
+  return make("p", {}, make("small", {}, title), make("code", {}, name), bar, make("span", { className: "number" }, percent(probability)));
 }
 
-/** The forest before each action, as nodes under a root that is not drawn, the end mark at its end. */
+/** The forest before each action, as nodes under an invisible root; the last leaf is the end mark. */
 function forests(actions, words, linearization) {
   const leaf = (word) => ({ label: "", word: plain(words[word]), children: [] });
   const found = [];
@@ -179,7 +179,7 @@ function forests(actions, words, linearization) {
   return found;
 }
 
-/** Copy a forest with places and numbers in pre-order. */
+/** Copy a forest and add positions and pre-order indices. */
 function number(parts) {
   const nodes = [];
   let position = 0;

@@ -1,4 +1,4 @@
-// Trees: from brackets, where nodes stand, and a drawing that folds.
+// Trees: reads brackets, places nodes and draws a tree that folds.
 
 import { make, svg } from "./elements.js";
 
@@ -9,7 +9,7 @@ const LABEL_FONT = '600 12px system-ui, sans-serif';
 const MARGIN = 12;
 const TALL = 1500;
 const NARROW = matchMedia("(max-width: 40rem)");
-const SMALLEST = 0.7; // a tree that is a little too wide is drawn smaller, one that is much too wide scrolls
+const SMALLEST = 0.7; // a slightly too wide tree is drawn smaller; a much too wide one scrolls
 
 export const shown = (label) => (label === "X" ? "" : label);
 export const plain = (word) => word.replace(ESCAPE, (found) => ESCAPES[found]);
@@ -54,7 +54,7 @@ function width(text, font) {
   return widths.get(key);
 }
 
-/** Put every node as low as it can stand, so that no two subtrees share a column. */
+/** Place every node as low as possible; no two subtrees share a column. */
 function place(root, folded, textOf, gap) {
   const spot = new Map();
   const order = [];
@@ -109,12 +109,12 @@ function branch(x, start, bar, ends) {
   return path + ends.map(([at, end]) => `M${at} ${bar}V${end}`).join("");
 }
 
-/** A tree in a box: folds by click or Enter, moves by arrow keys, tells what it is over. */
+/** A drawn tree: a click or Enter folds a node, arrow keys move between nodes. */
 export class TreeView {
   /**
-   * @param {object} options name: for screen readers; links: between neighbouring words; shares: of attention
-   *   in pre-order; over: called with a node or null; still: a picture only; bare: the root is not drawn;
-   *   foot: room in pixels under the words.
+   * @param {object} options name: for screen readers; over: called with the current node or null; folded:
+   *   called when a node is folded or unfolded; still: no interaction; bare: hide the root; foot: pixels below
+   *   the words.
    */
   constructor(options = {}) {
     this.options = options;
@@ -132,10 +132,10 @@ export class TreeView {
     }
   }
 
-  show(nodes, { links = null, shares = null } = {}) {
+  show(nodes, { links = null, attention = null } = {}) {
     this.nodes = nodes;
     this.links = links;
-    this.shares = shares;
+    this.attention = attention;
     this.folded.clear();
     this.current = 0;
     this.draw();
@@ -151,7 +151,7 @@ export class TreeView {
     this.draw();
   }
 
-  /** Mark constituents by whether another tree has them, crosses them, or neither. */
+  /** Mark each constituent: in the other tree, crossing it, or neither. */
   mark(others) {
     this.kinds.clear();
     const spans = (others ?? []).filter((node) => node.children.length);
@@ -167,7 +167,7 @@ export class TreeView {
     this.draw();
   }
 
-  /** Light up the words from `start` to `end - 1`. */
+  /** Highlight the words from `start` to `end - 1`. */
   light(start, end) {
     for (const [word, element] of this.words) element.classList.toggle("lit", word >= start && word < end);
   }
@@ -249,7 +249,7 @@ export class TreeView {
   #word(item, node, x, baseline) {
     const text = this.#text(node);
     const wide = Math.max(18, width(text, WORD_FONT) + this.gap - 4);
-    if (this.shares && !node.children.length) this.#shade(item, x, baseline - 17, wide, 24, this.shares[node.index]);
+    if (this.attention && !node.children.length) this.#shade(item, x, baseline - 17, wide, 24, this.attention[node.index]);
     item.append(svg("rect", { class: "glow", x: x - wide / 2, y: baseline - 17, width: wide, height: 24, rx: 5 }));
     item.append(svg("text", { class: "word", x, y: baseline }, text), " ");
     if (!node.children.length) this.places[node.start] = { x, left: x - wide / 2, right: x + wide / 2 };
@@ -257,13 +257,13 @@ export class TreeView {
   }
 
   #box(item, node, x, y, wide, high) {
-    if (this.shares) this.#shade(item, x, y, wide, high, this.shares[node.index]);
+    if (this.attention) this.#shade(item, x, y, wide, high, this.attention[node.index]);
     item.append(svg("rect", { class: "hit", x: x - wide / 2 - 2, y, width: wide + 4, height: high, rx: 6 }));
   }
 
-  #shade(item, x, y, wide, high, share) {
-    const most = Math.max(1e-9, ...this.shares);
-    item.append(svg("rect", { class: "shade", x: x - wide / 2, y, width: wide, height: high, rx: 5, "fill-opacity": (0.8 * Math.max(0, share) / most).toFixed(3) }));
+  #shade(item, x, y, wide, high, weight) {
+    const most = Math.max(1e-9, ...this.attention);
+    item.append(svg("rect", { class: "shade", x: x - wide / 2, y, width: wide, height: high, rx: 5, "fill-opacity": (0.8 * Math.max(0, weight) / most).toFixed(3) }));
   }
 
   #linkBars(group, y) {
@@ -282,7 +282,7 @@ export class TreeView {
     return `${this.#text(node)} ${label || "constituent"}, words ${node.start + 1} to ${node.end}`;
   }
 
-  /** What there is to know of a node, in a line. */
+  /** Describe a node in one line. */
   describe(node) {
     const parts = [shown(node.label ?? "") || (node.word === null ? "constituent" : "word")];
     const count = node.end - node.start;
@@ -295,7 +295,7 @@ export class TreeView {
     } else if (this.links && this.links[node.start] !== undefined) {
       parts.push(`link to the next word ${this.links[node.start].toFixed(2)}`);
     }
-    if (this.shares) parts.push(`attention ${(100 * this.shares[node.index]).toFixed(1)} %`);
+    if (this.attention) parts.push(`attention ${(100 * this.attention[node.index]).toFixed(1)} %`);
     return parts.join(" · ");
   }
 

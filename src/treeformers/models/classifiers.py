@@ -1,9 +1,9 @@
-"""Sentences and pairs of sentences to classes and scores, over any encoder of this package that sees trees.
+"""Classifiers of sentences and of pairs of sentences over any encoder of `treeformers.models.encoders`.
 
-Word embeddings, a sentence encoder (`treeformers.models.traversal`, `treeformers.models.recurrent`,
-`treeformers.models.over_vectors`) and a head: classes of one sentence; or of a pair, by the features of Tai
-et al. (2015), for entailment, paraphrase and, over a grid of scores, relatedness. Shapes: B examples, T
-words, N nodes of the largest tree, E width of the word vectors, D width, K classes, V vocabulary.
+A model has word embeddings, an encoder and a classification head. The head for pairs has the features of Tai
+et al. (2015); it predicts classes (entailment, paraphrase) or, over a grid of scores, relatedness. Shapes: B
+examples, T words, N nodes of the largest tree, E width of the word embeddings, D width of the encoder, K
+classes, V vocabulary.
 """
 
 import copy
@@ -17,12 +17,10 @@ from torch import Tensor, nn
 from transformers import PreTrainedConfig, PreTrainedModel
 from transformers.utils.generic import ModelOutput, can_return_tuple
 
-from treeformers.models.accumulation import AccumulationConfig
+from treeformers.models.encoders import build_encoder, config_class
 from treeformers.models.level_batches import SentenceOutput
-from treeformers.models.over_vectors import AccumulationOverVectors, TreeBertOverVectors
-from treeformers.models.recurrent import RecurrentConfig, RecurrentModel
-from treeformers.models.traversal import TraversalConfig, TraversalModel
-from treeformers.models.treebert_config import TreeBertConfig
+from treeformers.models.losses import IGNORED
+from treeformers.models.traversal import TraversalConfig
 
 __all__ = [
     "ClassificationHead",
@@ -37,16 +35,11 @@ __all__ = [
     "score_distribution",
 ]
 
-_IGNORED = -100
-_ENCODERS = {
-    kind.model_type: kind for kind in (TraversalConfig, RecurrentConfig, AccumulationConfig, TreeBertConfig)
-}
-
 
 def score_distribution(scores: Tensor, classes: int = 5) -> Tensor:
     """The sparse distribution over 1 .. K whose mean is the score (Ahmed et al. 2019, Eq. 9).
 
-    A score y is shared between the whole numbers below and above it, by nearness.
+    The whole numbers below and above a score y share its probability; the nearer one has more.
 
     Args:
         scores: y (B,), from 1 to K.
@@ -66,33 +59,33 @@ def score_distribution(scores: Tensor, classes: int = 5) -> Tensor:
 
 
 def expected_score(logits: Tensor) -> Tensor:
-    """The mean of the predicted distribution over 1 .. K: (B, K) to (B,), of half precision in float32."""
+    """The mean of the predicted distribution over 1 .. K: (B, K) to (B,). Half precision becomes float32."""
     logits = _single(logits)
     grid = torch.arange(1, logits.shape[-1] + 1, device=logits.device, dtype=logits.dtype)
     return (logits.softmax(-1) * grid).sum(-1)
 
 
 def relatedness_loss(logits: Tensor, scores: Tensor) -> Tensor:
-    """KL divergence of the predicted distribution (B, K) from that of the scores (B,), in nats a pair."""
+    """KL divergence of the predicted distribution (B, K) from that of the scores (B,), in nats per pair."""
     logits = _single(logits)
     target = score_distribution(scores, logits.shape[-1]).to(logits.dtype)
     return F.kl_div(logits.log_softmax(-1), target, reduction="batchmean")
 
 
 def _single(logits: Tensor) -> Tensor:
-    """At least float32: in bfloat16 scores lie a sixteenth apart."""
+    """Convert half precision to float32: in bfloat16 neighbouring scores are 1/16 apart."""
     return logits.to(torch.promote_types(logits.dtype, torch.float32))
 
 
 class ClassificationHead(nn.Module):
-    """Vectors (..., D) to logits (..., K), through a hidden layer with ReLU where one is asked for.
+    """Vectors (..., D) to logits (..., K), with an optional hidden layer and ReLU.
 
     Args:
         width: D.
         classes: K.
         hidden: width of the hidden layer; none by default.
-        dropout: before each linear map.
-        norm: bring the vectors to mean 0 and variance 1 first.
+        dropout: dropout before each linear map.
+        norm: normalise the vectors to mean 0 and variance 1 first.
     """
 
     def __init__(
@@ -118,20 +111,20 @@ class ClassificationHead(nn.Module):
 
 
 class PairHead(nn.Module):
-    """Two vectors (B, D) to logits (B, K), by default in whatever order they come (Tai et al. 2015, Eq. 15).
+    """Two vectors (B, D) to logits (B, K), by default in either order (Tai et al. 2015, Eq. 15).
 
-    Their product and their absolute difference, both by element, give [u * v; |u - v|] here, as one matrix
-    over both is the sum of the two of the equation; a hidden layer with sigmoid follows.
+    The features are the elementwise product and the absolute difference, [u * v; |u - v|]. One matrix over
+    both is the sum of the two matrices in the equation. A hidden layer with sigmoid follows.
 
     Args:
         width: D.
         classes: K.
         hidden: width of the hidden layer; 50 in both papers.
-        dropout: of the features.
-        norm: bring the vectors to mean 0 and variance 1 first. Neither paper does; without it the long
-            vectors that a sum over children gives (Ahmed et al. 2019, Eq. 8) saturate the sigmoid.
-        directed: add u - v to the features. Those of the papers are the same for (u, v) and (v, u), while
-            entailment has a direction.
+        dropout: dropout of the features.
+        norm: normalise the vectors to mean 0 and variance 1 first. Neither paper does so. Without it, the
+            long vectors of a sum over children (Ahmed et al. 2019, Eq. 8) saturate the sigmoid.
+        asymmetric: add u - v to the features. The features of the papers are the same for (u, v) and (v, u),
+            but entailment has a direction.
     """
 
     def __init__(
@@ -141,20 +134,20 @@ class PairHead(nn.Module):
         hidden: int = 50,
         dropout: float = 0.0,
         norm: bool = False,
-        directed: bool = False,
+        asymmetric: bool = False,
     ) -> None:
         super().__init__()
-        self.directed = directed
+        self.asymmetric = asymmetric
         self.norm = nn.LayerNorm(width, elementwise_affine=False) if norm else nn.Identity()
         self.dropout = nn.Dropout(dropout)
-        self.hidden = nn.Linear((3 if directed else 2) * width, hidden)
+        self.hidden = nn.Linear((3 if asymmetric else 2) * width, hidden)
         self.output = nn.Linear(hidden, classes)
 
     def forward(self, first: Tensor, second: Tensor) -> Tensor:
         first, second = self.norm(first), self.norm(second)
         difference = first - second
         features = [first * second, difference.abs()]
-        if self.directed:
+        if self.asymmetric:
             features.append(difference)
         hidden = self.hidden(self.dropout(torch.cat(features, -1)))
         logits: Tensor = self.output(torch.sigmoid(hidden))
@@ -166,10 +159,10 @@ class SentencePredictions(ModelOutput):
     """Output of the classifiers.
 
     Attributes:
-        loss: If labels were given.
+        loss: The loss, if labels were given.
         logits: (B, K).
-        scores: (B,), the predicted relatedness, where that is the task.
-        leaf_logits: (B, T, K), where every node is classified.
+        scores: (B,), the predicted relatedness, if that is the task.
+        leaf_logits: (B, T, K), if labels of nodes or leaves were given.
         node_logits: (B, N, K), likewise.
     """
 
@@ -185,16 +178,16 @@ class SentenceClassifierConfig(PreTrainedConfig):
     """Configuration of `SentenceClassifier`.
 
     Args:
-        encoder: A `TraversalConfig`, a `RecurrentConfig`, an `AccumulationConfig` or a `TreeBertConfig`, or
-            one of them as a dictionary.
+        encoder: Configuration of an encoder that works inside a classifier, see
+            `treeformers.models.encoders`; or the same as a dictionary.
         vocab_size: V.
-        input_size: E, for the last two; their `hidden_size` by default. The first two have their own.
-        freeze_embeddings: Leave the word vectors as they are.
-        embedding_dropout: Of the word vectors.
-        head_hidden_size: Width of the hidden layer of the head; none by default, 50 for pairs.
-        head_dropout: In the head.
-        head_norm: Bring what the head reads to mean 0 and variance 1.
-        pad_token_id: Its vector stays zero.
+        input_size: E, for encoders whose configuration has no `input_size`; their `hidden_size` by default.
+        freeze_embeddings: Do not train the word embeddings.
+        embedding_dropout: Dropout of the word embeddings.
+        classifier_hidden_size: Width of the head's hidden layer; none by default, 50 for pairs.
+        classifier_dropout: Dropout in the head.
+        classifier_norm: Normalise the input of the head to mean 0 and variance 1.
+        pad_token_id: The embedding of this word stays zero.
     """
 
     model_type = "treeformers-sentence"
@@ -204,23 +197,19 @@ class SentenceClassifierConfig(PreTrainedConfig):
     input_size: int | None = None
     freeze_embeddings: bool = False
     embedding_dropout: float | int = 0.0
-    head_hidden_size: int | None = None
-    head_dropout: float | int = 0.0
-    head_norm: bool = False
+    classifier_hidden_size: int | None = None
+    classifier_dropout: float | int = 0.0
+    classifier_norm: bool = False
     pad_token_id: int | None = 0
 
     def __post_init__(self, **kwargs: Any) -> None:
         if self.encoder is None:
             self.encoder = TraversalConfig()
         elif isinstance(self.encoder, dict):
-            kind = self.encoder.get("model_type")
-            if kind not in _ENCODERS:
-                expected = ", ".join(_ENCODERS)
-                raise ValueError(f"model_type of the encoder is {kind!r}, expected one of {expected}")
-            self.encoder = _ENCODERS[kind](**self.encoder)
-        if isinstance(self.encoder, AccumulationConfig | TreeBertConfig):
+            self.encoder = config_class(self.encoder.get("model_type"))(**self.encoder)
+        if hasattr(self.encoder, "vocab_size"):  # these encoders have embeddings, which stay unused here
             self.encoder = copy.deepcopy(self.encoder)
-            self.encoder.vocab_size = 1  # its embeddings are not read
+            self.encoder.vocab_size = 1
         super().__post_init__(**kwargs)
 
 
@@ -231,47 +220,32 @@ class PairClassifierConfig(SentenceClassifierConfig):
     Args:
         task: "classification" (entailment, paraphrase; labels are classes) or "relatedness" (labels are
             scores from 1 to K; K = 5 for SICK).
-        head_directed: Let the head see which sentence comes first, see `PairHead`.
+        asymmetric: Let the head see which sentence comes first, see `PairHead`.
     """
 
     model_type = "treeformers-pair"
 
     task: Literal["classification", "relatedness"] = "classification"
-    head_directed: bool = False
-
-
-def _build_encoder(config: SentenceClassifierConfig) -> tuple[nn.Module, int, int]:
-    """A fresh encoder, E and D."""
-    match config.encoder:
-        case TraversalConfig() as encoder:
-            return TraversalModel(encoder), encoder.input_size, encoder.hidden_size
-        case RecurrentConfig() as encoder:
-            return RecurrentModel(encoder), encoder.input_size, encoder.hidden_size
-        case AccumulationConfig() | TreeBertConfig() as encoder:
-            over = AccumulationOverVectors if isinstance(encoder, AccumulationConfig) else TreeBertOverVectors
-            size = config.input_size or encoder.hidden_size
-            return over(encoder, size), size, encoder.hidden_size
-    expected = ", ".join(kind.__name__ for kind in _ENCODERS.values())
-    raise ValueError(f"encoder is a {type(config.encoder).__name__}, expected one of {expected}")
+    asymmetric: bool = False
 
 
 class _SentenceModel(PreTrainedModel):
-    """Word embeddings and an encoder, with what loading and saving need."""
+    """Word embeddings and an encoder, with loading and saving."""
 
     config: SentenceClassifierConfig
     base_model_prefix = "encoder"
-    accepts_loss_kwargs = False  # the Trainer's count of items is no part of a plan
+    accepts_loss_kwargs = False  # `num_items_in_batch` must not reach `**plan`
 
     def __init__(self, config: SentenceClassifierConfig) -> None:
         super().__init__(config)
-        self.encoder, input_size, self.width = _build_encoder(config)
+        self.encoder, input_size, self.width = build_encoder(config.encoder, config.input_size)
         self.embeddings = nn.Embedding(config.vocab_size, input_size, padding_idx=config.pad_token_id)
         self.embeddings.weight.requires_grad_(not config.freeze_embeddings)
         self.dropout = nn.Dropout(float(config.embedding_dropout))
 
     @torch.no_grad()
     def _init_weights(self, module: nn.Module) -> None:
-        """As torch initialises linear maps; word vectors are small, as those of GloVe are not long."""
+        """Initialise linear maps as torch does, and word embeddings with a small deviation, as GloVe has."""
         if isinstance(module, nn.Linear):
             module.reset_parameters()
         elif isinstance(module, nn.Embedding):
@@ -286,28 +260,32 @@ class _SentenceModel(PreTrainedModel):
         self.embeddings = cast(nn.Embedding, value)
 
     def _encode(
-        self, input_ids: Tensor | None, inputs_embeds: Tensor | None, plan: dict[str, Tensor]
+        self,
+        input_ids: Tensor | None,
+        inputs_embeds: Tensor | None,
+        plan: dict[str, Tensor],
+        **options: bool,
     ) -> SentenceOutput:
         if (input_ids is None) == (inputs_embeds is None):
             raise ValueError("expected exactly one of input_ids and inputs_embeds")
         words = self.embeddings(input_ids) if inputs_embeds is None else inputs_embeds
-        output: SentenceOutput = self.encoder(self.dropout(words), plan)
+        output: SentenceOutput = self.encoder(self.dropout(words), plan, **options)
         return output
 
 
 class SentenceClassifier(_SentenceModel):
-    """Classes of sentences, and of every node of their trees where nodes are labelled (SST)."""
+    """Classes of sentences; also classes of all nodes of their trees, if these have labels (SST)."""
 
     config_class = SentenceClassifierConfig
 
     def __init__(self, config: SentenceClassifierConfig) -> None:
         super().__init__(config)
-        self.head = ClassificationHead(
+        self.classifier = ClassificationHead(
             self.width,
             config.num_labels or 1,
-            config.head_hidden_size,
-            float(config.head_dropout),
-            config.head_norm,
+            config.classifier_hidden_size,
+            float(config.classifier_dropout),
+            config.classifier_norm,
         )
         self.post_init()
 
@@ -325,20 +303,19 @@ class SentenceClassifier(_SentenceModel):
 
         Args:
             input_ids: Words (B, T).
-            labels: Class of each sentence (B,). Not used where the labels of nodes or leaves are given: roots
-                are among them.
-            node_labels: Class of each node (B, N) in the order of `tree.spans()`, -100 where there is none.
-            leaf_labels: Class of each word (B, T), -100 where there is none.
-            inputs_embeds: Word vectors (B, T, E) in place of `input_ids`.
-            **plan: `treeformers.trees.levels.level_plan(trees)`; `treeformers.trees.batch.batch_trees(trees)`
-                for the accumulation encoder; or `attention_mask` (B, T) alone for encoders of sequences.
+            labels: Class of each sentence (B,). Ignored if the labels of nodes or leaves are given, because
+                these include the roots.
+            node_labels: Class of each node (B, N) in the order of `tree.spans()`, -100 for none.
+            leaf_labels: Class of each word (B, T), -100 for none.
+            inputs_embeds: Word embeddings (B, T, E) in place of `input_ids`.
+            **plan: What the encoder reads, see `treeformers.models.encoders.TreeEncoder.reads`.
 
         Returns:
-            The logits of the sentences, and of nodes and leaves where their labels are given. The loss is the
-            mean cross-entropy in nats a label.
+            The logits of the sentences; also those of nodes and leaves, if their labels are given. The loss
+            is the mean cross-entropy in nats per label.
         """
         output = self._encode(input_ids, inputs_embeds, plan)
-        logits = self.head(output.root)
+        logits = self.classifier(output.root)
         if node_labels is None and leaf_labels is None:
             loss = None if labels is None else F.cross_entropy(logits, labels)
             return SentencePredictions(loss=loss, logits=logits)
@@ -350,22 +327,34 @@ class SentenceClassifier(_SentenceModel):
             if scored is not None and gold is not None
         ]
         scored, gold = (torch.cat(tensors) for tensors in zip(*given, strict=True))
-        total = F.cross_entropy(scored, gold, ignore_index=_IGNORED, reduction="sum")
+        total = F.cross_entropy(scored, gold, ignore_index=IGNORED, reduction="sum")
         return SentencePredictions(
-            loss=total / (gold != _IGNORED).sum().clamp_min(1),
+            loss=total / (gold != IGNORED).sum().clamp_min(1),
             logits=logits,
             leaf_logits=leaf_logits,
             node_logits=node_logits,
         )
 
+    def node_attention(
+        self, input_ids: Tensor | None = None, inputs_embeds: Tensor | None = None, **plan: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """The attention that each node (B, N) and each word (B, T) receives.
+
+        The encoder must have `shows_attention`, see `treeformers.models.encoders`. The arguments are those of
+        `forward`.
+        """
+        output = self._encode(input_ids, inputs_embeds, plan, output_attentions=True)
+        assert output.node_attention is not None and output.leaf_attention is not None
+        return output.node_attention, output.leaf_attention
+
     def _classify(self, name: str, vectors: Tensor | None, gold: Tensor | None) -> Tensor | None:
-        """Logits of the vectors that `gold` labels, which must be as many."""
+        """Logits of the vectors that `gold` labels; both must have the same number."""
         if gold is None:
             return None
         if vectors is None or vectors.shape[:2] != gold.shape:
             found = "no" if vectors is None else f"{tuple(vectors.shape[:2])}"
             raise ValueError(f"{name} of shape {tuple(gold.shape)}, but the encoder has {found} such vectors")
-        logits: Tensor = self.head(vectors)
+        logits: Tensor = self.classifier(vectors)
         return logits
 
 
@@ -377,14 +366,14 @@ class PairClassifier(_SentenceModel):
 
     def __init__(self, config: PairClassifierConfig) -> None:
         super().__init__(config)
-        hidden = 50 if config.head_hidden_size is None else config.head_hidden_size
-        self.head = PairHead(
+        hidden = 50 if config.classifier_hidden_size is None else config.classifier_hidden_size
+        self.classifier = PairHead(
             self.width,
             config.num_labels or 1,
             hidden,
-            float(config.head_dropout),
-            config.head_norm,
-            config.head_directed,
+            float(config.classifier_dropout),
+            config.classifier_norm,
+            config.asymmetric,
         )
         self.post_init()
 
@@ -401,13 +390,13 @@ class PairClassifier(_SentenceModel):
         Args:
             input_ids: Words (B, 2, T).
             labels: Class of each pair (B,), or its score from 1 to K.
-            inputs_embeds: Word vectors (B, 2, T, E) in place of `input_ids`.
-            **plan: As of `SentenceClassifier.forward`, over the 2 B trees, the two of a pair beside each
-                other.
+            inputs_embeds: Word embeddings (B, 2, T, E) in place of `input_ids`.
+            **plan: As in `SentenceClassifier.forward`, over 2 B trees; the two trees of a pair are
+                neighbours.
 
         Returns:
-            The logits; for relatedness also the scores, the means of the predicted distributions. The loss is
-            cross-entropy, or KL divergence, in nats a pair.
+            The logits; for relatedness also the scores, which are the means of the predicted distributions.
+            The loss is cross-entropy, or KL divergence for relatedness, in nats per pair.
         """
         for name, given, dimensions in (("input_ids", input_ids, 3), ("inputs_embeds", inputs_embeds, 4)):
             if given is not None and (given.dim() != dimensions or given.shape[1] != 2):
@@ -418,7 +407,7 @@ class PairClassifier(_SentenceModel):
             plan,
         )
         assert output.root is not None
-        logits = self.head(output.root[0::2], output.root[1::2])
+        logits = self.classifier(output.root[0::2], output.root[1::2])
         relatedness = self.config.task == "relatedness"
         loss = None
         if labels is not None:

@@ -1,9 +1,9 @@
-"""Encoders of tokens as encoders of sentences over word vectors that are given.
+"""Encoders that have token embeddings of their own, over given word embeddings instead.
 
-The accumulation encoder and TreeBert have embeddings of their own. Here they read vectors of any width, such
-as frozen ones in context, as the other sentence encoders do: one linear map takes them to the width of the
-encoder, they are normalised, and positions are added. Shapes: B sentences, T words, N nodes, E width of the
-vectors, D width.
+The accumulation encoder and TreeBert have their own embeddings. Here they read word embeddings of any width,
+for example those of a pretrained encoder: a linear map brings them to the width of the encoder, a norm
+follows, and positions are added. Shapes: B sentences, T words, N nodes, E width of the word embeddings, D
+width of the encoder.
 """
 
 import math
@@ -18,10 +18,10 @@ from treeformers.models.treebert_config import TreeBertConfig
 from treeformers.models.treebert_encoder import TreeBertModel
 from treeformers.models.words import NormedProjection
 
-__all__ = ["AccumulationOverVectors", "TreeBertOverVectors"]
+__all__ = ["AccumulationOverEmbeddings", "TreeBertOverEmbeddings"]
 
 
-class _OverVectors(nn.Module):
+class _OverEmbeddings(nn.Module):
     model_class: type[Any]
 
     def __init__(self, config: AccumulationConfig | TreeBertConfig, input_size: int) -> None:
@@ -30,21 +30,22 @@ class _OverVectors(nn.Module):
         self.model: Any = self.model_class(config)
 
 
-class AccumulationOverVectors(_OverVectors):
-    """The encoder of Nguyen et al. (2020); the sentence is the state of the root.
+class AccumulationOverEmbeddings(_OverEmbeddings):
+    """The encoder of Nguyen et al. (2020). The state of the root stands for the sentence.
 
-    A node starts from the embedding of its label, as in the paper, and the mean of its words: from the label
-    alone the root would have to learn anew, through attention, what the vectors already say.
+    A node starts from the embedding of its label, as in the paper, plus the mean of its words. From the label
+    alone, the root would have to learn through attention what the word embeddings already say.
 
     Args:
-        config: of the encoder; its embeddings are not read, so that a `vocab_size` of 1 is enough.
+        config: Configuration of the encoder. Its token embeddings are not used, so a `vocab_size` of 1 is
+            enough.
         input_size: E.
     """
 
     model_class = AccumulationModel
 
     def forward(self, words: Tensor, plan: Mapping[str, Tensor]) -> SentenceOutput:
-        """Encode word vectors (B, T, E); the plan is that of `treeformers.trees.batch.batch_trees`.
+        """Encode word embeddings (B, T, E); the plan is that of `treeformers.trees.batch.batch_trees`.
 
         Without trees the mean of the words stands for the sentence.
         """
@@ -55,26 +56,26 @@ class AccumulationOverVectors(_OverVectors):
         return SentenceOutput(root=output.root, leaves=leaves, nodes=output.nodes)
 
 
-class TreeBertOverVectors(_OverVectors):
-    """The Tree Transformer of Wang et al. (2019), with the trees that it finds itself; the sentence is the
-    mean of the words, as no token stands before them that could sum it up.
+class TreeBertOverEmbeddings(_OverEmbeddings):
+    """The Tree Transformer of Wang et al. (2019), which finds its own trees. The mean of the words stands for
+    the sentence, because no [CLS] token precedes them.
 
     Args:
-        config: as of `AccumulationOverVectors`.
+        config: As in `AccumulationOverEmbeddings`.
         input_size: E.
     """
 
     model_class = TreeBertModel
 
     def forward(self, words: Tensor, plan: Mapping[str, Tensor]) -> SentenceOutput:
-        """Encode word vectors (B, T, E).
+        """Encode word embeddings (B, T, E).
 
-        Of the plan `attention_mask` (B, T) is read, and `spans` (B, N, 2) of `batch_trees` if they are there:
-        the vector of a node is the mean of its words, as that of the sentence.
+        The plan holds `attention_mask` (B, T). If it also holds the `spans` (B, N, 2) of `batch_trees`, the
+        mean of its words stands for each node.
         """
         mask = plan["attention_mask"][..., None]
         vectors = self.project(cut_words(words, plan))
-        if self.model.positions is None:  # which goes with embeddings that are scaled
+        if self.model.positions is None:  # then the model scales its embeddings
             vectors = _unscaled(vectors)
         output = self.model(inputs_embeds=vectors, attention_mask=mask[..., 0], return_dict=True)
         states = output.last_hidden_state * mask
@@ -83,5 +84,5 @@ class TreeBertOverVectors(_OverVectors):
 
 
 def _unscaled(vectors: Tensor) -> Tensor:
-    """Takes back in advance the factor of sqrt(D) by which both encoders lift their small embeddings."""
+    """Divide by sqrt(D), the factor by which both encoders multiply their embeddings."""
     return vectors / math.sqrt(vectors.shape[-1])

@@ -1,4 +1,4 @@
-"""Requests that come at the same time are computed together."""
+"""Batches over concurrent requests."""
 
 from __future__ import annotations
 
@@ -10,48 +10,51 @@ from typing import Generic, TypeVar
 
 __all__ = ["Batcher"]
 
-MOMENTS = 8
+MAX_WAITS = 8
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
 
 
 class Batcher(Generic[Item, Answer]):
-    """Gathers items of all requests for a moment and computes them in one call.
+    """Collects the items of concurrent requests and computes them in one call.
 
-    A batch waits until for a moment nothing more comes, since a batch takes hardly longer than its longest
-    item: those who have just got an answer and ask again come along, instead of waiting for the batch after.
-    An item whose request was given up is not computed. Where a batch fails with a ValueError its items are
-    computed one by one, so that the fault falls on the item that has it.
+    A batch takes hardly longer than its longest item, so it waits until no more items arrive: clients that
+    just got an answer and ask again join it. Items of cancelled requests are dropped. If a batch fails with a
+    ValueError, each item is computed alone, and only the faulty one fails.
 
     Args:
-        compute: gives an answer for each item; called in a thread of the executor.
-        executor: where it is called.
-        most: items of a batch.
-        wait: the moment, in seconds; a batch waits for at most `MOMENTS` of them.
-        size: of an item.
-        most_size: of a batch, unless one item is larger.
+        compute: returns one answer for each item; runs in a thread of the executor.
+        executor: runs `compute`.
+        max_items: maximum number of items in a batch.
+        wait: a batch starts after this number of seconds without new items, and at the latest after
+            `MAX_WAITS` times as long.
+        size: size of an item.
+        max_size: maximum total size of a batch, unless a single item is larger.
     """
 
     def __init__(
         self,
         compute: Callable[[Sequence[Item]], Sequence[Answer]],
         executor: Executor,
-        most: int = 64,
+        max_items: int = 64,
         wait: float = 0.004,
         size: Callable[[Item], int] = lambda item: 1,
-        most_size: int | None = None,
+        max_size: int | None = None,
     ) -> None:
         self.compute, self.executor = compute, executor
-        self.most, self.wait = most, wait
-        self.size, self.most_size = size, most_size
+        self.max_items, self.wait = max_items, wait
+        self.size, self.max_size = size, max_size
         self._waiting: deque[tuple[Item, asyncio.Future[Answer]]] = deque()
         self._running: asyncio.Task[None] | None = None
 
     async def submit(self, items: Sequence[Item]) -> list[Answer]:
-        """The answers of the items.
+        """Compute items.
+
+        Returns:
+            One answer for each item.
 
         Raises:
-            ValueError: what `compute` raises of one of them.
+            ValueError: `compute` raised it for one of the items.
         """
         loop = asyncio.get_running_loop()
         futures: list[asyncio.Future[Answer]] = [loop.create_future() for _ in items]
@@ -63,7 +66,7 @@ class Batcher(Generic[Item, Answer]):
         finally:
             for future in futures:
                 if not future.cancel() and not future.cancelled():
-                    future.exception()  # has been seen: one fault is reported of a request
+                    future.exception()  # marks it as retrieved: a request reports only one error
 
     async def _run(self) -> None:
         while self._waiting:
@@ -72,10 +75,10 @@ class Batcher(Generic[Item, Answer]):
                 await self._answer(batch)
 
     async def _gather(self) -> None:
-        """Wait until nothing more comes, or the batch is full."""
-        for _ in range(MOMENTS):
+        """Wait until no more items arrive, or the batch is full."""
+        for _ in range(MAX_WAITS):
             before = len(self._waiting)
-            if before >= self.most:
+            if before >= self.max_items:
                 return
             await asyncio.sleep(self.wait)
             if len(self._waiting) == before:
@@ -83,8 +86,8 @@ class Batcher(Generic[Item, Answer]):
 
     def _next(self) -> list[tuple[Item, asyncio.Future[Answer]]]:
         batch: list[tuple[Item, asyncio.Future[Answer]]] = []
-        room = self.most_size
-        while self._waiting and len(batch) < self.most:
+        room = self.max_size
+        while self._waiting and len(batch) < self.max_items:
             item, future = self._waiting[0]
             if not future.done():
                 if room is not None:
@@ -104,9 +107,9 @@ class Batcher(Generic[Item, Answer]):
             if len(batch) == 1:
                 _fail(batch[0][1], error)
                 return
-            for one in batch:
-                if not one[1].done():
-                    await self._answer([one])
+            for entry in batch:
+                if not entry[1].done():
+                    await self._answer([entry])
         except Exception as error:
             for _, future in batch:
                 _fail(future, error)

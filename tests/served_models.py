@@ -1,4 +1,4 @@
-"""An engine of tests: a maker of trees that counts its calls."""
+"""A model for tests of the service, which records its calls."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import threading
 from collections.abc import Sequence
 
 from treeformers.induction import trivial_tree
-from treeformers.web.engines import Made, TreeMaker
+from treeformers.web.models import ServedTreeModel, TreeResult
 
 
-class Counting(TreeMaker):
-    """Right-branching trees; notes what it is called with, and waits where it is told to."""
+class Counting(ServedTreeModel):
+    """Returns right-branching trees. Records its input, and waits while `go` is cleared."""
 
-    kind = "shape"
+    kind = "baseline"
 
     def __init__(self, name: str = "counting") -> None:
         super().__init__(name)
@@ -20,12 +20,12 @@ class Counting(TreeMaker):
         self.go = threading.Event()
         self.go.set()
 
-    def make(self, sentences: Sequence[Sequence[str]]) -> list[Made]:
+    def parse(self, sentences: Sequence[Sequence[str]]) -> list[TreeResult]:
         self.calls.append(list(sentences))
         assert self.go.wait(30)
         for words in sentences:
             if "bad" in words:
                 raise ValueError("the word bad cannot be parsed")
             if "broken" in words:
-                raise RuntimeError("a fault of the engine")
-        return [Made(trivial_tree(words)) for words in sentences]
+                raise RuntimeError("a bug of the model")
+        return [TreeResult(trivial_tree(words)) for words in sentences]

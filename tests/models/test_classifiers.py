@@ -1,9 +1,8 @@
-"""Targets, heads and whole classifiers."""
+"""Targets, heads and whole classifiers; encoders over given embeddings."""
 
 from __future__ import annotations
 
 import math
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +12,7 @@ from torch import Tensor
 from transformers import PreTrainedConfig
 
 from treeformers.models.accumulation import AccumulationConfig
-from treeformers.models.heads import (
+from treeformers.models.classifiers import (
     ClassificationHead,
     PairClassifier,
     PairClassifierConfig,
@@ -24,7 +23,7 @@ from treeformers.models.heads import (
     relatedness_loss,
     score_distribution,
 )
-from treeformers.models.over_vectors import AccumulationOverVectors, TreeBertOverVectors
+from treeformers.models.over_embeddings import AccumulationOverEmbeddings, TreeBertOverEmbeddings
 from treeformers.models.recurrent import RecurrentConfig
 from treeformers.models.traversal import TraversalConfig
 from treeformers.models.treebert import TreeBertConfig, TreeBertModel
@@ -48,7 +47,7 @@ def recurrent(kind: str) -> RecurrentConfig:
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
-def test_scores_of_half_precision_are_as_fine_as_any(dtype: torch.dtype) -> None:
+def test_half_precision_does_not_round_scores(dtype: torch.dtype) -> None:
     logits = torch.tensor([[-3, -2, 0.1, 2.3, 4.00], [-3, -2, 0.1, 2.3, 4.10]]).to(dtype)
     torch.testing.assert_close(expected_score(logits), expected_score(logits.float()), rtol=0, atol=0)
     scores = torch.tensor([4.6, 2.0])
@@ -61,12 +60,12 @@ SIZES = {"hidden_size": 12, "num_hidden_layers": 2, "num_attention_heads": 2, "i
 DROPOUT = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
 ACCUMULATION = AccumulationConfig(**SIZES, **DROPOUT)
 TREEBERT = TreeBertConfig(**SIZES, **DROPOUT)
-OVER_VECTORS = [ACCUMULATION, TREEBERT]
-ENCODERS = [TRAVERSAL, *map(recurrent, ("child-sum", "n-ary", "lstm", "bilstm", "transformer", "mean"))]
+OVER_EMBEDDINGS = [ACCUMULATION, TREEBERT]
+ENCODERS = [TRAVERSAL, *map(recurrent, ("child-sum", "transformer"))]
 
 
 def plan_of(encoder: Any, trees: Any) -> dict[str, Tensor]:
-    return batch_trees(trees) if encoder in OVER_VECTORS else level_plan(trees)
+    return batch_trees(trees) if encoder in OVER_EMBEDDINGS else level_plan(trees)
 
 
 def name_of(encoder: Any) -> str:
@@ -138,8 +137,8 @@ def test_pair_head() -> None:
     torch.testing.assert_close(head(u, v), head(v, u))
 
 
-def test_directed_pair_head() -> None:
-    head = pair_model(head_directed=True).head
+def test_asymmetric_pair_head() -> None:
+    head = pair_model(asymmetric=True).classifier
     assert isinstance(head, PairHead)
     u, v = torch.randn(2, 2, 12)
     features = torch.cat((u * v, (u - v).abs(), u - v), 1)
@@ -159,7 +158,7 @@ def test_classification_head() -> None:
 
 
 @pytest.mark.parametrize("norm", [True, False])
-def test_normalised_heads_do_not_see_how_long_vectors_are(norm: bool) -> None:
+def test_normalised_heads_ignore_the_length_of_vectors(norm: bool) -> None:
     u, v = torch.randn(2, 3, 4) + 1
     pair, single = PairHead(4, 3, norm=norm), ClassificationHead(4, 3, norm=norm)
     for one, other in ((pair(u, v), pair(30 * u, 30 * v - 5)), (single(u), single(30 * u - 5))):
@@ -171,8 +170,8 @@ def test_normalised_heads_do_not_see_how_long_vectors_are(norm: bool) -> None:
         expected = pair(u, v)
         pair.norm = torch.nn.Identity()
         torch.testing.assert_close(pair(first, second), expected, atol=1e-4, rtol=1e-4)
-    for model in (sentence_model(head_norm=norm), pair_model(head_norm=norm)):
-        assert isinstance(model.head.norm, torch.nn.LayerNorm) is norm
+    for model in (sentence_model(classifier_norm=norm), pair_model(classifier_norm=norm)):
+        assert isinstance(model.classifier.norm, torch.nn.LayerNorm) is norm
 
 
 def test_loss_over_every_node() -> None:
@@ -200,7 +199,7 @@ def test_loss_over_every_node() -> None:
     assert empty.item() == 0
 
 
-@pytest.mark.parametrize("encoder", [*ENCODERS, *OVER_VECTORS], ids=name_of)
+@pytest.mark.parametrize("encoder", [*ENCODERS, *OVER_EMBEDDINGS], ids=name_of)
 def test_sentences_are_learnt(encoder: Any) -> None:
     model, plan = sentence_model(encoder), plan_of(encoder, TREES)
     labels = torch.tensor([3, 1, 0, 4])
@@ -238,11 +237,11 @@ def test_pairs_are_learnt(task: str) -> None:
 def test_pairs_stand_beside_each_other() -> None:
     model, plan = pair_model().eval(), level_plan(TREES)
     roots = model.encoder(model.embeddings(IDS), plan).root
-    expected = torch.cat([model.head(roots[i, None], roots[i + 1, None]) for i in (0, 2)])
+    expected = torch.cat([model.classifier(roots[i, None], roots[i + 1, None]) for i in (0, 2)])
     torch.testing.assert_close(model(IDS.view(2, 2, 4), **plan).logits, expected)
 
 
-def test_dependency_trees_and_given_vectors() -> None:
+def test_dependency_trees_and_given_embeddings() -> None:
     encoder = TraversalConfig(
         tree="dependency",
         **{
@@ -261,13 +260,13 @@ def test_frozen_embeddings() -> None:
     model = sentence_model(freeze_embeddings=True, embedding_dropout=0.5).train()
     output = model(IDS, torch.tensor([0, 1, 2, 3]), **level_plan(TREES))
     output.loss.backward()
-    assert model.embeddings.weight.grad is None and model.head.output.weight.grad is not None
+    assert model.embeddings.weight.grad is None and model.classifier.output.weight.grad is not None
     assert (model.embeddings.weight[0] == 0).all()
     assert not torch.equal(output.logits, model(IDS, **level_plan(TREES)).logits)
 
 
-@pytest.mark.parametrize("encoder", OVER_VECTORS, ids=name_of)
-def test_a_batch_over_vectors_equals_its_sentences(encoder: Any) -> None:
+@pytest.mark.parametrize("encoder", OVER_EMBEDDINGS, ids=name_of)
+def test_a_batch_over_embeddings_equals_its_sentences(encoder: Any) -> None:
     model = sentence_model(encoder, input_size=7).eval()
     vectors = torch.randn(4, 4, 7, generator=torch.Generator().manual_seed(1))
     together = model.encoder(vectors, batch_trees(TREES))
@@ -280,20 +279,20 @@ def test_a_batch_over_vectors_equals_its_sentences(encoder: Any) -> None:
         assert not together.leaves[row, len(tree) :].any()
 
 
-def test_treebert_over_vectors_is_the_mean_of_its_words() -> None:
-    encoder = TreeBertOverVectors(TREEBERT, 7).eval()
+def test_treebert_over_embeddings_is_the_mean_of_its_words() -> None:
+    encoder = TreeBertOverEmbeddings(TREEBERT, 7).eval()
     vectors, plan = torch.randn(4, 4, 7), batch_trees(TREES)
     assert isinstance(encoder.model, TreeBertModel)
     states = encoder.model(inputs_embeds=encoder.project(vectors) / 12**0.5, **only_words(plan))[0]
     for row, tree in enumerate(TREES):
         torch.testing.assert_close(encoder(vectors, plan).root[row], states[row, : len(tree)].mean(0))
-    learned = TreeBertOverVectors(TreeBertConfig(**SIZES, position_embedding_type="learned"), 7).eval()
+    learned = TreeBertOverEmbeddings(TreeBertConfig(**SIZES, position_embedding_type="learned"), 7).eval()
     states = learned.model(inputs_embeds=learned.project(vectors), **only_words(plan))[0]
     torch.testing.assert_close(learned(vectors, plan).root[1], states[1, 0])
 
 
-def test_nodes_over_vectors_start_from_label_and_words() -> None:
-    encoder = AccumulationOverVectors(ACCUMULATION, 7).eval()
+def test_nodes_start_from_label_and_words() -> None:
+    encoder = AccumulationOverEmbeddings(ACCUMULATION, 7).eval()
     vectors, plan = torch.randn(4, 4, 7), batch_trees(TREES)
     started: list[Tensor] = []
     encoder.model.layers[0].register_forward_pre_hook(lambda _, inputs: started.append(inputs[0]))
@@ -309,37 +308,20 @@ def only_words(plan: dict[str, Tensor]) -> dict[str, Tensor]:
     return {"attention_mask": plan["attention_mask"]}
 
 
-def test_accumulation_over_vectors_sees_the_trees() -> None:
-    encoder = AccumulationOverVectors(ACCUMULATION, 7).eval()
+def test_accumulation_over_embeddings_sees_the_trees() -> None:
+    encoder = AccumulationOverEmbeddings(ACCUMULATION, 7).eval()
     vectors = torch.randn(1, 3, 7)
     trees = [Tree.from_brackets(text) for text in ("(0 (1 a) (1 (1 b) (1 c)))", "(0 (1 (1 a) (1 b)) (1 c))")]
     first, second = (encoder(vectors, batch_trees([tree])).root for tree in trees)
     assert (first - second).abs().max() > 1e-3
-    plain = AccumulationConfig(**SIZES, **DROPOUT, tree=False)
-    plain_encoder = AccumulationOverVectors(plain, 7).eval()
-    output = plain_encoder(vectors, only_words(batch_trees(trees[:1])))
-    torch.testing.assert_close(output.root[0], output.leaves[0].mean(0))
 
 
-def test_encoders_over_vectors_have_no_words_of_their_own() -> None:
+def test_encoders_over_embeddings_have_an_empty_vocabulary() -> None:
     given = TreeBertConfig(vocab_size=500, **SIZES)
     model = sentence_model(given)
     assert model.encoder.model.config.vocab_size == 1 and given.vocab_size == 500
     assert model.embeddings.weight.shape == (8, 12)  # of the width of the encoder, unless it is told
     assert sentence_model(given, input_size=5).embeddings.weight.shape == (8, 5)
-
-
-@pytest.mark.parametrize("encoder", [TRAVERSAL, recurrent("n-ary"), *OVER_VECTORS], ids=name_of)
-@pytest.mark.parametrize("kind", [SentenceClassifier, PairClassifier])
-def test_save_and_load(kind: Any, encoder: Any, tmp_path: Path) -> None:
-    model = (sentence_model if kind is SentenceClassifier else pair_model)(encoder).eval()
-    model.save_pretrained(tmp_path)
-    loaded = kind.from_pretrained(tmp_path).eval()
-    assert type(loaded.config.encoder) is type(encoder)
-    ids = IDS if kind is SentenceClassifier else IDS.view(2, 2, 4)
-    plan = plan_of(encoder, TREES)
-    assert torch.equal(loaded(ids, **plan).logits, model(ids, **plan).logits)
-    assert loaded.config.num_labels == model.config.num_labels
 
 
 def test_encoders_keep_their_own_start() -> None:
@@ -358,7 +340,7 @@ def test_bad_input() -> None:
         sentence_model(recurrent("lstm"))(IDS, node_labels=torch.zeros(4, 3, dtype=torch.long), **plan)
     with pytest.raises(ValueError, match=r"input_ids of shape \(4, 4\), expected pairs: \(B, 2, ...\)"):
         pair_model()(IDS, **plan)
-    with pytest.raises(ValueError, match=r"encoder is a PreTrainedConfig, expected one of TraversalConfig, "):
+    with pytest.raises(ValueError, match=r"encoder is a PreTrainedConfig, expected one of Accumulation"):
         sentence_model(PreTrainedConfig())
     with pytest.raises(ValueError, match="model_type of the encoder is 'bert', expected one of"):
         SentenceClassifierConfig(encoder={"model_type": "bert"})

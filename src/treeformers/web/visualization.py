@@ -1,4 +1,4 @@
-"""What goes on inside a model over one sentence, as the page shows it."""
+"""The inside of an inducer or a parser for one sentence, as the page shows it."""
 
 from __future__ import annotations
 
@@ -8,30 +8,31 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treeformers.recipes import Decoding
-from treeformers.tasks.induce.predictor import Inducer, read_trees
+from treeformers.tasks.induce.decoding import decode_trees
+from treeformers.tasks.induce.predictor import Inducer
 from treeformers.tasks.parse.attention_analysis import follow
 from treeformers.tasks.parse.predictor import Parser
 from treeformers.trees.actions import attended_positions_of, from_bottom_up, from_top_down
-from treeformers.web.messages import Action, Attended, Item, Layer, Layers, Step, Steps
+from treeformers.web.messages import Action, Attended, Layer, Layers, StackItem, Step, Steps
 
-__all__ = ["stacks", "watch_inducer", "watch_parser"]
+__all__ = ["inducer_layers", "parser_steps", "stack_states"]
 
-SHOWN = 0.005
-"""The least weight of attention that is shown."""
+MIN_WEIGHT = 0.005
+"""Minimum attention weight to show."""
 
 
-def watch_inducer(inducer: Inducer, words: Sequence[str]) -> Layers:
-    """The trees, links, priors and attention of all layers.
+def inducer_layers(inducer: Inducer, words: Sequence[str]) -> Layers:
+    """The trees, links, priors and attention of all layers of an inducer.
 
     Raises:
-        ValueError: a model without a prior.
+        ValueError: the model has no prior.
     """
-    look = inducer.look(words)
+    look = inducer.visualize(words)
     layers = []
     for number, (links, prior, attention) in enumerate(
         zip(look.links, look.priors, look.attentions, strict=True)
     ):
-        (tree,) = read_trees([look.links], [words], Decoding(method="greedy", layer=number))
+        (tree,) = decode_trees([look.links], [words], Decoding(method="greedy", layer=number))
         layers.append(
             Layer(
                 tree=str(tree),
@@ -43,21 +44,23 @@ def watch_inducer(inducer: Inducer, words: Sequence[str]) -> Layers:
     return Layers(words=list(words), layers=layers)
 
 
-def watch_parser(parser: Parser, words: Sequence[str]) -> Steps:
-    """The actions of a parser's first model, each with what it saw before it and what it might have done.
+def parser_steps(parser: Parser, words: Sequence[str]) -> Steps:
+    """The actions of the first model of a parser, each with the state before it and the runner-up.
 
     Raises:
-        ValueError: a model that reads tags, which plain words do not have.
+        ValueError: the model reads tags, which plain words do not have.
     """
     config = parser.models[0].config
     steps = follow(parser, words)
     bottom_up = config.linearization == "bottom-up"
     actions = [action for action in steps.actions if bottom_up or action[0] in "()" or action == "XX"]
     build = from_bottom_up if bottom_up else from_top_down
-    before = stacks(steps.actions)
+    before = stack_states(steps.actions)
     bounds: list[tuple[int, ...]] | None = None
     if config.attention == "deterministic":
-        bounds = attended_positions_of(steps.actions, len(words), None if config.heads == "none" else "right")
+        bounds = attended_positions_of(
+            steps.actions, len(words), None if config.head_rule == "none" else "right"
+        )
     shown = []
     for number, (name, row) in enumerate(zip(steps.actions, steps.probabilities, strict=True)):
         taken = parser.actions.index(name)
@@ -88,43 +91,43 @@ def watch_parser(parser: Parser, words: Sequence[str]) -> Steps:
     )
 
 
-def stacks(actions: Sequence[str]) -> list[tuple[list[Item], int]]:
-    """The stack and the next word before each action, and after the last one.
+def stack_states(actions: Sequence[str]) -> list[tuple[list[StackItem], int]]:
+    """The stack and the position of the next word before each action, and after the last one.
 
-    Bottom-up an item has the label that was last put on it. Top-down the stack has the open brackets too.
+    Bottom-up, an item has its latest label. Top-down, the stack also holds the open brackets.
 
     Args:
-        actions: bottom-up or top-down.
+        actions: bottom-up or top-down actions.
     """
-    stack: list[Item] = []
+    stack: list[StackItem] = []
     following = 0
-    states: list[tuple[list[Item], int]] = [([], 0)]
+    states: list[tuple[list[StackItem], int]] = [([], 0)]
     for action in actions:
         if action in ("sh", "XX"):
-            stack = [*stack, Item(start=following, end=following + 1, label="")]
+            stack = [*stack, StackItem(start=following, end=following + 1, label="")]
             following += 1
         elif action == "comb":
             left, right = stack[-2:]
-            stack = [*stack[:-2], Item(start=left.start, end=right.end, label="")]
+            stack = [*stack[:-2], StackItem(start=left.start, end=right.end, label="")]
         elif action.startswith("label-"):
             top = stack[-1]
             stack = [*stack[:-1], top.model_copy(update={"label": action.removeprefix("label-")})]
         elif action.startswith("("):
-            stack = [*stack, Item(start=following, end=following, label=action[1:], open=True)]
+            stack = [*stack, StackItem(start=following, end=following, label=action[1:], open=True)]
         elif action.startswith(")"):
             place = max((i for i, item in enumerate(stack) if item.open), default=0)
             start = stack[place].start if stack else following
-            stack = [*stack[:place], Item(start=start, end=following, label=action[1:])]
+            stack = [*stack[:place], StackItem(start=start, end=following, label=action[1:])]
         states.append((stack, following))
     return states
 
 
 def _attended(row: NDArray[np.float64], bounds: tuple[int, ...] | None) -> list[Attended]:
-    """Of a list D_i the places between the next word's and the end mark's are those of heads."""
+    """The attended positions with their roles. In a list D_i, heads stand between next word and end mark."""
     heads = set(bounds[4:-1]) - {*bounds[:4], bounds[-1]} if bounds else set()
     both = set(bounds[4:-1]) & {*bounds[:4], bounds[-1]} if bounds else set()
     found = []
-    for position in np.flatnonzero(row >= SHOWN).tolist():
+    for position in np.flatnonzero(row >= MIN_WEIGHT).tolist():
         weight = round(float(row[position]), 4)
         if bounds is None:
             found.append(Attended(position=position, role="weight", weight=weight))

@@ -1,4 +1,4 @@
-"""Engines without a model, for runs of many lines: functions of a module, which other processes can find."""
+"""Predictors without a model for bulk tests, as module-level functions that other processes can import."""
 
 import os
 import signal
@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from treeformers.tasks.load import Engine
+from treeformers.tasks.tree_predictors import TreePredictor
 from treeformers.trees.tree import Tree
 
 
@@ -19,16 +19,18 @@ def parse(sentences: Sequence[str | Sequence[str]], batch_size: int) -> list[Tre
     for number, sentence in enumerate(sentences, start=1):
         if "bad" in sentence:
             raise ValueError(f"sentence {number} has the word 'bad'")
+        if "bug" in sentence:
+            raise RuntimeError("shapes do not match")
     return [right_branching(sentence) for sentence in sentences]
 
 
-def quick() -> Engine:
-    """Right-branching trees; the word "bad" is an error, and so is a sentence of it alone."""
-    return Engine(parse, str.split, induces=True)
+def quick() -> TreePredictor:
+    """Returns right-branching trees; fails if a sentence has the word "bad"."""
+    return TreePredictor(parse, str.split, labeled=False)
 
 
-def slow(folder: str = "") -> Engine:
-    """The same at two milliseconds a sentence; notes its process in a folder."""
+def slow(folder: str = "") -> TreePredictor:
+    """The same at two milliseconds per sentence; writes the id of its process to the folder."""
     if folder:
         Path(folder, str(os.getpid())).touch()
 
@@ -36,19 +38,19 @@ def slow(folder: str = "") -> Engine:
         time.sleep(0.002 * len(sentences))
         return parse(sentences, batch_size)
 
-    return Engine(parse_slowly, str.split, induces=True)
+    return TreePredictor(parse_slowly, str.split, labeled=False)
 
 
-def killed() -> Engine:
-    """Its process ends at once when it parses."""
+def killed() -> TreePredictor:
+    """Kills its own process when it parses."""
 
     def parse_never(sentences: Sequence[str | Sequence[str]], batch_size: int) -> list[Tree]:
         os.kill(os.getpid(), signal.SIGKILL)
         return []
 
-    return Engine(parse_never, str.split, induces=True)
+    return TreePredictor(parse_never, str.split, labeled=False)
 
 
-def broken() -> Engine:
-    """A model that cannot be loaded."""
+def broken() -> TreePredictor:
+    """Cannot be loaded."""
     raise ValueError("no model here")

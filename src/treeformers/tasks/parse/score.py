@@ -1,0 +1,37 @@
+"""Labelled scores of a parser over gold trees, as evalb counts them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from treeformers.metrics import ParsevalScore, parseval
+from treeformers.tasks.parse.predictor import Parser
+from treeformers.trees.tree import Tree
+
+__all__ = ["parse_gold", "score_parser"]
+
+
+def parse_gold(
+    parser: Parser, gold: Sequence[Tree], beam: int | None = None, constrained: bool = True
+) -> list[Tree]:
+    """Parse the words of gold trees. The predicted trees carry the gold tags: evalb ignores punctuation by
+    tag.
+
+    Args:
+        parser: A parser.
+        gold: The gold trees.
+        beam: Beam size, see `Parser.parse`.
+        constrained: Follow legal actions only, see `Parser.parse`.
+    """
+    words, tags = [tree.words for tree in gold], [tree.tags for tree in gold]
+    return parser.parse(words, beam=beam, tags=tags, constrained=constrained)
+
+
+def score_parser(
+    parser: Parser, gold: Sequence[Tree], beam: int | None = None, constrained: bool = True
+) -> ParsevalScore:
+    """Parse the words of gold trees and score the result. A sentence without a parse keeps its gold brackets.
+
+    The arguments are those of `parse_gold`.
+    """
+    return parseval(gold, parse_gold(parser, gold, beam, constrained), missing="zero")

@@ -1,0 +1,163 @@
+"""Parsers and inducers behind one type: a predictor that turns sentences into trees."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from treeformers.recipes import InduceRecipe, ParseRecipe
+from treeformers.training.model_folder import read_recipe, seed_folders
+
+if TYPE_CHECKING:
+    from treeformers.tasks.induce.averaged import AveragedInducer
+    from treeformers.tasks.induce.predictor import Inducer
+    from treeformers.tasks.parse.predictor import Parser
+    from treeformers.trees.tree import Tree
+
+__all__ = [
+    "LINES_PER_CHUNK",
+    "TreePredictor",
+    "load_parser_or_inducer",
+    "load_tree_predictor",
+    "parse_lines",
+]
+
+LINES_PER_CHUNK = 4096
+"""Number of lines to parse in one call. A predictor sorts them by length before it cuts them into batches."""
+
+
+@dataclass(frozen=True, slots=True)
+class TreePredictor:
+    """A parser or an inducer whose options are set.
+
+    Attributes:
+        parse: takes sentences and a batch size; returns one tree for each sentence.
+        read_line: turns a line of text into a sentence. A blank line becomes an empty sentence.
+        labeled: whether the trees have labels.
+    """
+
+    parse: Callable[[Sequence[str | Sequence[str]], int], list[Tree]]
+    read_line: Callable[[str], str | Sequence[str]]
+    labeled: bool
+
+
+def load_parser_or_inducer(folder: str | Path) -> Parser | Inducer | AveragedInducer:
+    """Load the parser or inducer in a folder that `treeformers train` wrote, with all its seeds.
+
+    Raises:
+        FileNotFoundError: the folder does not exist or holds no model.
+        ValueError: the folder is damaged, or the model does another task.
+    """
+    return _load(folder, _is_parser(folder))
+
+
+def load_tree_predictor(
+    folder: str | Path, layer: int | None = None, beam: int | None = None, tokenized: bool = False
+) -> TreePredictor:
+    """Load a parser or an inducer and set its options.
+
+    Args:
+        folder: the model folder.
+        layer: for an inducer, the only layer to read trees from.
+        beam: for a parser, the beam size.
+        tokenized: for a parser, whether white space already separates the words of a line.
+
+    Raises:
+        FileNotFoundError: the folder does not exist or holds no model.
+        ValueError: the folder is damaged, the model does another task or has no trees, the layer does not
+            exist, or an option belongs to the other kind of model.
+    """
+    is_parser = _is_parser(folder)
+    if is_parser and layer is not None:
+        raise ValueError(f"--layer is for models that induce trees, {folder} is a parser")
+    if not is_parser and (beam is not None or tokenized):
+        raise ValueError(f"--beam and --tokenized are for parsers, {folder} induces trees")
+    model = _load(folder, is_parser)
+    option = beam if is_parser else layer
+    read_line = str.strip if is_parser and not tokenized else str.split
+    predictor = TreePredictor(
+        lambda sentences, batch_size: model.parse(sentences, batch_size, option), read_line, labeled=is_parser
+    )
+    predictor.parse([["a"]], 1)  # fails here, before any input is read, if the options do not fit the model
+    return predictor
+
+
+def _is_parser(folder: str | Path) -> bool:
+    recipe = read_recipe(Path(folder), several=(ParseRecipe, InduceRecipe))
+    if not isinstance(recipe, ParseRecipe | InduceRecipe):
+        raise ValueError(f"{folder}: a model of the task {recipe.task!r}, expected 'parse' or 'induce'")
+    return isinstance(recipe, ParseRecipe)
+
+
+def _load(folder: str | Path, is_parser: bool) -> Parser | Inducer | AveragedInducer:
+    if is_parser:
+        from treeformers.tasks.parse.predictor import Parser
+
+        return Parser.from_pretrained(folder)
+    if seed_folders(folder) != [Path(folder)]:
+        from treeformers.tasks.induce.averaged import AveragedInducer
+
+        return AveragedInducer.from_pretrained(folder)
+    from treeformers.tasks.induce.predictor import Inducer
+
+    return Inducer.from_pretrained(folder)
+
+
+def parse_lines(
+    predictor: TreePredictor, lines: Iterable[tuple[str, str]], batch_size: int, problems: list[str]
+) -> list[Tree | None]:
+    """Parse lines. The tree of a line is None if the line is blank or cannot be parsed.
+
+    If the lines cannot be parsed together, each is parsed alone, and only the faulty ones are lost.
+
+    Args:
+        predictor: the model.
+        lines: pairs of "file:line" and the line. Bytes that are not UTF-8 are lone surrogates.
+        batch_size: maximum number of sentences in a batch.
+        problems: receives "file:line: reason" for each line that cannot be parsed.
+    """
+    sentences: list[tuple[str, str | Sequence[str]]] = []
+    for where, line in lines:
+        problem = _decoding_problem(line)
+        if problem:
+            problems.append(f"{where}: {problem}")
+        sentences.append((where, "" if problem else predictor.read_line(line)))
+    given = [(where, sentence) for where, sentence in sentences if sentence]
+    try:
+        trees: list[Tree | None] = list(predictor.parse([sentence for _, sentence in given], batch_size))
+    except (ValueError, RuntimeError, MemoryError) as error:
+        if not _concerns_input(error):
+            raise
+        trees = [_parse_alone(predictor, where, sentence, problems) for where, sentence in given]
+    remaining = iter(trees)
+    return [next(remaining) if sentence else None for _, sentence in sentences]
+
+
+def _parse_alone(
+    predictor: TreePredictor, where: str, sentence: str | Sequence[str], problems: list[str]
+) -> Tree | None:
+    try:
+        return predictor.parse([sentence], 1)[0]
+    except (ValueError, RuntimeError, MemoryError) as error:
+        if not _concerns_input(error):
+            raise
+        problems.append(f"{where}: {str(error).removeprefix('sentence 1 ') or type(error).__name__}")
+        return None
+
+
+def _concerns_input(error: Exception) -> bool:
+    """Whether other input could help. Torch reports a lack of memory as a RuntimeError."""
+    return not isinstance(error, RuntimeError) or "memory" in str(error)
+
+
+def _decoding_problem(line: str) -> str:
+    """The reason why a line is not text; an empty string if it is."""
+    if "\0" in line:
+        return "not text: byte 0x00"
+    if not line.isascii():
+        for letter in line:
+            if "\udc80" <= letter <= "\udcff":
+                return f"not UTF-8 text: byte 0x{ord(letter) - 0xDC00:02x}"
+    return ""

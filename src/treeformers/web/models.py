@@ -1,0 +1,246 @@
+"""The models of the service: baselines, inducers, parsers, classifiers. Each loads at its first request."""
+
+from __future__ import annotations
+
+import logging
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, Literal, cast
+
+from treeformers.data.checks import check_positive
+from treeformers.induction import trivial_tree
+from treeformers.tasks.classify.predictor import Classifier
+from treeformers.tasks.induce.decoding import decode_trees
+from treeformers.tasks.induce.predictor import Inducer
+from treeformers.tasks.load import load_predictor
+from treeformers.tasks.parse.predictor import Parser
+from treeformers.training.model_folder import read_recipe
+from treeformers.trees.tree import Tree
+
+__all__ = [
+    "GOLD",
+    "Baseline",
+    "ModelNotLoaded",
+    "ServedClassifier",
+    "ServedInducer",
+    "ServedModel",
+    "ServedParser",
+    "ServedTreeModel",
+    "TreeResult",
+    "find_models",
+]
+
+logger = logging.getLogger(__name__)
+
+GOLD = "gold"
+Kind = Literal["baseline", "inducer", "parser", "classifier"]
+State = Literal["ready", "not loaded", "failed"]
+Words = Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class TreeResult:
+    """The tree of a model for one sentence.
+
+    Attributes:
+        tree: over the words of the sentence.
+        links: for an inducer, the (T-1,) links of the layer that the tree is read from.
+        score: for a parser, the log-probability in nats.
+    """
+
+    tree: Tree
+    links: list[float] | None = None
+    score: float | None = None
+
+
+class ModelNotLoaded(ValueError):
+    """A model of the service cannot be loaded; the request is not to blame."""
+
+
+class ServedModel(ABC):
+    """A model that requests call by its name."""
+
+    kind: ClassVar[Kind]
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    @property
+    def state(self) -> State:
+        """Whether the model is loaded."""
+        return "ready"
+
+
+class ServedTreeModel(ServedModel):
+    """A model that parses sentences."""
+
+    @abstractmethod
+    def parse(self, sentences: Sequence[Words]) -> list[TreeResult]:
+        """The tree of each sentence.
+
+        Raises:
+            ValueError: a sentence cannot be parsed, or the model cannot be loaded.
+        """
+
+
+class Baseline(ServedTreeModel):
+    """Right-branching, left-branching or balanced trees."""
+
+    kind = "baseline"
+
+    def __init__(self, name: Literal["right", "left", "balanced"]) -> None:
+        super().__init__(name)
+        self.shape = name
+
+    def parse(self, sentences: Sequence[Words]) -> list[TreeResult]:
+        """The tree of this shape over each sentence."""
+        return [TreeResult(trivial_tree(words, self.shape)) for words in sentences]
+
+
+class _TrainedModel(ServedModel):
+    """A model with weights.
+
+    Args:
+        name: the name in requests.
+        model: a model folder, or the predictor itself.
+    """
+
+    def __init__(self, name: str, model: Any) -> None:
+        super().__init__(name)
+        self._folder = Path(model) if isinstance(model, str | Path) else None
+        self._predictor = None if self._folder else model
+        self._problem = ""
+
+    @property
+    def state(self) -> State:
+        """Whether the model is loaded."""
+        if self._problem:
+            return "failed"
+        return "not loaded" if self._predictor is None else "ready"
+
+    def load(self) -> Any:
+        """The predictor, loaded by the first call.
+
+        Raises:
+            ModelNotLoaded: the folder is damaged.
+        """
+        if self._problem:
+            raise ModelNotLoaded(self._problem)
+        if self._predictor is None:
+            assert self._folder is not None
+            try:
+                self._predictor = load_predictor(self._folder)
+            except (OSError, ValueError) as error:
+                logger.error("model %s: %s", self.name, error)
+                self._problem = f"the model {self.name} cannot be loaded; the log says why"
+                raise ModelNotLoaded(self._problem) from None
+            logger.info("loaded the model %s from %s", self.name, self._folder)
+        return self._predictor
+
+
+class ServedInducer(_TrainedModel, ServedTreeModel):
+    """A Tree Transformer trained on raw text."""
+
+    kind = "inducer"
+
+    def parse(self, sentences: Sequence[Words]) -> list[TreeResult]:
+        """The tree of each sentence, and the links of the first layer that the decoding reads."""
+        inducer = cast(Inducer, self.load())
+        links = inducer.links(sentences, batch_size=len(sentences))
+        trees = decode_trees(links, sentences, inducer.decoding)
+        layer = -1 if inducer.decoding.method == "algorithm1" else inducer.decoding.layer
+        return [TreeResult(tree, link[layer].tolist()) for tree, link in zip(trees, links, strict=True)]
+
+
+class ServedParser(_TrainedModel, ServedTreeModel):
+    """A parser trained on a treebank.
+
+    Args:
+        name: the name in requests.
+        model: a model folder, or the parser itself.
+        beam: beam size; by default the one in the recipe of the model.
+    """
+
+    kind = "parser"
+
+    def __init__(self, name: str, model: Any, beam: int | None = None) -> None:
+        super().__init__(name, model)
+        self.beam = beam
+
+    def load(self) -> Parser:
+        """The parser.
+
+        Raises:
+            ModelNotLoaded: the folder is damaged.
+        """
+        parser = cast(Parser, super().load())
+        parser.beam = self.beam or parser.beam
+        return parser
+
+    def parse(self, sentences: Sequence[Words]) -> list[TreeResult]:
+        """The best tree of each sentence and its score."""
+        parser = self.load()
+        found = parser.parse_best(sentences, 1, batch_size=len(sentences))
+        return [TreeResult(best.tree, score=best.score) for best, *_ in found]
+
+
+class ServedClassifier(_TrainedModel):
+    """A classifier of constituency trees."""
+
+    kind = "classifier"
+
+    def load(self) -> Classifier:
+        """The classifier.
+
+        Raises:
+            ValueError: the folder is damaged, or the classifier reads dependency trees.
+        """
+        classifier = cast(Classifier, super().load())
+        if classifier.reader.structure == "dependencies":
+            raise ValueError(f"the model {self.name} reads dependency trees, expected constituency trees")
+        return classifier
+
+
+_KINDS: dict[str, type[_TrainedModel]] = {
+    "induce": ServedInducer,
+    "parse": ServedParser,
+    "classify": ServedClassifier,
+}
+
+
+def find_models(folders: Iterable[str | Path] = (), beam: int | None = None) -> list[ServedModel]:
+    """The models in folders, and the three baselines.
+
+    Each model takes the name of its folder; a folder seed-N takes the name of its parent.
+
+    Args:
+        folders: folders that `treeformers train` wrote, of inducers, parsers (also with several seeds) or
+            classifiers.
+        beam: beam size of all parsers; by default the one in the recipe of each.
+
+    Raises:
+        FileNotFoundError: a folder does not exist or holds no model.
+        ValueError: a recipe is damaged, a model does another task, a folder holds several seeds of a model
+            that is not a parser, or the beam size is below 1.
+    """
+    check_positive(beam=1 if beam is None else beam)
+    models: list[ServedModel] = []
+    taken = {GOLD, "right", "left", "balanced"}
+    for folder in map(Path, folders):
+        task = read_recipe(folder).task
+        if task not in _KINDS:
+            raise ValueError(f"{folder}: a model of the task {task!r}, expected {', '.join(_KINDS)}")
+        resolved = folder.resolve()
+        title = resolved.parent.name if re.fullmatch(r"seed-\d+", resolved.name) else resolved.name
+        stem = re.sub(r"[^\w.-]+", "-", title) or "model"
+        name, number = stem, 1
+        while name in taken:
+            number += 1
+            name = f"{stem}-{number}"
+        taken.add(name)
+        kind = _KINDS[task]
+        models.append(ServedParser(name, folder, beam) if kind is ServedParser else kind(name, folder))
+    return [*models, Baseline("right"), Baseline("left"), Baseline("balanced")]

@@ -1,0 +1,34 @@
+from __future__ import annotations
+
+import pytest
+
+from treeformers.models.treebert import TreeBertConfig
+from treeformers.recipes import build
+from treeformers.training.configuration import check_keys, configure, wrap_config_errors
+
+
+def test_keys_and_values_are_checked() -> None:
+    config = configure(TreeBertConfig, {"hidden_size": 8, "num_attention_heads": 2}, vocab_size=30)
+    assert (config.hidden_size, config.vocab_size) == (8, 30)
+    with pytest.raises(
+        ValueError, match=r"^unknown key 'model\.hidden_sise', the nearest is 'model\.hidden_size'$"
+    ):
+        configure(TreeBertConfig, {"hidden_sise": 8})
+    with pytest.raises(ValueError, match=r"^unknown key 'model\.vocab_size', the nearest is 'model\."):
+        configure(TreeBertConfig, {"vocab_size": 8}, derived=("vocab_size",))
+    with pytest.raises(ValueError, match=r"^model\.hidden_size .*'many'") as error:
+        configure(TreeBertConfig, {"hidden_size": "many"})
+    assert "\n" not in str(error.value)
+
+
+def test_a_former_key_is_refused_with_its_new_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(build, "RENAMED", {"model.hidden_units": "model.hidden_size"})
+    with pytest.raises(ValueError, match=r"^model\.hidden_units is now model\.hidden_size$"):
+        check_keys(["hidden_units"], ["hidden_size"])
+
+
+def test_an_error_is_one_line_and_keeps_its_cause() -> None:
+    cause = RuntimeError("two\nlines")
+    with pytest.raises(ValueError, match=r"^model: two lines$") as error, wrap_config_errors():
+        raise cause
+    assert error.value.__cause__ is cause
