@@ -40,7 +40,9 @@ def test_several_systems() -> None:
     assert [finding[:3] for finding in map(astuple, gold.findings)] == [
         finding[:3] for finding in map(astuple, right.findings)
     ]
-    constituents = {one.case: (one.trials, one.percent) for one in gold.findings if one.probe == "constituents"}
+    constituents = {
+        one.case: (one.trials, one.percent) for one in gold.findings if one.probe == "constituents"
+    }
     assert constituents == {"NP": (3, 100.0), "VP": (2, 100.0), "PP": (1, 100.0)}
     assert {one.case: one.percent for one in right.findings if one.probe == "constituents"} == {
         "NP": pytest.approx(200 / 3),

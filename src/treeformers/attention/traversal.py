@@ -216,7 +216,7 @@ class BranchAttention(nn.Module):
     ) -> None:
         super().__init__()
         if highway and variant == "released":
-            raise ValueError("highway is true, but the released code has none: expected variant 'paper'")
+            raise ValueError("highway is true, but the released code has none: expected variant 'printed'")
         if composition == "single":
             branches = 1
         if width % branches:

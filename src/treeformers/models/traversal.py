@@ -41,7 +41,6 @@ class TraversalConfig(PreTrainedConfig):
         intermediate_size: Width between the two convolutions of a branch.
         composition: "branch", "multihead" or "single", see `BranchAttention`.
         variant: "printed", or "released" for the computation of the released code.
-        simplex: Keep the weights of the branches on the simplex.
         identity_start: Start W of Eq. 8 as the identity instead of at random, see `BranchAttention`.
         highway: Let a gate carry the rows of a cell past Eq. 8, see `BranchAttention`.
         dropout: Dropout of the output of each position-wise network.
@@ -62,7 +61,6 @@ class TraversalConfig(PreTrainedConfig):
     intermediate_size: int = 341
     composition: Literal["branch", "multihead", "single"] = "branch"
     variant: Literal["printed", "released"] = "printed"
-    simplex: bool = True
     identity_start: bool = True
     highway: bool = False
     dropout: float | int = 0.1
@@ -130,11 +128,10 @@ class TraversalModel(TraversalPreTrainedModel):
             config.intermediate_size,
             config.composition,
             config.variant,
-            config.simplex,
-            config.identity_start,
-            config.highway,
-            float(config.dropout),
-            float(config.layer_norm_eps),
+            identity_start=config.identity_start,
+            highway=config.highway,
+            dropout=float(config.dropout),
+            eps=float(config.layer_norm_eps),
         )
         self.post_init()
 
