@@ -249,16 +249,16 @@ def test_no_vocabulary(tmp_path: Path) -> None:
 def test_subwords() -> None:
     reader = SubwordReader(letter_tokenizer())
     batch = reader.batch([["owls", "see"], ["-LRB-", "a", "\u200b", "ÉT"]])
-    assert set(batch) == {"lengths", "piece_ids", "piece_index"}
+    assert set(batch) == {"lengths", "subword_ids", "subword_index"}
     assert batch["lengths"].tolist() == [3, 5]
-    pieces = [[PIECES[piece] for piece in row] for row in batch["piece_ids"].tolist()]
-    assert pieces == [
+    subwords = [[PIECES[piece] for piece in row] for row in batch["subword_ids"].tolist()]
+    assert subwords == [
         ["[CLS]", "o", "##w", "##l", "##s", "s", "##e", "##e", "[SEP]"],
         ["[CLS]", "[UNK]", "a", "[UNK]", "e", "##t", "[SEP]", "[PAD]", "[PAD]"],
     ]
-    assert batch["piece_index"].tolist() == [[4, 7, 8, 0, 0], [10, 11, 12, 14, 15]]
+    assert batch["subword_index"].tolist() == [[4, 7, 8, 0, 0], [10, 11, 12, 14, 15]]
     rows, places = reader.cut([["owls", "see"], ["\u200b"]])
-    assert [[PIECES[piece] for piece in row] for row in rows] == [pieces[0], ["[CLS]", "[UNK]", "[SEP]"]]
+    assert [[PIECES[piece] for piece in row] for row in rows] == [subwords[0], ["[CLS]", "[UNK]", "[SEP]"]]
     assert places == [[(0, 1, 5), (0, 5, 8), (0, 8, 9)], [(1, 1, 2), (1, 2, 3)]]
     assert reader.lengths([["owls", "see"], ["\u200b"]]) == [(2, 9), (1, 3)]
 
@@ -273,10 +273,10 @@ words_of_letters = st.lists(
 def test_windows_hold_every_word_once(sentences: list[list[str]], limit: int) -> None:
     reader = SubwordReader(letter_tokenizer(), limit)
     batch = reader.batch(sentences)
-    rows, width = batch["piece_ids"].tolist(), batch["piece_ids"].shape[1]
+    rows, width = batch["subword_ids"].tolist(), batch["subword_ids"].shape[1]
     assert width <= limit
     stop = 0
-    for words, index in zip(sentences, batch["piece_index"].tolist(), strict=True):
+    for words, index in zip(sentences, batch["subword_index"].tolist(), strict=True):
         places = [divmod(place, width) for place in index[: len(words) + 1]]
         assert places == sorted(set(places))
         for word, (row, last) in zip(words, places, strict=False):
@@ -289,7 +289,7 @@ def test_windows_hold_every_word_once(sentences: list[list[str]], limit: int) ->
         assert PIECES[rows[stop - 1][end]] == "[SEP]"
         if sum(min(len(word), limit - 2) for word in words) + 2 <= limit:
             assert len({row for row, _ in places}) == 1
-            alone = reader.batch([words])["piece_ids"][0].tolist()
+            alone = reader.batch([words])["subword_ids"][0].tolist()
             assert rows[stop - 1][: len(alone)] == alone
     assert stop == len(rows)
     lengths = reader.lengths(sentences)
@@ -302,25 +302,25 @@ def test_windows_hold_every_word_once(sentences: list[list[str]], limit: int) ->
 
 
 def test_no_room_for_a_subword() -> None:
-    assert SubwordReader(letter_tokenizer(), 3).batch([["owl", "a"]])["piece_ids"].shape == (2, 3)
+    assert SubwordReader(letter_tokenizer(), 3).batch([["owl", "a"]])["subword_ids"].shape == (2, 3)
     with pytest.raises(ValueError, match="limit is 2, expected at least 3"):
         SubwordReader(letter_tokenizer(), 2)
 
 
 def test_a_sentence_just_over_the_limit() -> None:
     reader = SubwordReader(letter_tokenizer(), limit=10)
-    assert reader.batch([["a"] * 8])["piece_ids"].shape == (1, 10)
-    assert reader.batch([["a"] * 9])["piece_ids"].shape == (2, 10)
+    assert reader.batch([["a"] * 8])["subword_ids"].shape == (1, 10)
+    assert reader.batch([["a"] * 9])["subword_ids"].shape == (2, 10)
 
 
 def test_windows_leave_words_between_others() -> None:
     batch = SubwordReader(letter_tokenizer(), limit=42).batch([["a"] * 500])
-    width = batch["piece_ids"].shape[1]
-    for word, place in enumerate(batch["piece_index"][0, :-1].tolist()):
+    width = batch["subword_ids"].shape[1]
+    for word, place in enumerate(batch["subword_index"][0, :-1].tolist()):
         column = place % width
         before, after = column - 1, 40 - column
         assert before >= min(word, 10) and after >= min(499 - word, 9)
-    assert len(batch["piece_ids"]) < 2 * 500 / 40 + 1
+    assert len(batch["subword_ids"]) < 2 * 500 / 40 + 1
 
 
 def test_byte_level_tokenizers_get_a_blank_before_each_word() -> None:
@@ -330,7 +330,7 @@ def test_byte_level_tokenizers_get_a_blank_before_each_word() -> None:
     tokenizer = PreTrainedTokenizerFast(
         tokenizer_object=cutter, cls_token="<s>", sep_token="</s>", pad_token="<pad>"
     )
-    (row,) = SubwordReader(tokenizer).batch([["an", "owl"]])["piece_ids"].tolist()
+    (row,) = SubwordReader(tokenizer).batch([["an", "owl"]])["subword_ids"].tolist()
     assert tokenizer.convert_ids_to_tokens(row) == ["<s>", "Ġ", "a", "n", "Ġ", "o", "w", "l", "</s>"]
     with pytest.raises(ValueError, match="the tokenizer has no cls_token, expected one of an encoder"):
         SubwordReader(PreTrainedTokenizerFast(tokenizer_object=cutter))

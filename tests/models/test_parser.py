@@ -413,7 +413,7 @@ def test_save_and_load_with_a_pretrained_encoder(folder: Path, tmp_path: Path) -
     assert not any(name.startswith("encoder.words") for name in model.state_dict())
     batch = {name: part for name, part in batch_of(model).items() if name != "word_ids"}
     batch |= SubwordReader.load(folder).batch([tree.words for tree in TREES])
-    assert len(batch["piece_ids"]) > 3  # the first sentence takes two rows
+    assert len(batch["subword_ids"]) > 3  # the first sentence takes two rows
     model.save_pretrained(tmp_path)
     loaded, report = TreeParser.from_pretrained(tmp_path, output_loading_info=True)
     assert not report["missing_keys"] and not report["unexpected_keys"]

@@ -262,20 +262,21 @@ class SubwordReader:
         tags: Sequence[Sequence[str]] | None = None,
         rng: random.Random | None = None,
     ) -> dict[str, Tensor]:
-        """Encode sentences as `lengths` (B,) with the end mark, `piece_ids` (B', P) and `piece_index` (B, T).
+        """Encode sentences as `lengths` (B,), `subword_ids` (B', P) and `subword_index` (B, T).
 
-        `piece_index` counts subwords across the rows of `piece_ids`. If a sentence is longer than the
+        `lengths` count the end mark.
+        `subword_index` counts subwords across the rows of `subword_ids`. If a sentence is longer than the
         encoder's limit, it takes several rows that overlap by half. Each word is read from the row where it
         is farthest from an end. If the tokenizer has no subwords for a word, the word is read as the unknown
         token. If a word alone exceeds the limit, its first subwords are read.
         """
         rows, places = self.cut(sentences)
-        piece_ids = _padded(rows, self.tokenizer.pad_token_id)
-        index = [[row * piece_ids.shape[1] + stop - 1 for row, _, stop in place] for place in places]
+        subword_ids = _padded(rows, self.tokenizer.pad_token_id)
+        index = [[row * subword_ids.shape[1] + stop - 1 for row, _, stop in place] for place in places]
         return {
             "lengths": torch.tensor([len(place) for place in places]),
-            "piece_ids": piece_ids,
-            "piece_index": _padded(index),
+            "subword_ids": subword_ids,
+            "subword_index": _padded(index),
         }
 
     def lengths(self, sentences: Sequence[Sequence[str]]) -> list[tuple[int, ...]]:

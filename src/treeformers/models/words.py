@@ -155,8 +155,8 @@ class WordEncoder(nn.Module):
         char_ids: Tensor | None = None,
         char_index: Tensor | None = None,
         tag_ids: Tensor | None = None,
-        piece_ids: Tensor | None = None,
-        piece_index: Tensor | None = None,
+        subword_ids: Tensor | None = None,
+        subword_index: Tensor | None = None,
     ) -> Tensor:
         """States of the words and of the end mark.
 
@@ -166,16 +166,18 @@ class WordEncoder(nn.Module):
             char_ids: Characters of the distinct words in the batch (U, C).
             char_index: Row of each word in `char_ids` (B, T).
             tag_ids: (B, T).
-            piece_ids: Subwords for a pretrained encoder (B', P). A long sentence may take several rows.
-            piece_index: Last subword of each word (B, T), as an index into the flattened `piece_ids`.
+            subword_ids: Subwords for a pretrained encoder (B', P). A long sentence may take several rows.
+            subword_index: Last subword of each word (B, T), as an index into the flattened `subword_ids`.
 
         Returns:
             (B, T, D). States at padding are undefined.
         """
         if self.encoder == "pretrained":
-            assert piece_ids is not None and piece_index is not None
-            states = self.body(input_ids=piece_ids, attention_mask=piece_ids.ne(self.pad)).last_hidden_state
-            return self.dropout(F.embedding(piece_index, states.flatten(0, 1)))
+            assert subword_ids is not None and subword_index is not None
+            states = self.body(
+                input_ids=subword_ids, attention_mask=subword_ids.ne(self.pad)
+            ).last_hidden_state
+            return self.dropout(F.embedding(subword_index, states.flatten(0, 1)))
         assert word_ids is not None
         channels = [self.words(word_ids)]
         if self.chars is not None:

@@ -65,7 +65,7 @@ def folder(tmp_path: Path) -> Path:
     narrow = {"one_word_steps": 40.0, "one_word_sentences": 5.0}
     files = {
         "bound": result("bound", ["4", "5", "lengths"], [79.0, 81.0], published=published, more=WORDS),
-        "soft": result("soft", ["4"], [70.0], more=narrow, published={"one_word_share": 91.46}),
+        "soft": result("soft", ["4"], [70.0], more=narrow, published={"one_word_percent": 91.46}),
         "brackets": result("brackets", ["4"], [60.0], more={"malformed": 12.0, "repaired_f1_test": 58.0}),
         "newer": result("newer", ["modern", "lengths"], [85.0], more={"predicted_tags_accuracy_test": 96.25}),
         "mixed": result("mixed", ["treebanks"], [83.0]),

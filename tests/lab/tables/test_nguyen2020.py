@@ -73,7 +73,7 @@ def folder(tmp_path: Path) -> Path:
             bleu_validation=[35.0, 35.5],
             sentences_per_second=[41.0, 42.0],
             attention_on_nodes=[60.0, 62.0],
-            nodes_share=[45.0, 45.0],
+            nodes_percent=[45.0, 45.0],
         ),
         "pair-plain": row("En-De, plain", ["1"], {}, PAIR, tree=False, bleu=[30.0, 30.2]),
         "other-pair": row("En-Fr", ["1"], {}, {**PAIR, "target": "fr"}, bleu=[20.0]),
