@@ -68,7 +68,7 @@ def released_norm(x: Tensor, gain: Tensor, bias: Tensor) -> Tensor:
 
 
 def literal_released(cell: BranchAttention, x: Tensor, residual: Tensor) -> Tensor:
-    """What the released code computes for one node."""
+    """The computation of the released code for one node."""
 
     def over_queries(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         scores = (q @ k.T / math.sqrt(k.shape[1])).exp()

@@ -82,7 +82,7 @@ def test_every_row_stands_in_a_table_of_its_paper() -> None:
 
 
 def test_titles_are_unique() -> None:
-    """Of a paper; a model keeps its title in all tasks."""
+    """Titles are unique within a paper and a task."""
     titles = []
     for path in SHIPPED:
         recipe = Recipe.load(path)
