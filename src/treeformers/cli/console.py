@@ -41,12 +41,17 @@ _COLUMNS = {
     "corpus_f1": "corpus F1",
     "sentence_f1_10": "F1 ≤ 10 words",
     "spans_per_sentence": "spans per sentence",
-    "flat_share": "flat %",
+    "flat_percent": "flat %",
 }
 
 
 RENAMED_COMMANDS = {"get": "download", "make": "generate"}
-RENAMED_OPTIONS = {"--again": "--force", "--as-published": "--original", "--each": "--max-per-group"}
+RENAMED_OPTIONS = {
+    "--again": "--force",
+    "--as-published": "--original",
+    "--each": "--max-per-group",
+    "--processes": "--workers",
+}
 
 
 class RenamedCommands(TyperGroup):
