@@ -25,14 +25,15 @@ from unittest import mock
 
 import numpy as np
 import torch
-from figures import report
+from provenance import report
 from transformers.trainer_utils import EvalLoopOutput
 
 from treeformers.kernels.recurrence import gru_recurrence_plain
 from treeformers.models import gru, parser
 from treeformers.recipes import Recipe
-from treeformers.tasks.train import trainer
-from treeformers.training import fit, folder
+from treeformers.tasks.train import training_function
+from treeformers.training import fit, run
+from treeformers.training.trainer import TokenBatchTrainer
 
 EXPERIMENTS = Path(__file__).parents[1] / "experiments"
 
@@ -62,7 +63,7 @@ class _PreparedError(Exception):
 
 def prepare(name: str, steps: int) -> dict[str, Any]:
     """The arguments that a recipe passes to `fit`: the model, its data and the settings."""
-    overrides = [f"train.max_steps={steps}", "train.evaluations=1"]
+    overrides = [f"train.max_steps={steps}", "train.num_evaluations=1"]
     recipe = Recipe.load(EXPERIMENTS / f"{name}.toml", "small", overrides)
     found: dict[str, Any] = {}
 
@@ -70,9 +71,9 @@ def prepare(name: str, steps: int) -> dict[str, Any]:
         found.update(inspect.signature(fit.fit).bind(*args, **kwargs).arguments)
         raise _PreparedError
 
-    patched, temporary = mock.patch.object(folder, "fit", capture), tempfile.TemporaryDirectory()
+    patched, temporary = mock.patch.object(run, "fit", capture), tempfile.TemporaryDirectory()
     with patched, temporary as place, suppress(_PreparedError):
-        trainer(recipe)(recipe, Path(place) / "model", recipe.train.seeds[0], progress=False)
+        training_function(recipe)(recipe, Path(place) / "model", recipe.train.seeds[0], progress=False)
     return found
 
 
@@ -84,7 +85,7 @@ def train(arguments: dict[str, Any], patches: list[Callable[[], Any]]) -> float:
         return EvalLoopOutput(np.empty(0), None, metrics, num_samples=1)
 
     with ExitStack() as stack, tempfile.TemporaryDirectory() as place:
-        stack.enter_context(mock.patch.object(fit._Trainer, "evaluation_loop", skip_evaluation))
+        stack.enter_context(mock.patch.object(TokenBatchTrainer, "evaluation_loop", skip_evaluation))
         for patch in patches:
             stack.enter_context(patch())
         model = copy.deepcopy(arguments["model"])
@@ -99,7 +100,7 @@ def main() -> None:
     arguments.add_argument("--kernels", nargs="+", choices=PLAIN, default=list(PLAIN))
     arguments.add_argument("--repeats", type=int, default=2)
     arguments.add_argument("--threads", type=int, default=1)
-    arguments.add_argument("--out", type=Path, help="write the figures as JSON")
+    arguments.add_argument("--out", type=Path, help="write the results as JSON")
     args = arguments.parse_args()
     torch.set_num_threads(args.threads)
     rows = []

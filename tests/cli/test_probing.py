@@ -64,9 +64,9 @@ def test_trees_over_a_treebank(tmp_path: Path) -> None:
     output(trees, "gold", "--corpus", gold, "--json", tmp_path / "probes.json")
     report = json.loads((tmp_path / "probes.json").read_text())
     assert report["settings"]["sentences"] == 0 and report["settings"]["treebank_sentences"] == 2
-    found = {row["case"]: row["share"] for row in report["systems"][str(trees)]["findings"]}
+    found = {row["case"]: row["percent"] for row in report["systems"][str(trees)]["findings"]}
     assert found == {"NP": pytest.approx(200 / 3), "VP": 100.0, "PP": 100.0}
-    assert {row["share"] for row in report["systems"]["gold"]["findings"]} == {100.0}
+    assert {row["percent"] for row in report["systems"]["gold"]["findings"]} == {100.0}
     trees.write_text(f"{trivial_tree(GOLD[0].words)}\n(X (X I) (X went))\n")
     assert f"{trees}:2: a tree over 'I went', expected 'I go to" in complaint(trees, "--corpus", gold)
 
