@@ -22,7 +22,7 @@ from itertools import cycle, islice
 from pathlib import Path
 from typing import Any
 
-from figures import report
+from provenance import report
 
 from treeformers.bulk import MANIFEST, Progress, parse_files
 from treeformers.tasks.tree_predictors import (

@@ -10,7 +10,7 @@ import statistics
 import time
 from pathlib import Path
 
-from figures import report
+from provenance import report
 
 from treeformers.tasks.induce.decoding import decode_trees
 from treeformers.tasks.induce.predictor import Inducer

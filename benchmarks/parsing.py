@@ -17,7 +17,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from figures import report
+from provenance import report
 
 from treeformers.recipes import Treebanks
 from treeformers.tasks.parse.predictor import Parser

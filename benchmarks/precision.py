@@ -19,7 +19,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import torch
-from figures import report
+from provenance import report
 from torch import Tensor
 from torch.nn.functional import linear
 from traversal import build, clock, plan_of, seconds

@@ -25,11 +25,10 @@ from multiprocessing.context import ForkProcess
 from pathlib import Path
 from typing import Any
 
-from figures import report
+from provenance import report
 from safetensors import SafetensorError, safe_open
 
-from lab.model_cache import train_once
-from lab.run import task_functions
+from lab.model_cache import find_train_function, train_model
 from treeformers.recipes import Recipe
 
 EXPERIMENTS = Path(__file__).parents[1] / "experiments"
@@ -130,7 +129,7 @@ class Trial:
         """Start a process that trains. Returns it and the counter of its file changes."""
         path, overrides = RECIPES[self.name]
         recipe = Recipe.load(path, "smoke", (*SIZES, *overrides))
-        task_functions(recipe)  # imports what the process needs
+        find_train_function(recipe)  # imports what the process needs
         changes = FORK.Value("i", 0)
         process = FORK.Process(target=train, args=(recipe, out, changes, last_change))
         process.start()
@@ -156,7 +155,7 @@ def train(recipe: Recipe, out: Path, changes: Any, last: int) -> None:
         return bool(flags & (os.O_WRONLY | os.O_RDWR)) and str(path).startswith(str(out))
 
     sys.addaudithook(watch)
-    train_once(recipe, 1, out, resume=True, progress=False)
+    train_model(recipe, 1, out, resume=True, progress=False)
 
 
 def is_readable(path: Path) -> bool:

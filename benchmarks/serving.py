@@ -26,7 +26,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from figures import report
+from provenance import report
 
 from treeformers.recipes import Treebanks
 from treeformers.tasks.parse.train import read_treebank

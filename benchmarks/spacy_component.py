@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 import spacy
-from figures import report
+from provenance import report
 from spacy.tokens import Doc
 
 from treeformers.spacy_component import Component

@@ -32,7 +32,7 @@ from pathlib import Path
 
 import torch
 import torch.nn.functional as F
-from figures import report
+from provenance import report
 from torch import Tensor, nn
 
 from treeformers.attention.traversal import BranchAttention

@@ -1,1 +1,3 @@
-"""The laboratory: papers' tables reproduced from recipes, and their results rendered."""
+"""The laboratory: reproduces the tables of papers from recipes, and renders the results."""
+
+from lab import recipes as recipes  # registers the tasks of the laboratory

@@ -1,4 +1,4 @@
-"""What `treeformers reproduce` does: run rows, render their tables, list what is done."""
+"""The command `treeformers reproduce`: run rows, render their tables, and list their status."""
 
 from __future__ import annotations
 
@@ -16,42 +16,42 @@ from lab.run_all import reproduce_all
 from treeformers.cli.console import stdout
 from treeformers.recipes import Scale
 
-logger = logging.getLogger(__name__)
+logger = logging.getLogger(f"treeformers.{__name__}")  # commands show the logs of treeformers
 
 
 def run_rows(
     paper: str,
     overrides: Sequence[str],
     scale: Scale,
-    again: bool,
+    force: bool,
     experiments: Path,
     runs: Path,
     progress: bool,
-    processes: int,
+    workers: int,
 ) -> None:
-    """Run the rows of a paper, one row, or all rows, render the tables, and print the files written.
+    """Run one row, the rows of a paper or all rows; render the tables; print the files written.
 
     Args:
-        paper: "PAPER", "PAPER/ROW", or "all".
+        paper: "PAPER/ROW", "PAPER" or "all".
         overrides: changes to every recipe.
-        scale: sizes of the recipes.
-        again: run rows that are up to date, too.
-        experiments: folder that holds the experiment folders.
-        runs: folder for the models.
+        scale: the scale of the recipes.
+        force: run rows that are up to date, too.
+        experiments: the folder of the experiment folders.
+        runs: the folder for the models.
         progress: show progress bars.
-        processes: seeds of a row that are trained at the same time; of all, rows.
+        workers: number of seeds of a row trained at the same time; with "all", number of rows.
 
     Raises:
         FileNotFoundError: no such experiment or row.
-        RowsFailed: some rows failed; the tables show the others.
+        RowsFailed: some rows failed. The tables show the others.
     """
     name, _, row = paper.partition("/")
     try:
         if paper == "all":
-            written = reproduce_all(experiments, scale, runs, overrides, progress, processes)
+            written = reproduce_all(experiments, scale, runs, overrides, progress, workers)
         else:
             written = reproduce(
-                experiments / name, row or None, scale, runs, overrides, progress, again, processes
+                experiments / name, row or None, scale, runs, overrides, progress, force, workers
             )
     except RowsFailed as failed:
         _render_all(experiments, paper, failed.written)
@@ -69,7 +69,7 @@ def _render_all(experiments: Path, paper: str, written: Sequence[Path]) -> None:
 
 
 def _render(experiment: Path, written: Sequence[Path]) -> None:
-    """Render the tables, and print the files written."""
+    """Render the tables of one paper and the pages about all papers; print the files written."""
     for path in written:
         typer.echo(path)
     readme = experiment / "README.md"
@@ -77,15 +77,14 @@ def _render(experiment: Path, written: Sequence[Path]) -> None:
         render.render(readme)
         typer.echo(readme)
     else:
-        logger.info("%s: no such file, so that no tables are rendered", readme)
-    book = experiment.parent.parent / "docs" / "results.md"
-    if book.is_file():
-        typer.echo(render.render_book(book, experiment.parent))
+        logger.info("%s: no such file; no tables are rendered", readme)
+    for page in (experiment.parent.parent / name for name in render.PAGES):
+        if page.is_file():
+            typer.echo(render.render_page(page, experiment.parent))
 
 
 def list_rows(experiments: Path, scale: Scale) -> None:
-    """Print all rows, whether their results are up to date, and what changed since."""
-
+    """Print all rows with the status of their results, and the keys that changed since."""
     table = Table("row", f"at scale {scale}", "date", "commit", "changed since", box=None, pad_edge=False)
     for row in row_status.list_rows(experiments, scale):
         result = row.result or {}

@@ -1,4 +1,4 @@
-"""Models that are trained already: of a row itself, and of another that needs the same."""
+"""Cache of trained models: keep finished ones, copy those of other rows, record which ones a row reads."""
 
 from __future__ import annotations
 
@@ -12,20 +12,22 @@ from typing import Any
 
 from lab.recipes import FineTuneRecipe
 from treeformers.recipes import Recipe, Scale
-from treeformers.tasks.train import FIT_FILE, finished_fit, train_once
+from treeformers.tasks.train import FIT_FILE, TrainFunction, finished_fit, train_once, training_function
 from treeformers.training.lock import LOCK_FILE, lock_folder
 from treeformers.trees.files import read_object
 
-logger = logging.getLogger(__name__)
+__all__ = ["copy_model", "find_train_function", "named_models", "sources", "train_model"]
+
+logger = logging.getLogger(f"treeformers.{__name__}")  # commands show the logs of treeformers
 
 
-def share(folder: Path, recipe: Recipe, runs: Path) -> None:
-    """Copy a model that another row trained from the same data in the same way, if there is one.
+def copy_model(folder: Path, recipe: Recipe, runs: Path) -> None:
+    """Copy the model of another row that was trained in the same way, if there is one.
 
     Args:
-        folder: of the model, `runs/PAPER/ROW-SCALE/seed-N`; nothing is done where it exists.
-        recipe: what is to be trained.
-        runs: the folder for the models of all papers.
+        folder: the model folder, `runs/PAPER/ROW-SCALE/seed-N`. If it exists, nothing is copied.
+        recipe: the recipe of the model.
+        runs: the folder with the models of all papers.
 
     Raises:
         BlockingIOError: another process copies models of this row.
@@ -36,35 +38,37 @@ def share(folder: Path, recipe: Recipe, runs: Path) -> None:
         try:
             usable = finished_fit(other, recipe, sources(recipe.to_dict(), recipe.scale)) is not None
         except ValueError as error:
-            logger.warning("%s; it is not copied", error)
+            logger.warning("%s; this model is not copied", error)
             continue
         if usable:
-            logger.info("%s: trained from the same as %s, which is copied", folder, other)
-            half = folder.with_name(f"{folder.name}.part")
+            logger.info("%s: copied from %s, which was trained in the same way", folder, other)
+            unfinished = folder.with_name(f"{folder.name}.part")
             with lock_folder(folder.parent):
-                shutil.rmtree(half, ignore_errors=True)  # of a process that was killed
-                shutil.copytree(other, half, ignore=shutil.ignore_patterns("checkpoints", LOCK_FILE))
-                half.rename(folder)
+                shutil.rmtree(unfinished, ignore_errors=True)  # a killed process may have left one
+                shutil.copytree(other, unfinished, ignore=shutil.ignore_patterns("checkpoints", LOCK_FILE))
+                unfinished.rename(folder)
             return
 
 
 def named_models(recipe: Mapping[str, Any], scale: Scale) -> dict[str, Path]:
-    """The models of other rows that a recipe names, by PAPER/ROW: "runs/PAPER/ROW-SCALE", or a seed in it.
+    """The model folders of other rows that a recipe names, by PAPER/ROW.
+
+    Such a folder is "runs/PAPER/ROW-SCALE", or the folder of a seed in it.
 
     Args:
-        recipe: as JSON has it, or what of it training depends on.
-        scale: that of the rows.
+        recipe: the recipe as JSON, or the part of it that determines the weights.
+        scale: the scale of the rows.
     """
     named = re.findall(rf'"(runs/([\w-]+)/([\w-]+)-{scale}(?:/seed-\d+)?)[/"]', json.dumps(recipe))
     return {f"{paper}/{name}": Path(folder) for folder, paper, name in named}
 
 
 def sources(recipe: Mapping[str, Any], scale: Scale) -> dict[str, Any]:
-    """What the models were trained from that a recipe names, and those that these name: by PAPER/ROW.
+    """How the models that a recipe reads were trained, by PAPER/ROW. Models that these read are included.
 
     Args:
-        recipe: as for `named_models`; a model whose folder does not say it is left out.
-        scale: that of the rows.
+        recipe: as for `named_models`. Models whose folder has no record of training are left out.
+        scale: the scale of the rows.
     """
     found: dict[str, Any] = {}
     for key, folder in named_models(recipe, scale).items():
@@ -74,25 +78,33 @@ def sources(recipe: Mapping[str, Any], scale: Scale) -> dict[str, Any]:
     return found
 
 
-def train_row(
+def find_train_function(recipe: Recipe) -> TrainFunction:
+    """The function that trains a recipe of the library or of the laboratory.
+
+    Raises:
+        ValueError: the task trains no models.
+    """
+    if isinstance(recipe, FineTuneRecipe):
+        from lab.fine_tune import train
+
+        return train
+    return training_function(recipe)
+
+
+def train_model(
     recipe: Recipe, seed: int, folder: Path, resume: bool = True, progress: bool = True
 ) -> dict[str, Any]:
-    """Train one seed, unless its folder holds the model of this recipe already.
+    """Train one seed, unless the folder already holds a finished model of this recipe.
 
     Args:
-        recipe: what to train.
+        recipe: the recipe.
         seed: its seed.
-        folder: of the model.
+        folder: the model folder.
         resume: keep a finished model and continue an unfinished one; otherwise train from the start.
         progress: show a progress bar.
 
     Returns:
-        As `treeformers.tasks.train.train_once`.
+        The record of training, see `treeformers.tasks.train.train_once`.
     """
-    train = None
-    if isinstance(recipe, FineTuneRecipe):
-        from lab.fine_tuning import train_judge
-
-        train = train_judge
     read = sources(recipe.to_dict(), recipe.scale)
-    return train_once(recipe, seed, folder, resume, progress, train, read)
+    return train_once(recipe, seed, folder, resume, progress, find_train_function(recipe), read)

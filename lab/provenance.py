@@ -1,4 +1,4 @@
-"""The first entries of every results file: the recipe, the date, the commit and the machine."""
+"""Where a result comes from: its recipe, date, commit and machine."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from typing import Any
 from treeformers.recipes import Recipe
 from treeformers.training.provenance import commit, environment
 
+__all__ = ["provenance"]
 
-def origin(recipe: Recipe) -> dict[str, Any]:
-    """Where a result comes from: the first entries of every results file."""
+
+def provenance(recipe: Recipe) -> dict[str, Any]:
+    """The first entries of every results file."""
     return {
         "recipe": recipe.to_dict(),
         "scale": recipe.scale,

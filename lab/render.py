@@ -1,9 +1,9 @@
-"""Results files to tables beside the paper's figures, and plots.
+"""Render results files as tables and plots, beside the published numbers.
 
-The README of an experiment has marked parts, `<!-- results: NAME -->` or `<!-- results: NAME at SCALE -->`
-up to `<!-- end -->`, that are written here; NAME is a key of `PARTS` in the paper's module. A page about
-several papers writes PAPER/NAME, or all/NAME for a part about all of them at once. All figures come from the
-results files, those of the paper too: a recipe's `[published]` is part of its results.
+The README of an experiment has marked parts. A part begins with `<!-- results: NAME -->` or
+`<!-- results: NAME at SCALE -->` and ends with `<!-- end -->`. NAME is a key of `PARTS` in the module of the
+paper. A page about several papers has parts PAPER/NAME, or all/NAME for a part about all papers. All numbers
+come from results files, which hold the published numbers too.
 """
 
 from __future__ import annotations
@@ -15,42 +15,47 @@ from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
 from pathlib import Path
 
-from lab.tables import run_all as everything
 from lab.tables.formatting import Results, provenance
+from lab.tables.overview import overview
+from lab.tables.run_times import times
 from treeformers.trees.files import atomic_write
 
 PAPERS = {
     paper: f"lab.tables.{paper}"
     for paper in ("wang2019", "ma2017", "nguyen2020", "ahmed2019", "ginn2024", "trees", "encoders")
 }
-"""Experiment folders and the modules of their tables.
+"""Experiment folders, and the modules of their tables.
 
-Such a module has `PARTS`, name to function from results to Markdown, and may have `FIGURES`, name of a part
-to function from results to its plots, file name to SVG. Any other folder has the part `provenance`.
+`PARTS` in such a module has for each part a function from results to Markdown. `PLOTS`, if it is there, has
+functions from results to the plots of a part, from file name to SVG. Any other folder has only the part
+`provenance`.
 """
 
-EVERYTHING = "all"
-"""In the place of a paper: the results of all, by PAPER/ROW."""
+ALL_PAPERS = "all"
+"""The place of the paper in parts about all papers. Their results are named PAPER/ROW."""
+ALL_PARTS: Mapping[str, Callable[[Results], str]] = {"overview": overview, "times": times}
+PAGES = ("README.md", "docs/results.md")
+"""The pages about several papers, in the root of the repository."""
 
 _MARK = re.compile(r"<!-- results: (?:([\w-]+)/)?([\w-]+)(?: at (\w+))? -->\n")
 _END = "<!-- end -->"
 
 
 def render(readme: Path) -> list[Path]:
-    """Write the marked parts of a README from the results beside it, and the plots they show.
+    """Write the marked parts of a README, and their plots.
 
     Args:
-        readme: `experiments/<paper>/README.md`; its results lie in `results/`, its plots in `figures/`.
+        readme: `experiments/<paper>/README.md`. The results are in `results/`, the plots in `figures/`.
 
     Returns:
         The files written.
 
     Raises:
-        ValueError: an unknown part, one without an end, or a damaged results file.
+        ValueError: an unknown part, a part without an end, or a damaged results file.
     """
     text = readme.read_text(encoding="utf-8")
     files = {readme: rendered(text, readme.parent / "results")}
-    for name, svg in figures(text, readme.parent / "results").items():
+    for name, svg in plots(text, readme.parent / "results").items():
         files[readme.parent / "figures" / name] = svg
     for path, content in files.items():
         path.parent.mkdir(exist_ok=True)
@@ -59,18 +64,18 @@ def render(readme: Path) -> list[Path]:
     return list(files)
 
 
-def render_book(page: Path, experiments: Path) -> Path:
-    """Write the marked parts, PAPER/NAME, of a page about several papers.
+def render_page(page: Path, experiments: Path) -> Path:
+    """Write the marked parts of a page about several papers.
 
     Args:
-        page: such as `docs/results.md`.
-        experiments: the folder that holds the experiment folders.
+        page: the page, such as `docs/results.md`.
+        experiments: the folder of the experiment folders.
 
     Returns:
         The page.
 
     Raises:
-        ValueError: as `render`.
+        ValueError: an unknown part, a part without an end, or a damaged results file.
     """
     content = rendered(page.read_text(encoding="utf-8"), experiments)
     with atomic_write(page) as file:
@@ -79,11 +84,12 @@ def render_book(page: Path, experiments: Path) -> Path:
 
 
 def rendered(text: str, results: Path) -> str:
-    """The text of a README, or of a page about several papers, with its marked parts filled in.
+    """The text of a README or page with its marked parts written.
 
     Args:
-        text: with marks.
-        results: the folder of the results files; of marks PAPER/NAME the one that holds the experiments.
+        text: the text.
+        results: the folder of the results files; for a page about several papers, the folder of the
+            experiment folders.
     """
     pieces, done = [], 0
     for home, name, scale, start, end in _marked(text, results):
@@ -95,30 +101,30 @@ def rendered(text: str, results: Path) -> str:
     return "".join([*pieces, text[done:]])
 
 
-def figures(text: str, results: Path) -> dict[str, str]:
-    """The plots that the marked parts of a README show: file name to SVG."""
-    plots: dict[str, str] = {}
-    draw = _figures(results)
+def plots(text: str, results: Path) -> dict[str, str]:
+    """The plots in the marked parts of a README, from file name to SVG."""
+    found: dict[str, str] = {}
+    draw = _plots(results)
     for home, name, scale, _, _ in _marked(text, results):
         if name in draw:
-            plots |= draw[name](_load(home, scale))
-    return plots
+            found |= draw[name](_load(home, scale))
+    return found
 
 
 def _parts(results: Path) -> Mapping[str, Callable[[Results], str]]:
     paper = results.absolute().parent.name
-    if paper == EVERYTHING:
-        return everything.PARTS
+    if paper == ALL_PAPERS:
+        return ALL_PARTS
     return import_module(PAPERS[paper]).PARTS if paper in PAPERS else {"provenance": provenance}
 
 
-def _figures(results: Path) -> Mapping[str, Callable[[Results], Mapping[str, str]]]:
+def _plots(results: Path) -> Mapping[str, Callable[[Results], Mapping[str, str]]]:
     paper = PAPERS.get(results.absolute().parent.name)
-    return getattr(import_module(paper), "FIGURES", {}) if paper else {}
+    return getattr(import_module(paper), "PLOTS", {}) if paper else {}
 
 
 def _marked(text: str, results: Path) -> Iterator[tuple[Path, str, str, int, int]]:
-    """Folder of the results, name and scale of every marked part, and where its content starts and ends."""
+    """Yield every marked part: folder of its results, name, scale, and start and end of its content."""
     for mark in _MARK.finditer(text):
         paper, name, scale = mark.groups()
         home = results / paper / "results" if paper else results
@@ -126,7 +132,7 @@ def _marked(text: str, results: Path) -> Iterator[tuple[Path, str, str, int, int
         line = text.count("\n", 0, mark.start()) + 1
         where = f"line {line}" if paper else f"{results.parent / 'README.md'}:{line}"
         end = text.find(_END, mark.end())
-        if paper and paper not in (*PAPERS, EVERYTHING):
+        if paper and paper not in (*PAPERS, ALL_PAPERS):
             near = difflib.get_close_matches(paper, PAPERS, n=1, cutoff=0.0)[0]
             raise ValueError(f"{where}: unknown paper {paper!r}, the nearest is {near!r}")
         if name not in parts:
@@ -138,7 +144,7 @@ def _marked(text: str, results: Path) -> Iterator[tuple[Path, str, str, int, int
 
 
 def _load(results: Path, scale: str) -> Results:
-    if results.parent.name == EVERYTHING:
+    if results.parent.name == ALL_PAPERS:
         homes = sorted(results.parent.parent.glob("*/results"))
         papers = {home.parent.name: _load(home, scale) for home in homes}
         return {f"{paper}/{name}": row for paper, rows in papers.items() for name, row in rows.items()}

@@ -1,4 +1,4 @@
-"""Which rows of the experiments are done: results files beside the recipes that they were made from."""
+"""The status of rows: is the results file of a recipe up to date?"""
 
 from __future__ import annotations
 
@@ -14,21 +14,23 @@ from lab.rows import RowInfo, read_row_info, recipe_paths
 from treeformers.recipes import Recipe, Scale
 from treeformers.tasks.train import is_trained_from
 
+__all__ = ["Row", "list_rows", "read_row", "sort_rows", "visualized_recipes"]
+
 State = Literal["done", "out of date", "missing"]
 
 
 @dataclass(frozen=True)
 class Row:
-    """A recipe, and what its results file holds.
+    """A recipe and its results file.
 
     Attributes:
-        path: the recipe's file.
+        path: the file of the recipe.
         recipe: the recipe.
         info: what the paper says about the row.
-        target: its results file.
-        result: the content of that file; None if there is no such file, empty if it is damaged.
-        changed: the keys that changed since the result was made, such as "train.epochs", and "model of
-            PAPER/ROW" if that row no longer trains the model that was read.
+        target: the results file.
+        result: the content of the results file; None without a file; empty if the file is damaged.
+        changed: the keys that changed since the result was made, such as "train.epochs". "model of PAPER/ROW"
+            means that the row now trains another model than the one that was read.
     """
 
     path: Path
@@ -44,46 +46,45 @@ class Row:
         return f"{self.path.parent.name}/{self.path.stem}"
 
     def reads(self) -> set[str]:
-        """The keys of the rows whose trained models the row reads, by their folders or as its members."""
+        """The keys of the rows whose trained models this row reads: named in its recipe, or visualized."""
         named = named_models(self.recipe.to_dict(), self.recipe.scale).keys()
-        beside = {f"{self.path.parent.name}/{name}" for name in drawn_rows(self.recipe)}
-        return (named | beside) - {self.key}
+        visualized = {f"{self.path.parent.name}/{name}" for name in _visualized_rows(self.recipe)}
+        return (named | visualized) - {self.key}
 
     @property
     def state(self) -> State:
-        """Whether the results were made from the recipe as it is now."""
+        """Were the results made from the present recipe?"""
         if self.result is None:
             return "missing"
         return "out of date" if self.changed else "done"
 
-    def retitled(self) -> dict[str, Any]:
-        """The results with the title, the tables and the published figures as they are now."""
+    def with_present_info(self) -> dict[str, Any]:
+        """The results with the present title, tables and published metrics."""
         result = self.result or {}
         return {
             **result,
             "recipe": {**result.get("recipe", {}), "title": self.recipe.title},
-            "row": self.info.shown(),
+            "row": self.info.to_dict(),
         }
 
 
 def read_row(path: Path, scale: Scale, overrides: Sequence[str] = ()) -> Row:
-    """Compare a recipe with the one that its results file was made from.
+    """Compare a recipe with the recipe in its results file.
 
-    Values are compared: a key that is missing from the file has its default. The title and the folder of the
-    corpora are ignored. The rows whose models were read count too, as far as their weights depend on the
-    recipe.
+    A key that is missing from the file has its default. Title and data folder may differ. If the row reads
+    models of other rows, the recipes of those models are compared too.
 
     Args:
         path: the recipe, `experiments/PAPER/ROW.toml`.
-        scale: its sizes.
-        overrides: changes to it, see `Recipe.load`.
+        scale: the scale of the recipe.
+        overrides: changes to the recipe, see `Recipe.load`.
 
     Raises:
-        FileNotFoundError: no such recipe or base.
-        ValueError: it cannot be read, see `Recipe.load`.
+        FileNotFoundError: a missing recipe or base recipe.
+        ValueError: a recipe that cannot be read, see `Recipe.load`.
     """
     recipe, info = Recipe.load(path, scale, overrides), read_row_info(path)
-    recipes = {"": recipe, **members(path, recipe, overrides)}
+    recipes = {"": recipe, **visualized_recipes(path, recipe, overrides)}
     target = path.parent / "results" / f"{path.stem}.{scale}.json"
     result = _read(target)
     changed: list[str] = []
@@ -103,11 +104,11 @@ def list_rows(experiments: Path, scale: Scale) -> list[Row]:
     """All rows of all papers.
 
     Args:
-        experiments: folder that holds the experiment folders.
-        scale: sizes of the recipes.
+        experiments: the folder of the experiment folders.
+        scale: the scale of the recipes.
 
     Raises:
-        FileNotFoundError: no recipes in the folders there.
+        FileNotFoundError: no recipes in these folders.
         ValueError: a recipe that cannot be read, see `Recipe.load`.
     """
     folders = sorted(path for path in experiments.iterdir() if path.is_dir()) if experiments.is_dir() else []
@@ -117,14 +118,14 @@ def list_rows(experiments: Path, scale: Scale) -> list[Row]:
     return rows
 
 
-def in_order(rows: Sequence[Row]) -> list[Row]:
-    """The rows, each after the rows whose trained models it reads.
+def sort_rows(rows: Sequence[Row]) -> list[Row]:
+    """Sort rows: each row comes after the rows whose trained models it reads.
 
     Args:
-        rows: of any papers.
+        rows: rows of any papers.
 
     Raises:
-        ValueError: rows that wait for each other.
+        ValueError: rows that read each other's models.
     """
     waiting = {row.key: row for row in rows}
     ordered: list[Row] = []
@@ -136,26 +137,25 @@ def in_order(rows: Sequence[Row]) -> list[Row]:
     return ordered
 
 
-def members(path: Path, recipe: Recipe, overrides: Iterable[str] = ()) -> dict[str, Recipe]:
-    """The recipes of the rows whose models a recipe draws, by name; none for other tasks.
+def visualized_recipes(path: Path, recipe: Recipe, overrides: Iterable[str] = ()) -> dict[str, Recipe]:
+    """The recipes of the rows that a recipe visualizes, by name; empty for other tasks.
 
     Args:
-        path: the recipe's file; the rows lie beside it.
+        path: the file of the recipe, in the same folder as the rows.
         recipe: the recipe.
-        overrides: changes to every row.
+        overrides: changes to the recipe of every row.
 
     Raises:
-        FileNotFoundError: no such row.
-        ValueError: a recipe cannot be read, see `Recipe.load`.
+        FileNotFoundError: a missing row.
+        ValueError: a recipe that cannot be read, see `Recipe.load`.
     """
     return {
         name: Recipe.load(path.with_name(f"{name}.toml"), recipe.scale, overrides)
-        for name in drawn_rows(recipe)
+        for name in _visualized_rows(recipe)
     }
 
 
-def drawn_rows(recipe: Recipe) -> tuple[str, ...]:
-    """The rows whose models a recipe draws."""
+def _visualized_rows(recipe: Recipe) -> tuple[str, ...]:
     return recipe.data.rows if isinstance(recipe, VisualizeRecipe) else ()
 
 
@@ -170,9 +170,9 @@ def _read(target: Path) -> dict[str, Any] | None:
 
 
 def _changed_keys(stored: Any, recipe: Recipe) -> list[str]:
-    """The keys whose values differ, or why the stored recipe cannot be read."""
+    """The keys whose values differ, or the reason why the stored recipe cannot be read."""
     if not isinstance(stored, Mapping):
-        return ["not known from which recipe"]
+        return ["no recipe in the results file"]
     try:
         old, new = _settings(Recipe.from_dict(stored, "stored recipe")), _settings(recipe)
     except ValueError as error:
@@ -181,7 +181,7 @@ def _changed_keys(stored: Any, recipe: Recipe) -> list[str]:
 
 
 def _settings(recipe: Recipe) -> dict[str, Any]:
-    """Everything that results depend on, under the names of overrides."""
+    """All values that change results, by the names of overrides."""
     settings: dict[str, Any] = {}
     for name, value in recipe.to_dict().items():
         if isinstance(value, dict):

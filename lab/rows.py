@@ -1,7 +1,7 @@
 """The rows of an experiment folder: its recipes, and what the paper says about each.
 
-`rows.toml` in the folder has one table per row, named like the recipe: `tables`, the tables of the paper in
-which the row stands, and `published`, the paper's figures by the names of our metrics.
+`rows.toml` in the folder has one table per row, named like the recipe. Its keys are `tables`, the tables of
+the paper with this row, and `published`, the published metrics by our names.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ class RowInfo:
     """What a paper says about a row.
 
     Attributes:
-        tables: tables of the paper in which the row stands.
-        published: the paper's figures, by the names of our metrics.
+        tables: the tables of the paper with this row.
+        published: the published metrics, by our names.
     """
 
     tables: tuple[str, ...] = ()
     published: dict[str, float] = field(default_factory=dict)
 
-    def shown(self) -> dict[str, Any]:
-        """The part that tables show beside a result, as JSON. It changes no result."""
+    def to_dict(self) -> dict[str, Any]:
+        """The entry "row" of results files. Tables show it; it changes no result."""
         return {"tables": list(self.tables), "published": dict(self.published)}
 
 
@@ -44,11 +44,12 @@ def recipe_paths(experiment: Path, row: str = "*") -> list[Path]:
         experiment: the folder.
         row: name of one recipe, or "*".
     """
-    return [path for path in sorted(experiment.glob(f"{row}.toml")) if path.name != ROWS]
+    paths = (path for path in experiment.glob(f"{row}.toml") if path.name != ROWS)
+    return sorted(paths, key=lambda path: path.stem)
 
 
 def read_row_info(recipe: Path) -> RowInfo:
-    """What `rows.toml` beside a recipe says about it; nothing if it does not name the row.
+    """The entry for a recipe in `rows.toml` beside it; empty if there is none.
 
     Raises:
         ValueError: the file is not TOML, or a key or value is wrong.

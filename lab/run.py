@@ -1,6 +1,6 @@
-"""Recipes to results files: train every seed, score the models, write JSON.
+"""Run rows: train every seed of a recipe, evaluate the models, and write the results file.
 
-An experiment folder holds `README.md`, one TOML recipe a table row and `results/*.json`.
+An experiment folder holds one TOML recipe per row, `rows.toml`, `README.md` and `results/*.json`.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from lab.model_cache import share, sources, train_row
+from lab.model_cache import copy_model, sources, train_model
 from lab.recipes import BenchmarkRecipe, FineTuneRecipe, ProbeRecipe, VisualizeRecipe
-from lab.row_status import members, read_row
-from lab.rows import RowInfo, recipe_paths
+from lab.row_status import read_row, visualized_recipes
+from lab.rows import recipe_paths
 from treeformers.recipes import (
     ClassifyRecipe,
     InduceRecipe,
@@ -25,19 +25,21 @@ from treeformers.recipes import (
     SimilarityRecipe,
     TranslateRecipe,
 )
-from treeformers.training import model_card as card
+from treeformers.training import model_card
 from treeformers.training.workers import start_workers
 from treeformers.trees.files import write_json
 
-logger = logging.getLogger(__name__)
+__all__ = ["Evaluation", "RowsFailed", "evaluation", "reproduce", "run_recipe"]
+
+logger = logging.getLogger(f"treeformers.{__name__}")  # commands show the logs of treeformers
 
 
 class RowsFailed(ValueError):
-    """Rows of an experiment ended with an error; the others are done.
+    """Some rows of an experiment failed; the other rows are done.
 
     Attributes:
-        rows: those that failed.
-        written: the results files of the others.
+        rows: the rows that failed.
+        written: the results files of the other rows.
     """
 
     def __init__(self, message: str, rows: Sequence[str], written: Sequence[Path]) -> None:
@@ -46,56 +48,58 @@ class RowsFailed(ValueError):
         self.written = tuple(written)
 
 
-class TaskFunctions(NamedTuple):
-    """How the laboratory scores the models of a recipe.
+class Evaluation(NamedTuple):
+    """How the models of a recipe are evaluated.
 
     Attributes:
-        collect: scores the models of all seeds: from recipe, model folders and what `train_row` returned to
+        evaluate: takes the recipe, the model folders of all seeds and their records of training, and returns
             the content of the results file.
-        check: reads the data to score against, so that a missing corpus shows before training.
+        check: reads the gold data, to find missing data before training.
     """
 
-    collect: Callable[[Any, Sequence[Path], Sequence[Mapping[str, Any]]], dict[str, Any]]
+    evaluate: Callable[[Any, Sequence[Path], Sequence[Mapping[str, Any]]], dict[str, Any]]
     check: Callable[[], Any]
 
 
-def task_functions(recipe: Recipe, processes: int = 1) -> TaskFunctions:
-    """How to score a recipe whose task trains models.
+def evaluation(recipe: Recipe, workers: int = 1) -> Evaluation:
+    """How to evaluate the models of a recipe.
 
     Args:
-        recipe: of the task.
-        processes: processes that score at the same time, where scoring takes long.
+        recipe: a recipe of a task that trains models.
+        workers: number of worker processes for the tasks whose evaluation takes long.
+
+    Raises:
+        ValueError: the task trains no models.
     """
     match recipe:
         case InduceRecipe():
-            from lab import induce
+            from lab.evaluate import induce
 
-            collect = partial(induce.collect, processes=processes)
-            return TaskFunctions(collect, lambda: induce.read_tests(recipe.data))
+            evaluate = partial(induce.evaluate, workers=workers)
+            return Evaluation(evaluate, lambda: induce.read_tests(recipe.data))
         case ParseRecipe():
-            from lab import parse
+            from lab.evaluate import parse
 
-            collect = partial(parse.collect, processes=processes)
-            return TaskFunctions(collect, lambda: parse.read_gold(recipe.data))
+            return Evaluation(partial(parse.evaluate, workers=workers), lambda: parse.read_gold(recipe.data))
         case ClassifyRecipe() | SimilarityRecipe():
-            from lab import classify
+            from lab.evaluate import classify
 
             pairs = isinstance(recipe, SimilarityRecipe)
-            return TaskFunctions(classify.collect, lambda: classify.read_gold(recipe.data, pairs))
+            return Evaluation(classify.evaluate, lambda: classify.read_gold(recipe.data, pairs))
         case TranslateRecipe():
-            from lab import translate
+            from lab.evaluate import translate
             from treeformers.tasks.translate.train import read_pairs
 
-            return TaskFunctions(translate.collect, lambda: read_pairs(recipe.data, "test"))
+            return Evaluation(translate.evaluate, lambda: read_pairs(recipe.data, "test"))
         case FineTuneRecipe():
-            from lab import fine_tune
-            from lab.fine_tuning import check_base, read_tests
+            from lab.evaluate import fine_tune
+            from lab.fine_tune import check_pretrained, read_tests
 
-            return TaskFunctions(
-                fine_tune.collect, lambda: (check_base(recipe.data), read_tests(recipe.data))
+            return Evaluation(
+                fine_tune.evaluate, lambda: (check_pretrained(recipe.data), read_tests(recipe.data))
             )
         case _:
-            raise ValueError(f"nothing trains the task {recipe.task!r}")
+            raise ValueError(f"the task {recipe.task!r} trains no models")
 
 
 def run_recipe(
@@ -104,83 +108,85 @@ def run_recipe(
     runs: Path,
     overrides: Iterable[str] = (),
     progress: bool = True,
-    processes: int = 1,
-    shared: Path | None = None,
+    workers: int = 1,
+    all_runs: Path | None = None,
 ) -> dict[str, Any]:
-    """Train and score a recipe for all its seeds; a finished seed is not trained again.
+    """Train and evaluate all seeds of a recipe. A finished seed is not trained again.
 
     Args:
         path: the recipe.
-        scale: its sizes.
-        runs: folder for the models.
+        scale: its scale.
+        runs: the folder for the models of the paper.
         overrides: changes to the recipe, see `Recipe.load`.
-        progress: show progress bars; several processes show none.
-        processes: models that are trained at the same time, or scored where that takes long.
-        shared: folder for the models of all papers: one that another row trained from the same is copied.
+        progress: show progress bars; with several workers none are shown.
+        workers: number of models trained at the same time, and of worker processes for evaluation.
+        all_runs: the folder with the models of all papers. A model that another row trained in the same way
+            is copied from there.
 
     Returns:
-        What is written to the results file, but for the `sources`.
+        The content of the results file, without "row" and "sources".
     """
     overrides = tuple(overrides)
     recipe = Recipe.load(path, scale, overrides)
-    if isinstance(recipe, ProbeRecipe):
-        from lab import probe
+    match recipe:
+        case ProbeRecipe():
+            from lab.evaluate import probe
 
-        return probe.collect(recipe)
-    if isinstance(recipe, BenchmarkRecipe):
-        from lab import benchmark as measure
+            return probe.evaluate(recipe)
+        case BenchmarkRecipe():
+            from lab.evaluate import benchmark
 
-        return measure.collect(recipe)
-    parts = members(path, recipe, overrides)
-    if isinstance(recipe, VisualizeRecipe):
-        from lab import visualize as look
-
-        seeds = {name: row.train.seeds[0] for name, row in parts.items()}
-        folders = {name: runs / f"{name}-{scale}" / f"seed-{seed}" for name, seed in seeds.items()}
-        for name, row in parts.items():
-            train_row(row, seeds[name], folders[name], progress=progress)
-        return look.collect(recipe, folders, parts) | {
-            "members": {name: row.to_dict() for name, row in parts.items()}
-        }
-    functions = task_functions(recipe, processes)
+            return benchmark.evaluate(recipe)
+        case VisualizeRecipe():
+            return _visualize(recipe, visualized_recipes(path, recipe, overrides), runs, progress)
+    functions = evaluation(recipe, workers)
     functions.check()
-    models = {
-        runs / f"{name}-{scale}" / f"seed-{seed}": (trained, seed)
-        for name, trained in (parts or {path.stem: recipe}).items()
-        for seed in trained.train.seeds
-    }
-    if shared is not None:
-        for folder, (trained, _) in models.items():
-            share(folder, trained, shared)
-    fits = _train_all(models, progress, processes)
+    models = {runs / f"{path.stem}-{scale}" / f"seed-{seed}": seed for seed in recipe.train.seeds}
+    if all_runs is not None:
+        for folder in models:
+            copy_model(folder, recipe, all_runs)
+    fits = _train_models(recipe, models, progress, workers)
     started = time.process_time()
-    result = functions.collect(recipe, list(models), fits)
+    result = functions.evaluate(recipe, list(models), fits)
     result["scoring_seconds"] = time.process_time() - started
-    if processes == 1:  # otherwise those of the models are of other processes
-        apart = [*result["seeds"], result.get("ensemble", {})]
-        result["scoring_seconds"] -= sum(part.get("scoring_seconds", 0.0) for part in apart)
-    if parts:
-        result["members"] = {name: part.to_dict() for name, part in parts.items()}
-    else:
-        for folder, seed in zip(models, result["seeds"], strict=True):
-            card.write_card(folder, recipe, seed, result)
+    if workers == 1:  # with several workers, other processes scored the models
+        separate = [*result["seeds"], result.get("ensemble", {})]
+        result["scoring_seconds"] -= sum(entry.get("scoring_seconds", 0.0) for entry in separate)
+    for folder, seed in zip(models, result["seeds"], strict=True):
+        model_card.write_card(folder, recipe, seed, result)
     return result
 
 
-def _train_all(
-    models: Mapping[Path, tuple[Recipe, int]], progress: bool, processes: int
+def _visualize(
+    recipe: VisualizeRecipe, rows: Mapping[str, Recipe], runs: Path, progress: bool
+) -> dict[str, Any]:
+    """Train the first seed of every row, and run it on the sentence."""
+    from lab.evaluate import visualize
+
+    seeds = {name: row.train.seeds[0] for name, row in rows.items()}
+    folders = {name: runs / f"{name}-{recipe.scale}" / f"seed-{seed}" for name, seed in seeds.items()}
+    for name, row in rows.items():
+        train_model(row, seeds[name], folders[name], progress=progress)
+    members = {name: row.to_dict() for name, row in rows.items()}
+    return {**visualize.evaluate(recipe, folders, rows), "members": members}
+
+
+def _train_models(
+    recipe: Recipe, models: Mapping[Path, int], progress: bool, workers: int
 ) -> list[dict[str, Any]]:
-    """`train_row` for every folder: recipe and seed. The models of a short last round share all cores."""
-    processes = min(processes, len(models))
-    if processes <= 1:
-        return [train_row(*what, folder, progress=progress) for folder, what in models.items()]
-    if last := len(models) % processes:
+    """Train the seed of every folder. The models of a short last round share all cores."""
+    workers = min(workers, len(models))
+    if workers <= 1:
+        return [train_model(recipe, seed, folder, progress=progress) for folder, seed in models.items()]
+    if last := len(models) % workers:
         folders = list(models)
-        rounds = [{folder: models[folder] for folder in part} for part in (folders[:-last], folders[-last:])]
-        return [fit for part in rounds for fit in _train_all(part, progress, processes)]
-    with start_workers(processes) as pool:
-        started = [pool.submit(train_row, *what, folder, progress=False) for folder, what in models.items()]
-        return [future.result() for future in started]
+        rounds = [{folder: models[folder] for folder in some} for some in (folders[:-last], folders[-last:])]
+        return [fit for some in rounds for fit in _train_models(recipe, some, progress, workers)]
+    with start_workers(workers) as pool:
+        running = [
+            pool.submit(train_model, recipe, seed, folder, progress=False) for folder, seed in models.items()
+        ]
+        return [future.result() for future in running]
 
 
 def reproduce(
@@ -190,37 +196,37 @@ def reproduce(
     runs: Path = Path("runs"),
     overrides: Sequence[str] = (),
     progress: bool = True,
-    again: bool = False,
-    processes: int = 1,
+    force: bool = False,
+    workers: int = 1,
 ) -> list[Path]:
-    """Run the recipes of an experiment folder that have no results yet, and write them.
+    """Run the recipes of an experiment folder that have no present results, and write the results files.
 
-    A row whose results were made from the same recipe is left as it is, see `read_row`; only its title,
-    tables and published figures are brought up to date. A model that another row trained from the same is
-    copied. Of several rows, those whose corpora are not there are left out with a warning, and one that fails
-    does not end the others.
+    A row whose results were made from the same recipe is not run, see `read_row`; only its title, tables and
+    published metrics are updated. A model that another row trained in the same way is copied. If several rows
+    run, a row whose corpora are missing is left out with a warning, and a row that fails does not stop the
+    others.
 
     Args:
-        experiment: folder of a paper, such as `experiments/wang2019`.
-        row: name of one recipe; all of them by default.
-        scale: their sizes.
-        runs: folder for the models.
+        experiment: the folder of a paper, such as `experiments/wang2019`.
+        row: name of one recipe; all recipes by default.
+        scale: the scale of the recipes.
+        runs: the folder for the models.
         overrides: changes to every recipe.
-        progress: show progress bars; several processes show none.
-        again: run rows that are up to date, too; trained seeds are not trained again.
-        processes: models of a row that are trained at the same time, or scored where that takes long.
+        progress: show progress bars; with several workers none are shown.
+        force: run rows that are up to date, too. Trained seeds are kept.
+        workers: number of models of a row trained at the same time, and of worker processes for evaluation.
 
     Returns:
-        The results files, with those that were up to date.
+        The results files, those of rows that were up to date included.
 
     Raises:
-        FileNotFoundError: no such experiment or row, or no corpus for any of its recipes.
-        ValueError: fewer than one process.
-        ChildProcessError: one of several processes was killed.
-        RowsFailed: of several rows, some failed.
+        FileNotFoundError: no such experiment or row, or the corpora of all its recipes are missing.
+        ValueError: fewer than one worker.
+        ChildProcessError: a worker process was killed.
+        RowsFailed: some of several rows failed.
     """
-    if processes < 1:
-        raise ValueError(f"processes is {processes}, expected at least 1")
+    if workers < 1:
+        raise ValueError(f"workers is {workers}, expected at least 1")
     if not experiment.is_dir():
         raise FileNotFoundError(f"{experiment}: no such folder, expected one that holds recipes")
     recipes = recipe_paths(experiment, row or "*")
@@ -231,7 +237,7 @@ def reproduce(
     failed: list[str] = []
     for path in recipes:
         try:
-            written.append(_run_row(path, scale, runs, overrides, progress, again, processes))
+            written.append(_run_row(path, scale, runs, overrides, progress, force, workers))
         except FileNotFoundError as error:
             if len(recipes) == 1 or (path == recipes[-1] and not written and not failed):
                 raise
@@ -255,35 +261,30 @@ def _run_row(
     runs: Path,
     overrides: Sequence[str],
     progress: bool,
-    again: bool,
-    processes: int,
+    force: bool,
+    workers: int,
 ) -> Path:
-    """Bring the results file of a recipe up to date."""
+    """Run a row unless its results are up to date, and return the results file."""
     row = read_row(path, scale, overrides)
-    if row.state == "done" and not again:
+    if row.state == "done" and not force:
         logger.info("%s is up to date: %s", path, row.target.relative_to(path.parent))
-        retitled = row.retitled()
-        if retitled != row.result:
-            write_json(row.target, retitled)
+        present = row.with_present_info()
+        if present != row.result:
+            write_json(row.target, present)
         return row.target
-    why = "".join(f", changed: {key}" for key in row.changed)
-    logger.info("%s at scale %s%s", path, scale, why)
-    models = runs / path.parent.name
+    changes = "".join(f", changed: {key}" for key in row.changed)
+    logger.info("%s at scale %s%s", path, scale, changes)
     if overrides and row.result:
         logger.warning(
-            "%s is replaced by what %s gives, and so is its row in the tables",
+            "%s and its row in the tables will be replaced by the results of %s",
             row.target,
             " ".join(overrides),
         )
-    result = run_recipe(path, scale, models, overrides, progress, processes, shared=runs)
-    result = _with_row_info(result, row.info)
+    models = runs / path.parent.name
+    result = run_recipe(path, scale, models, overrides, progress, workers, all_runs=runs)
+    result = {"recipe": result["recipe"], "row": row.info.to_dict(), **result}
     if known := sources(row.recipe.to_dict(), scale):
         result["sources"] = known
     row.target.parent.mkdir(exist_ok=True)
     write_json(row.target, result)
     return row.target
-
-
-def _with_row_info(result: dict[str, Any], info: RowInfo) -> dict[str, Any]:
-    """A result with what the paper says about the row behind the recipe."""
-    return {"recipe": result["recipe"], "row": info.shown(), **result}

@@ -8,13 +8,13 @@ from typing import Any
 from lab.tables.formatting import (
     Result,
     Results,
-    look_files,
+    image_links,
+    in_table,
     millions,
-    pictures,
+    picture_files,
     provenance,
     rounded,
     seed_count,
-    tagged,
     value_or_none,
     welch,
     with_sd,
@@ -31,48 +31,52 @@ COLUMNS: Mapping[str, Sequence[tuple[str, str, int]]] = {
     "sst": (("accuracy", "accuracy", 1),),
     "msrp": (("accuracy", "accuracy", 1),),
 }
-"""By task, the figures that are shown: name, heading, decimal places."""
+"""The metrics of each task: name, heading, decimal places."""
 REFERENCE = "tree-lstm"
-"""What the others of a task are compared with, by the first figure on the test part."""
+"""The model that the others of a task are compared with, by the first metric on the test split."""
 NAMES = {"sick-e": "SICK-E", "sick-r": "SICK-R", "sst": "SST-2", "msrp": "MSRP"}
 
 
 def table1(results: Results) -> str:
-    """A table for each task: the paper's figure, ours on validation and test, p-value, size and speed."""
-    return _by_task(tagged(results, "1"))
+    """For each task: the published metric, ours on validation and test, p-value, size and speed."""
+    return _by_task(in_table(results, "1"))
 
 
 def table2(results: Results) -> str:
-    """The same for what position on a tree means."""
-    return _by_task(tagged(results, "2"))
+    """The same tables for the variants of positions on a tree."""
+    return _by_task(in_table(results, "2"))
 
 
 def table3(results: Results) -> str:
-    """The same for the three ways to compose: single-head, multi-head and multi-branch attention."""
-    return _by_task(tagged(results, "3"))
+    """The same tables for single-head, multi-head and multi-branch attention as composition function."""
+    return _by_task(in_table(results, "3"))
 
 
 def figure2(results: Results) -> str:
-    """How much attention each child gets from the cell that composes its parent, on one tree."""
-    return pictures((_watched(seen), file) for file, seen in look_files(results, "figure2", "figure2"))
+    """One tree with the attention to each child of the cell that composes its parent."""
+    return image_links(
+        (_caption(picture), file) for file, picture in picture_files(results, "figure2", "figure2")
+    )
 
 
 def figure2_plots(results: Results) -> dict[str, str]:
-    """The trees of `figure2`: file name to SVG."""
+    """The trees of `figure2`, from file name to SVG."""
     return {
-        file: tree_svg(Tree.from_brackets(seen["tree"]), title=_watched(seen), weights=seen["shares"])
-        for file, seen in look_files(results, "figure2", "figure2")
+        file: tree_svg(
+            Tree.from_brackets(picture["tree"]), title=_caption(picture), weights=picture["shares"]
+        )
+        for file, picture in picture_files(results, "figure2", "figure2")
     }
 
 
-FIGURES: Mapping[str, Callable[[Results], Mapping[str, str]]] = {"figure2": figure2_plots}
+PLOTS: Mapping[str, Callable[[Results], Mapping[str, str]]] = {"figure2": figure2_plots}
 PARTS: Mapping[str, Callable[[Results], str]] = {
     part.__name__: part for part in (table1, table2, table3, figure2, provenance)
 }
 
 
-def _watched(seen: Mapping[str, Any]) -> str:
-    return f"{seen['title']}: {seen['class']}, {100 * seen['probability']:.0f} %"
+def _caption(picture: Mapping[str, Any]) -> str:
+    return f"{picture['title']}: {picture['class']}, {100 * picture['probability']:.0f} %"
 
 
 def _by_task(results: Results) -> str:
@@ -85,23 +89,23 @@ def _by_task(results: Results) -> str:
     return "\n\n".join(tables)
 
 
-def _table(rows: Sequence[Result], figures: Sequence[tuple[str, str, int]], reference: Result | None) -> str:
+def _table(rows: Sequence[Result], metrics: Sequence[tuple[str, str, int]], reference: Result | None) -> str:
     cells = []
     for result in rows:
         published = result["row"]["published"]
         columns: list[str | None] = [result["recipe"]["title"], seed_count(result)]
-        for name, _, places in figures:
+        for name, _, places in metrics:
             columns.append(value_or_none(published.get(name)))
             columns.append(rounded(result, f"{name}_validation", places))
             columns.append(with_sd(result, name, places))
         if reference is not None:
-            columns.append(None if result is reference else welch(result, reference, figures[0][0]))
+            columns.append(None if result is reference else welch(result, reference, metrics[0][0]))
         columns.append(millions(result["seeds"][0]["parameters"]))
         columns.append(rounded(result, "sentences_per_second", 0))
         cells.append(columns)
     head = ["", "models"]
-    for _, heading, _ in figures:
+    for _, heading, _ in metrics:
         head += [f"{heading}, paper", f"{heading}, validation", f"{heading}, test"]
     if reference is not None:
-        head.append(f"p, against the {reference['recipe']['title']} ({figures[0][1]})")
+        head.append(f"p, against the {reference['recipe']['title']} ({metrics[0][1]})")
     return markdown_table((*head, "parameters", "sentences a second"), cells)

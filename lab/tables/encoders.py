@@ -1,4 +1,4 @@
-"""All encoders side by side: the same vectors, the same budget, the same way to choose the weights."""
+"""All encoders side by side: the same embeddings, budget of training and choice of the best weights."""
 
 from __future__ import annotations
 
@@ -7,36 +7,36 @@ from collections.abc import Callable, Mapping
 from lab.tables.formatting import (
     Result,
     Results,
+    in_table,
     mean,
     millions,
     provenance,
     rounded,
     seed_count,
-    tagged,
     with_sd,
 )
 from treeformers.drawing.markdown import markdown_table
 
-FIGURES: Mapping[str, tuple[tuple[str, str, int], ...]] = {
+METRICS: Mapping[str, tuple[tuple[str, str, int], ...]] = {
     "sst": (("accuracy", "SST-5", 1), ("coarse_accuracy", "SST-2", 1)),
     "sick-r": (("pearson", "SICK-R, r", 3),),
     "sick-e": (("accuracy", "SICK-E", 1),),
     "msrp": (("accuracy", "MSRP", 1),),
 }
-"""By task, which is how the names of recipes begin: name of the figure, heading, decimal places."""
+"""The metrics of each task: name, heading, decimal places. Names of recipes begin with the task."""
 
 
 def overview(results: Results) -> str:
-    """The test figures of every encoder in a row."""
+    """The test metrics of every encoder, one encoder per row."""
     found = {title: row for title, row in _by_encoder(results).items() if row}
-    head = ["", *(heading for figures in FIGURES.values() for _, heading, _ in figures)]
+    head = ["", *(heading for metrics in METRICS.values() for _, heading, _ in metrics)]
     cells = [
         [
             title,
             *(
                 with_sd(row[task], name, places) if task in row else None
-                for task, figures in FIGURES.items()
-                for name, _, places in figures
+                for task, metrics in METRICS.items()
+                for name, _, places in metrics
             ),
         ]
         for title, row in found.items()
@@ -45,15 +45,15 @@ def overview(results: Results) -> str:
 
 
 def costs(results: Results) -> str:
-    """What every task takes of every encoder: weights, time to train and to read, memory."""
+    """The costs of every encoder by task: weights, time for training and prediction, memory."""
     tables = []
-    for task, figures in FIGURES.items():
-        rows = tagged(results, task).values()
+    for task, metrics in METRICS.items():
+        rows = in_table(results, task).values()
         cells = [
             (
                 row["recipe"]["title"],
-                *(rounded(row, f"{name}_validation", places) for name, _, places in figures),
-                *(with_sd(row, name, places) for name, _, places in figures),
+                *(rounded(row, f"{name}_validation", places) for name, _, places in metrics),
+                *(with_sd(row, name, places) for name, _, places in metrics),
                 millions(row["seeds"][0]["parameters"]),
                 rounded(row, "wall_seconds", 0),
                 rounded(row, "sentences_per_second", 0),
@@ -62,10 +62,10 @@ def costs(results: Results) -> str:
             )
             for row in rows
         ]
-        head = [f"{heading}, {part}" for part in ("validation", "test") for _, heading, _ in figures]
+        head = [f"{heading}, {split}" for split in ("validation", "test") for _, heading, _ in metrics]
         costs = ("parameters", "seconds of training", "sentences a second", "MB at most", "models")
         if cells:
-            names = ", ".join(heading.partition(",")[0] for _, heading, _ in figures)
+            names = ", ".join(heading.partition(",")[0] for _, heading, _ in metrics)
             tables.append(f"**{names}**\n\n{markdown_table(('', *head, *costs), cells)}")
     return "\n\n".join(tables)
 
@@ -76,22 +76,22 @@ PARTS: Mapping[str, Callable[[Results], str]] = {
 
 
 def _by_encoder(results: Results) -> dict[str, dict[str, Result]]:
-    """Title of an encoder, and task, to result."""
+    """Results by title of the encoder and by task."""
     found: dict[str, dict[str, Result]] = {}
-    for task in FIGURES:
-        for row in tagged(results, task).values():
+    for task in METRICS:
+        for row in in_table(results, task).values():
             found.setdefault(row["recipe"]["title"], {})[task] = row
     return dict(sorted(found.items()))
 
 
 def _seeds(rows: Mapping[str, Result]) -> str:
-    """ "3", or "3 to 5" where the tasks differ."""
+    """ "3", or "3 to 5" if the tasks differ."""
     counts = sorted({len(row["seeds"]) for row in rows.values()})
     return str(counts[0]) if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
 
 
 def _memory(row: Result) -> str | None:
-    """The least of the seeds, as the first one holds what makes the vectors, too."""
+    """The minimum over the seeds, because the first seed also holds the model that computes embeddings."""
     if mean(row, "peak_memory_mb") is None:
         return None
     return f"{min(seed['peak_memory_mb'] for seed in row['seeds']):.0f}"

@@ -1,4 +1,4 @@
-"""What the papers' tables share: means over the seeds, cells, Markdown, and where the results come from."""
+"""Helpers for the tables of all papers: rows of a table, means over seeds, cells, links, provenance."""
 
 from __future__ import annotations
 
@@ -11,14 +11,16 @@ from treeformers.drawing.markdown import markdown_table
 from treeformers.metrics.statistics import summarise
 
 CONTINUED = re.compile(r"(?P<first>.+)-\d+-\d+")
-"""Names of recipes that train more seeds of a row."""
+"""Names of recipes that train further seeds of a row."""
 
 Result = Mapping[str, Any]
-Results = Mapping[str, Result]  # by the name of the recipe, in the order of the titles
+"""The content of a results file."""
+Results = Mapping[str, Result]
+"""Results by the name of the recipe, in the order of the titles."""
 
 
 def provenance(results: Results) -> str:
-    """Where every results file comes from; a cell is empty where the file does not say."""
+    """The table of seeds, times, machines, commits and dates. A cell is empty if the file does not say."""
     cells = []
     for name, row in results.items():
         seeds = row.get("seeds", ())
@@ -55,14 +57,14 @@ def provenance(results: Results) -> str:
     )
     signed = [seed for row in results.values() for seed in row.get("seeds", ()) if seed.get("signature")]
     signatures = {("BLEU" if "bleu" in seed else "F1", seed["signature"]) for seed in signed}
-    lines = [f"Signature of the {figure}: `{signature}`" for figure, signature in sorted(signatures)]
+    lines = [f"Signature of the {metric}: `{signature}`" for metric, signature in sorted(signatures)]
     return "\n\n".join([markdown_table(head, cells), *lines])
 
 
-def tagged(results: Results, table: str) -> Results:
-    """The results of the recipes that stand in a table of the paper, each with all its seeds.
+def in_table(results: Results, table: str) -> Results:
+    """The rows of a table of the paper, each with all its seeds.
 
-    A recipe NAME-6-10 trains seeds 6 to 10 of NAME: its models are counted there.
+    A recipe NAME-6-10 trains seeds 6 to 10 of NAME: its seeds are added to those of NAME.
     """
     shown = {name: row for name, row in results.items() if table in row["row"]["tables"]}
     for name, row in results.items():
@@ -75,39 +77,39 @@ def tagged(results: Results, table: str) -> Results:
     return shown
 
 
-def looks(results: Results, figure: str) -> list[tuple[str, Result, str]]:
-    """What models were seen to do, for a figure of the paper: name of the row, what was seen, and scale."""
+def pictures(results: Results, figure: str) -> list[tuple[str, Result, str]]:
+    """The data of the pictures in a figure of the paper: name of the row, data, and scale."""
     return [
-        (name, seen, result["scale"])
-        for result in tagged(results, figure).values()
-        for name, seen in result["pictures"].items()
+        (name, picture, result["scale"])
+        for result in in_table(results, figure).values()
+        for name, picture in result["pictures"].items()
     ]
 
 
-def look_files(results: Results, figure: str, kind: str) -> list[tuple[str, Mapping[str, Any]]]:
-    """The same with one picture each: name of its file, which begins with its kind, and what was seen."""
-    return [(f"{kind}-{name}.{scale}.svg", seen) for name, seen, scale in looks(results, figure)]
+def picture_files(results: Results, figure: str, prefix: str) -> list[tuple[str, Mapping[str, Any]]]:
+    """The file name and the data of each picture in a figure of the paper, one picture per row."""
+    return [(f"{prefix}-{name}.{scale}.svg", picture) for name, picture, scale in pictures(results, figure)]
 
 
-def pictures(plots: Iterable[tuple[str, str]]) -> str:
-    """Markdown that shows plots, each a caption and the name of its file."""
-    return "\n\n".join(f"![{caption}](figures/{name})" for caption, name in plots)
+def image_links(images: Iterable[tuple[str, str]]) -> str:
+    """Markdown that shows images, each given by its caption and file name."""
+    return "\n\n".join(f"![{caption}](figures/{name})" for caption, name in images)
 
 
 def mean(result: Result, name: str) -> float | None:
-    """Mean over the seeds of a figure; None if not all have it."""
+    """Mean of a metric over the seeds; None if a seed lacks it."""
     value: float | None = result.get("summary", {}).get(name, {}).get("mean")
     return value
 
 
 def rounded(result: Result, name: str, places: int = 1) -> str | None:
-    """Mean over the seeds of a figure, with so many decimal places; None if not all have it."""
+    """Mean of a metric over the seeds, with `places` decimal places; None if a seed lacks it."""
     value = mean(result, name)
     return None if value is None else f"{value:.{places}f}"
 
 
 def with_sd(result: Result, name: str, places: int = 1) -> str | None:
-    """Mean over the seeds, ± their standard deviation where there are several; None if not all have it."""
+    """Mean ± standard deviation over the seeds, or the value of the only seed; None if a seed lacks it."""
     value = rounded(result, name, places)
     if value is None or len(result["seeds"]) == 1:
         return value
@@ -117,9 +119,9 @@ def with_sd(result: Result, name: str, places: int = 1) -> str | None:
 def welch(result: Result, other: Result, name: str) -> str | None:
     """The two-sided p-value of Welch's t-test over the seeds of two results.
 
-    None without two seeds of each, and where neither result varies: there is nothing to test by.
+    None if a result has fewer than two seeds, or if neither result varies.
     """
-    first, second = ([seed.get(name) for seed in of["seeds"]] for of in (result, other))
+    first, second = ([seed.get(name) for seed in row["seeds"]] for row in (result, other))
     if min(len(first), len(second)) < 2 or None in (*first, *second):
         return None
     if len(set(first)) == len(set(second)) == 1:
@@ -131,23 +133,23 @@ def welch(result: Result, other: Result, name: str) -> str | None:
 
 
 def value_or_none(published: float | None) -> str | None:
-    """A figure as the paper prints it."""
+    """A published number as the paper prints it."""
     return None if published is None else f"{published:g}"
 
 
 def mean_by_key(result: Result, name: str) -> dict[str, float]:
-    """Means over the seeds of a table of figures, such as the recall by label."""
+    """Means over the seeds of a metric by key, such as the recall by label."""
     seeds = [seed[name] for seed in result["seeds"]]
     return {key: fmean(seed[key] for seed in seeds) for key in seeds[0]}
 
 
 def mean_by_layer(result: Result, name: str) -> list[float]:
-    """Means over the seeds of a list of figures, one a layer."""
+    """Means over the seeds of a metric by layer."""
     return [fmean(layer) for layer in zip(*(seed[name] for seed in result["seeds"]), strict=True)]
 
 
 def millions(parameters: float | None) -> str | None:
-    """A number of weights as 3.21M."""
+    """A number of weights, such as "3.21M"."""
     return f"{parameters / 1e6:.3g}M" if parameters else None
 
 

@@ -9,13 +9,13 @@ from statistics import fmean
 from lab.tables.formatting import (
     Result,
     Results,
-    look_files,
+    image_links,
+    in_table,
     mean,
     millions,
-    pictures,
+    picture_files,
     provenance,
     seed_count,
-    tagged,
     value_or_none,
     with_sd,
 )
@@ -26,7 +26,7 @@ from treeformers.metrics.statistics import permutation_test
 from treeformers.trees.tree import Tree
 
 SETTINGS: Mapping[str, str] = {"agreement-id": "ID", "agreement-gen": "GEN", "agreement-rec-gen": "REC-GEN"}
-"""Test sets, and what the paper calls them."""
+"""Test sets, and their names in the paper."""
 ARMS: Mapping[str, str] = {
     "bert": "BERT",
     "treebert": "TreeBERT",
@@ -34,9 +34,10 @@ ARMS: Mapping[str, str] = {
     "bert-pretrained": "BERT (pretrained)",
     "treebert-pretrained": "TreeBERT (pretrained)",
 }
-"""How the names of recipes end, and what Table 11 calls them.
+"""Ends of the names of recipes, and the names in Table 11.
 
-The paper's figures of "TreeBERT" are those of the released model, whose prior stands inside the softmax.
+The published metrics of "TreeBERT" are those of the released model, which applies the prior before the
+softmax.
 """
 COMPARISONS: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = (
     ("TreeBERT - BERT", ("treebert",), ("bert",)),
@@ -46,19 +47,19 @@ COMPARISONS: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = (
     ("BERT, pretrained - from scratch", ("bert-pretrained",), ("bert",)),
     ("TreeBERT, pretrained - from scratch", ("treebert-pretrained",), ("treebert",)),
 )
-"""What is compared: a name, and the arms whose F1 is subtracted from one another, seed by seed."""
-SCORES = ("precision", "recall", "f1")
+"""The comparisons: a name, and the two groups of arms whose F1 is subtracted, seed by seed."""
+METRICS = ("precision", "recall", "f1")
 
 
 def table11(results: Results) -> str:
-    """Precision, recall and F1 of every arm on every test set, the paper's beside ours."""
+    """Precision, recall and F1 of every arm on every test set, published and ours."""
     cells = []
     for setting, name in SETTINGS.items():
         for arm, result in _arms(results, setting).items():
             published = [
-                value_or_none(result["row"]["published"].get(f"{setting}_{figure}")) for figure in SCORES
+                value_or_none(result["row"]["published"].get(f"{setting}_{metric}")) for metric in METRICS
             ]
-            ours = [with_sd(result, f"{setting}_{figure}") for figure in SCORES]
+            ours = [with_sd(result, f"{setting}_{metric}") for metric in METRICS]
             cells.append((name, ARMS[arm], " / ".join(value or "-" for value in published), *ours))
             cells[-1] += (with_sd(result, "validation_f1"), seed_count(result))
     head = ("", "", "paper: P / R / F1", "P", "R", "F1", "F1, validation", "")
@@ -66,12 +67,12 @@ def table11(results: Results) -> str:
 
 
 def comparisons(results: Results) -> str:
-    """Differences of F1, with the p-value of a paired permutation test over the seeds."""
+    """Differences in F1, with the p-value of a paired permutation test over the seeds."""
     cells = []
     for setting, name in SETTINGS.items():
         arms = _arms(results, setting)
         for title, first, second in COMPARISONS:
-            if not {*first, *second} <= set(arms) or not _alike(arms, (*first, *second), title):
+            if not {*first, *second} <= set(arms) or not _comparable(arms, (*first, *second), title):
                 continue
             ours, theirs = (_by_seed(arms, group, setting) for group in (first, second))
             shared = sorted(ours.keys() & theirs.keys())
@@ -92,7 +93,7 @@ def comparisons(results: Results) -> str:
 
 
 def depths(results: Results) -> str:
-    """Accuracy by the depth of the sentence, means over the seeds."""
+    """Accuracy by the depth of the sentence, mean over the seeds."""
     tables = []
     for setting, name in SETTINGS.items():
         found = {
@@ -112,20 +113,20 @@ def depths(results: Results) -> str:
 
 
 def pretraining(results: Results) -> str:
-    """Perplexity of masked words on held-out text, and sizes."""
+    """Perplexity of masked tokens on the validation split, and sizes."""
     cells = [
         (
             row["recipe"]["title"],
             f"{math.exp(loss):.1f}" if (loss := mean(row, "loss")) is not None else None,
             millions(row["seeds"][0]["parameters"]),
         )
-        for row in tagged(results, "pretraining").values()
+        for row in in_table(results, "pretraining").values()
     ]
     return markdown_table(("", "perplexity of masked tokens", "parameters"), cells)
 
 
 def ways(results: Results) -> str:
-    """F1 and pseudo-perplexity of the switches that answer the paper's objections."""
+    """F1 and pseudo-perplexity of the variants that answer the paper's objections."""
     cells = [
         (
             row["recipe"]["title"],
@@ -137,15 +138,15 @@ def ways(results: Results) -> str:
             with_sd(row, "pseudo_perplexity"),
             seed_count(row),
         )
-        for row in tagged(results, "ways").values()
+        for row in in_table(results, "ways").values()
     ]
     return markdown_table(("", "F1", "F1, without bias", "F1, Algorithm 1", "pseudo-perplexity", ""), cells)
 
 
 def probes(results: Results) -> str:
-    """What every probe reads of every system."""
+    """The results of every probe on every system."""
     parts = []
-    for row in tagged(results, "probes").values():
+    for row in in_table(results, "probes").values():
         tables = probe_tables(row["report"], detail=False)
         for number, table in enumerate(tables):
             if number == 0 or table.title != tables[number - 1].title:
@@ -159,19 +160,21 @@ def probes(results: Results) -> str:
 
 
 def figure5(results: Results) -> str:
-    """The tree that the pretrained model finds for a sentence."""
-    return pictures((seen["title"], file) for file, seen in look_files(results, "figure5", "tree"))
+    """The tree that the pretrained model induces for a sentence."""
+    return image_links(
+        (picture["title"], file) for file, picture in picture_files(results, "figure5", "tree")
+    )
 
 
 def figure5_plots(results: Results) -> dict[str, str]:
-    """The tree of `figure5`: file name to SVG."""
+    """The tree of `figure5`, from file name to SVG."""
     return {
-        file: tree_svg(Tree.from_brackets(seen["tree"]))
-        for file, seen in look_files(results, "figure5", "tree")
+        file: tree_svg(Tree.from_brackets(picture["tree"]))
+        for file, picture in picture_files(results, "figure5", "tree")
     }
 
 
-FIGURES: Mapping[str, Callable[[Results], Mapping[str, str]]] = {"figure5": figure5_plots}
+PLOTS: Mapping[str, Callable[[Results], Mapping[str, str]]] = {"figure5": figure5_plots}
 PARTS: Mapping[str, Callable[[Results], str]] = {
     part.__name__: part
     for part in (table11, comparisons, depths, pretraining, ways, probes, figure5, provenance)
@@ -179,8 +182,8 @@ PARTS: Mapping[str, Callable[[Results], str]] = {
 
 
 def _arms(results: Results, setting: str) -> dict[str, Result]:
-    """The rows that were scored on a test set, by arm."""
-    rows = tagged(results, "11")
+    """The rows evaluated on a test set, by arm."""
+    rows = in_table(results, "11")
     return {
         arm: row
         for arm in ARMS
@@ -189,11 +192,11 @@ def _arms(results: Results, setting: str) -> dict[str, Result]:
     }
 
 
-def _alike(arms: Mapping[str, Result], group: Iterable[str], title: str) -> bool:
-    """Whether what is compared with pretraining reads the same pieces of words."""
+def _comparable(arms: Mapping[str, Result], group: Iterable[str], title: str) -> bool:
+    """Do all arms have the same tokenizer? It matters for comparisons with models from scratch."""
     if "from scratch" not in title:
         return True
-    return len({bool(arms[arm]["recipe"]["data"]["base"]) for arm in group}) == 1
+    return len({bool(arms[arm]["recipe"]["data"]["pretrained"]) for arm in group}) == 1
 
 
 def _by_seed(arms: Mapping[str, Result], group: Iterable[str], setting: str) -> dict[tuple[int, int], float]:

@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 from lab.tables.formatting import (
     Result,
     Results,
-    look_files,
+    image_links,
+    in_table,
     mean,
     mean_by_key,
     millions,
-    pictures,
+    picture_files,
     provenance,
-    tagged,
 )
 from treeformers.drawing import learning_curve_svg, steps_svg
 from treeformers.drawing.markdown import markdown_table
@@ -24,12 +24,12 @@ INTERVAL = "95 % interval, test"
 
 
 class _Row(NamedTuple):
-    """One model or one ensemble: means over the seeds, or the figures of all of them together."""
+    """A single model with means over its seeds, or an ensemble with its metrics."""
 
     title: str
     models: int
     parameters: float
-    figures: Mapping[str, float]
+    metrics: Mapping[str, float]
     sd: float | None
     by_length: Mapping[str, float]
     by_treebank: Mapping[str, float]
@@ -37,54 +37,54 @@ class _Row(NamedTuple):
 
 
 def table4(results: Results) -> str:
-    """Labelled F1 beside the paper's: single models first, then ensembles."""
+    """Labelled F1, published and ours: single models first, then ensembles."""
     cells = [
         (
             row.title,
             *(_exact(row.published.get(name)) for name in ("f1_validation", "f1_test")),
             str(row.models),
-            row.figures["f1_validation"],
-            _with_sd(row.figures["f1_test"], row.sd),
-            _interval(row.figures),
-            *(row.figures[name] for name in ("f1_both", "greedy_f1_test")),
+            row.metrics["f1_validation"],
+            _with_sd(row.metrics["f1_test"], row.sd),
+            _interval(row.metrics),
+            *(row.metrics[name] for name in ("f1_both", "greedy_f1_test")),
         )
-        for row in _rows(tagged(results, "4"))
+        for row in _rows(in_table(results, "4"))
     ]
     head = ("", "validation, paper", "test, paper", "models", "validation", "test", INTERVAL)
     return markdown_table((*head, "validation and test", "test, greedy"), cells)
 
 
 def modern(results: Results) -> str:
-    """What ten years have improved: size, F1, whole sentences, tags and speed."""
+    """Modern variants: size, F1, exact matches, tags and speed."""
     cells = [
         (
             row.title,
             millions(row.parameters),
             str(row.models),
-            row.figures["f1_validation"],
-            _with_sd(row.figures["f1_test"], row.sd),
-            _interval(row.figures),
-            row.figures["exact_test"],
-            row.figures.get("predicted_tags_accuracy_test"),
-            f"{row.figures['sentences_per_second']:.0f}",
+            row.metrics["f1_validation"],
+            _with_sd(row.metrics["f1_test"], row.sd),
+            _interval(row.metrics),
+            row.metrics["exact_test"],
+            row.metrics.get("predicted_tags_accuracy_test"),
+            f"{row.metrics['sentences_per_second']:.0f}",
         )
-        for row in _rows(tagged(results, "modern"))
+        for row in _rows(in_table(results, "modern"))
     ]
     head = ("", "parameters of a model", "models", "validation", "test", INTERVAL)
     return markdown_table((*head, "whole sentences, %", "right tags, %", "sentences a second"), cells)
 
 
 def treebanks(results: Results) -> str:
-    """F1 on the test part of every treebank."""
-    rows = list(_rows(tagged(results, "treebanks")))
+    """F1 on the test split of every treebank."""
+    rows = list(_rows(in_table(results, "treebanks")))
     names = list(dict.fromkeys(name for row in rows for name in row.by_treebank))
     cells = [(row.title, str(row.models), *(row.by_treebank.get(name) for name in names)) for row in rows]
     return markdown_table(("", "models", *names), cells)
 
 
 def lengths(results: Results) -> str:
-    """F1 by length of sentence, as a plot and as a table."""
-    shown = tagged(results, "lengths")
+    """F1 by sentence length, as a plot and as a table."""
+    shown = in_table(results, "lengths")
     parts = [f"![F1 by length of sentence](figures/{name})" for name in lengths_plot(results)]
     head: dict[str, str] = {}
     for result in shown.values():
@@ -99,12 +99,12 @@ def lengths(results: Results) -> str:
 
 
 def lengths_plot(results: Results) -> dict[str, str]:
-    """The plot of `lengths`: file name to SVG. A point stands at the mean length of its sentences."""
+    """The plot of `lengths`, from file name to SVG. A point is at the mean length of its sentences."""
     curves, scale = {}, ""
-    for result in tagged(results, "lengths").values():
+    for result in in_table(results, "lengths").values():
         scale = result["scale"]
         at = {name: within["mean"] for name, within in result["data"]["lengths"].items()}
-        row = next(_rows({"": result}))  # the single model where there is one
+        row = next(_rows({"": result}))  # the single model, if there is one
         curves[row.title] = [(at[name], f1) for name, f1 in row.by_length.items()]
     if not curves:
         return {}
@@ -113,7 +113,7 @@ def lengths_plot(results: Results) -> dict[str, str]:
 
 
 def attention(results: Results) -> str:
-    """How often probabilistic attention lies on a single word."""
+    """How often probabilistic attention is on a single word."""
     cells = [
         (
             result["recipe"]["title"],
@@ -130,33 +130,33 @@ def attention(results: Results) -> str:
 
 
 def figure3(results: Results) -> str:
-    """What parsers look at, step by step (Figures 1 and 3)."""
-    shown = look_files(results, "figure3", "attention")
-    return pictures((_watched(seen), file) for file, seen in shown)
+    """The attention of parsers, step by step (Figures 1 and 3)."""
+    shown = picture_files(results, "figure3", "attention")
+    return image_links((_caption(picture), file) for file, picture in shown)
 
 
 def figure3_plots(results: Results) -> dict[str, str]:
-    """The matrices of `figure3`: file name to SVG."""
+    """The matrices of `figure3`, from file name to SVG."""
     return {
         file: steps_svg(
-            seen["words"],
-            seen["actions"],
-            seen["attention"],
-            seen["preferred"],
-            seen["errors"],
-            _watched(seen),
+            picture["words"],
+            picture["actions"],
+            picture["attention"],
+            picture["preferred"],
+            picture["errors"],
+            _caption(picture),
         )
-        for file, seen in look_files(results, "figure3", "attention")
+        for file, picture in picture_files(results, "figure3", "attention")
     }
 
 
 def table5(results: Results) -> str:
-    """Whether near words are of one part of speech, and the words that are near to some.
+    """How often neighbouring words have the same part of speech, and the neighbours of some words.
 
-    The words are those of the first seed, in the rows that stand in Table 5.
+    The neighbours are those of the first seed of the rows in Table 5.
     """
     shown = {name: row for name, row in results.items() if mean(row, "same_tag_chance") is not None}
-    figures = [
+    rates = [
         (
             result["recipe"]["title"],
             str(len(result["seeds"])),
@@ -167,7 +167,7 @@ def table5(results: Results) -> str:
     ]
     near = {
         (query, result["recipe"]["title"], distance): " ".join(map(_code, words))
-        for result in tagged(shown, "5").values()
+        for result in in_table(shown, "5").values()
         for distance, rows in result["seeds"][0]["neighbours"].items()
         for query, words in rows.items()
     }
@@ -176,20 +176,20 @@ def table5(results: Results) -> str:
         (_code(key[0]), *key[1:], near[key]) for key in sorted(near, key=lambda key: queries.index(key[0]))
     ]
     head = ("", "models", "words", "same tag, Euclidean, %", "same tag, cosine, %", "by chance, %")
-    tables = markdown_table(head, figures), markdown_table(("word", "model", "distance", "nearest"), cells)
+    tables = markdown_table(head, rates), markdown_table(("word", "model", "distance", "nearest"), cells)
     return "\n\n".join(filter(None, tables))
 
 
 def malformed(results: Results) -> str:
-    """What top-down brackets are when the model is left alone."""
+    """Malformed top-down brackets of models without constraints."""
     cells = [
         (
             row.title,
             str(row.models),
-            *(row.figures[name] for name in ("malformed", "repaired_f1_test", "f1_test")),
+            *(row.metrics[name] for name in ("malformed", "repaired_f1_test", "f1_test")),
         )
         for row in _rows(results)
-        if "malformed" in row.figures
+        if "malformed" in row.metrics
     ]
     head = ("", "models", "malformed, % of the sentences", "test, repaired", "test, legal moves only")
     return markdown_table(head, cells)
@@ -199,14 +199,14 @@ PARTS: Mapping[str, Callable[[Results], str]] = {
     part.__name__: part
     for part in (table4, modern, treebanks, lengths, attention, figure3, table5, malformed, provenance)
 }
-FIGURES: Mapping[str, Callable[[Results], Mapping[str, str]]] = {
+PLOTS: Mapping[str, Callable[[Results], Mapping[str, str]]] = {
     "lengths": lengths_plot,
     "figure3": figure3_plots,
 }
 
 
-def _watched(seen: Mapping[str, Any]) -> str:
-    return f"{seen['title']}: {seen['kind']} attention"
+def _caption(picture: Mapping[str, Any]) -> str:
+    return f"{picture['title']}: {picture['kind']} attention"
 
 
 def _rows(results: Results) -> Iterator[_Row]:
@@ -217,7 +217,7 @@ def _rows(results: Results) -> Iterator[_Row]:
                 result["recipe"]["title"],
                 len(result["seeds"]),
                 result["seeds"][0]["parameters"],
-                {name: figures["mean"] for name, figures in result["summary"].items()},
+                {name: metric["mean"] for name, metric in result["summary"].items()},
                 result["summary"]["f1_test"]["sd"] if len(result["seeds"]) > 1 else None,
                 mean_by_key(result, "f1_by_length"),
                 {
@@ -240,7 +240,7 @@ def _ensemble_row(result: Result, ensemble: Mapping[str, Any]) -> _Row:
         ensemble,
         None,
         ensemble["f1_by_length"],
-        {name: figures["f1_test"] for name, figures in ensemble["by_treebank"].items()},
+        {name: metrics["f1_test"] for name, metrics in ensemble["by_treebank"].items()},
         {name: published.get(f"{name}_ensemble") for name in ("f1_validation", "f1_test")},
     )
 
@@ -249,16 +249,16 @@ def _with_sd(value: float, sd: float | None) -> str:
     return f"{value:.1f}" if sd is None else f"{value:.1f} ± {sd:.1f}"
 
 
-def _interval(figures: Mapping[str, float]) -> str:
-    return f"{figures['f1_test_low']:.1f} to {figures['f1_test_high']:.1f}"
+def _interval(metrics: Mapping[str, float]) -> str:
+    return f"{metrics['f1_test_low']:.1f} to {metrics['f1_test_high']:.1f}"
 
 
 def _exact(value: float | None) -> str | None:
-    """As the paper prints it."""
+    """A published number as the paper prints it."""
     return None if value is None else f"{value:.2f}"
 
 
 def _code(word: str) -> str:
-    """A word as it stands, whatever signs it has."""
+    """A word as Markdown code, with its special characters escaped."""
     escaped = word.replace("|", r"\|")
     return f"``` {escaped} ```" if "`" in word else f"`{escaped}`"

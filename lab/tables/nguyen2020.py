@@ -8,14 +8,14 @@ from typing import Any
 from lab.tables.formatting import (
     Result,
     Results,
+    image_links,
+    in_table,
     mean,
     mean_by_key,
     millions,
-    pictures,
     provenance,
     rounded,
     seed_count,
-    tagged,
     value_or_none,
     welch,
     with_sd,
@@ -24,12 +24,12 @@ from treeformers.drawing import learning_curve_svg
 from treeformers.drawing.markdown import markdown_table
 
 SST, DOCUMENTS, AGREEMENT = ("sst-5",), ("imdb",), ("agreement-linzen", "agreement-ud")
-MOST = 5  # attractors that have a column
+MAX_ATTRACTORS = 5  # in columns of their own
 
 
 def table1(results: Results) -> str:
-    """BLEU of translation, tree model and plain Transformer of the same sizes, steps and units."""
-    shown = tagged(results, "1")
+    """BLEU of the tree model and of the plain Transformer with the same sizes, steps and subwords."""
+    shown = in_table(results, "1")
     plain = {_pair(result): result for result in shown.values() if not _sees_trees(result)}
     cells = [
         (
@@ -38,7 +38,7 @@ def table1(results: Results) -> str:
             seed_count(result),
             mean(result, "bleu_validation"),
             with_sd(result, "bleu"),
-            _distance(result, plain.get(_pair(result)), "bleu"),
+            _p_value(result, plain.get(_pair(result)), "bleu"),
             millions(result["seeds"][0]["parameters"]),
             rounded(result, "sentences_per_second", 0),
         )
@@ -49,9 +49,9 @@ def table1(results: Results) -> str:
 
 
 def table2(results: Results) -> str:
-    """Accuracy of classification beside the paper's, and how sure the distance to the tree model is."""
+    """Accuracy of classification, published and ours, and the p-value against the tree model."""
     cells = []
-    shown = _of(tagged(results, "2"), SST)
+    shown = _on_corpora(in_table(results, "2"), SST)
     for result in shown.values():
         published = result["row"]["published"]
         cells.append(
@@ -63,7 +63,7 @@ def table2(results: Results) -> str:
                 mean(result, "accuracy_validation"),
                 with_sd(result, "accuracy"),
                 with_sd(result, "coarse_accuracy"),
-                _distance(result, shown.get("sst-tree"), "accuracy"),
+                _p_value(result, shown.get("sst-tree"), "accuracy"),
                 millions(result["seeds"][0]["parameters"]),
             )
         )
@@ -72,8 +72,8 @@ def table2(results: Results) -> str:
 
 
 def table2_documents(results: Results) -> str:
-    """The same of documents."""
-    shown = _of(tagged(results, "2"), DOCUMENTS)
+    """The same for documents."""
+    shown = _on_corpora(in_table(results, "2"), DOCUMENTS)
     cells = [
         (
             result["recipe"]["title"],
@@ -82,7 +82,7 @@ def table2_documents(results: Results) -> str:
             seed_count(result),
             mean(result, "accuracy_validation"),
             with_sd(result, "accuracy"),
-            _distance(result, shown.get("imdb-tree"), "accuracy"),
+            _p_value(result, shown.get("imdb-tree"), "accuracy"),
             millions(result["seeds"][0]["parameters"]),
         )
         for result in shown.values()
@@ -92,13 +92,13 @@ def table2_documents(results: Results) -> str:
 
 
 def table2_agreement(results: Results) -> str:
-    """The same of subject and verb, by the nouns of the other number between them."""
+    """The same for agreement of subject and verb, by number of attractors."""
     cells = []
-    for result in _of(tagged(results, "2"), AGREEMENT).values():
+    for result in _on_corpora(in_table(results, "2"), AGREEMENT).values():
         corpus = result["recipe"]["data"]["corpus"]
         groups = {
-            group: f"{figures['accuracy']:.1f} of {figures['examples']:.0f}"
-            for group, figures in _groups(result).items()
+            group: f"{metrics['accuracy']:.1f} of {metrics['examples']:.0f}"
+            for group, metrics in _groups(result).items()
         }
         cells.append(
             (
@@ -107,18 +107,18 @@ def table2_agreement(results: Results) -> str:
                 seed_count(result),
                 mean(result, "accuracy_validation"),
                 with_sd(result, "accuracy"),
-                _distance(result, results.get(f"{corpus}-tree"), "accuracy"),
-                *(groups.get(str(number)) for number in range(MOST + 1)),
+                _p_value(result, results.get(f"{corpus}-tree"), "accuracy"),
+                *(groups.get(str(number)) for number in range(MAX_ATTRACTORS + 1)),
             )
         )
     head = ("", "SVA, paper", "models", "validation", "test", "p, against the Tree Transformer")
-    attractors = (f"{number} attractor{'s' * (number != 1)}" for number in range(MOST + 1))
+    attractors = (f"{number} attractor{'s' * (number != 1)}" for number in range(MAX_ATTRACTORS + 1))
     return markdown_table((*head, *attractors), cells)
 
 
 def table3(results: Results) -> str:
-    """What the parts of the model bring, on SST-5."""
-    shown = tagged(results, "3")
+    """Ablations of the model on SST-5."""
+    shown = in_table(results, "3")
     cells = [
         (
             result["recipe"]["title"],
@@ -127,7 +127,7 @@ def table3(results: Results) -> str:
             mean(result, "accuracy_validation"),
             with_sd(result, "accuracy"),
             with_sd(result, "coarse_accuracy"),
-            _distance(result, shown.get("sst-tree"), "accuracy"),
+            _p_value(result, shown.get("sst-tree"), "accuracy"),
         )
         for result in shown.values()
     ]
@@ -136,7 +136,7 @@ def table3(results: Results) -> str:
 
 
 def table4(results: Results) -> str:
-    """How much of the cross-attention lies on nodes, beside how many of the places are nodes."""
+    """The fraction of cross-attention on nodes, beside the fraction of nodes among nodes and leaves."""
     cells = [
         (
             result["recipe"]["title"],
@@ -144,16 +144,16 @@ def table4(results: Results) -> str:
             with_sd(result, "attention_on_nodes"),
             mean(result, "nodes_share"),
         )
-        for result in tagged(results, "1").values()
+        for result in in_table(results, "1").values()
         if mean(result, "attention_on_nodes") is not None
     ]
     return markdown_table(("", "models", "attention on nodes, %", "nodes among nodes and leaves, %"), cells)
 
 
 def table5(results: Results) -> str:
-    """Weights of the translation models, exactly, and what trees add to them."""
+    """Exact numbers of weights of the translation models, and the weights that trees add."""
     cells = []
-    for result in tagged(results, "5").values():
+    for result in in_table(results, "5").values():
         published = result["row"]["published"]
         ours = {name: model["parameters"] for name, model in result["models"].items()}
         for name, count in ours.items():
@@ -172,7 +172,7 @@ def table5(results: Results) -> str:
 
 
 def figure5a(results: Results) -> str:
-    """Accuracy by the share of the training data, as a plot and as a table."""
+    """Accuracy by the fraction of the training data, as a plot and as a table."""
     rows = [
         (
             _kind(result),
@@ -185,11 +185,11 @@ def figure5a(results: Results) -> str:
     ]
     table = markdown_table(("", "sentences", "models", "SST-5, validation", "SST-5, test"), rows)
     plots = figure5a_plots(results)
-    return "\n\n".join([*(pictures([("SST-5 by training sentences", name)]) for name in plots), table])
+    return "\n\n".join([*(image_links([("SST-5 by training sentences", name)]) for name in plots), table])
 
 
 def figure5a_plots(results: Results) -> dict[str, str]:
-    """The plot of `figure5a`: file name to SVG."""
+    """The plot of `figure5a`, from file name to SVG."""
     curves: dict[str, list[tuple[float, float]]] = {}
     found = _by_size(results)
     for result in found:
@@ -204,12 +204,14 @@ def figure5a_plots(results: Results) -> dict[str, str]:
 
 
 def figure5b(results: Results) -> str:
-    """Milliseconds a sentence by its length, as plots and as a table."""
+    """Milliseconds per sentence by length, as plots and as a table."""
     parts = []
-    for result in tagged(results, "5b").values():
+    for result in in_table(results, "5b").values():
         lengths = result["recipe"]["data"]["lengths"]
         plots = _figure5b_files(result).items()
-        parts.append(pictures((f"Milliseconds of a sentence by its length, {s}", name) for s, name in plots))
+        parts.append(
+            image_links((f"Milliseconds of a sentence by its length, {s}", name) for s, name in plots)
+        )
         cells = [
             (f"{name}, {step}", *(f"{value:.1f}" for value in model[step]))
             for step in _figure5b_files(result)
@@ -220,9 +222,9 @@ def figure5b(results: Results) -> str:
 
 
 def figure5b_plots(results: Results) -> dict[str, str]:
-    """The plots of `figure5b`: file name to SVG."""
+    """The plots of `figure5b`, from file name to SVG."""
     plots: dict[str, str] = {}
-    for result in tagged(results, "5b").values():
+    for result in in_table(results, "5b").values():
         lengths = result["recipe"]["data"]["lengths"]
         for step, file in _figure5b_files(result).items():
             models = result["models"].items()
@@ -239,14 +241,14 @@ PARTS: Mapping[str, Callable[[Results], str]] = {
         *(figure5a, figure5b, provenance),
     )
 }
-FIGURES: Mapping[str, Callable[[Results], Mapping[str, str]]] = {
+PLOTS: Mapping[str, Callable[[Results], Mapping[str, str]]] = {
     "figure5a": figure5a_plots,
     "figure5b": figure5b_plots,
 }
 
 
-def _of(results: Results, corpora: Sequence[str]) -> Results:
-    """The results on some corpora, one corpus after the other."""
+def _on_corpora(results: Results, corpora: Sequence[str]) -> Results:
+    """The results on these corpora, in the order of the corpora."""
     return {
         name: row
         for corpus in corpora
@@ -265,13 +267,13 @@ def _kind(result: Result) -> str:
 
 
 def _pair(result: Result) -> tuple[Any, ...]:
-    """What a translation model is compared by."""
+    """The key of translation models that are compared with each other."""
     data, model = result["recipe"]["data"], result["recipe"]["model"]
     return data["corpus"], data["source"], data["target"], model.get("hidden_size")
 
 
 def _groups(result: Result) -> dict[str, dict[str, float]]:
-    """Mean over the seeds of the figures of each subset of the test part."""
+    """Means over the seeds of the metrics of each subset of the test split."""
     names = result["seeds"][0].get("by_group", {})
     return {
         group: mean_by_key({"seeds": [seed["by_group"] for seed in result["seeds"]]}, group)
@@ -279,8 +281,8 @@ def _groups(result: Result) -> dict[str, dict[str, float]]:
     }
 
 
-def _distance(result: Result, other: Result | None, name: str) -> str | None:
-    """How sure it is that two results differ; None beside itself."""
+def _p_value(result: Result, other: Result | None, name: str) -> str | None:
+    """The p-value of the difference between two results; None for a result and itself."""
     return None if other is None or result is other else welch(result, other, name)
 
 
@@ -291,8 +293,8 @@ def _increase(count: float | None, plain: float | None) -> str | None:
 
 
 def _by_size(results: Results) -> list[Result]:
-    """Those of Figure 5a, with few training sentences first."""
-    found = tagged(results, "5a").values()
+    """The rows of Figure 5a, those with few training sentences first."""
+    found = in_table(results, "5a").values()
     return sorted(found, key=lambda result: (_kind(result), result["data"]["train"]))
 
 

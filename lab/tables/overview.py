@@ -1,4 +1,4 @@
-"""One table for a newcomer: what the library can do, each figure beside its control."""
+"""One table for newcomers: each thing that the library can do, with a metric and its control."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ HEAD = ("you want to", "on", "figure", "this library", "control")
 
 
 def overview(results: Results) -> str:
-    """One row a capability, with its control. Rows without results are left out.
+    """The table of what the library can do. Rows without results are left out.
 
     Args:
-        results: of all papers, by PAPER/ROW.
+        results: the results of all papers, by PAPER/ROW.
     """
 
     def mean(name: str, metric: str) -> str | None:
@@ -34,33 +34,33 @@ def overview(results: Results) -> str:
             "**parse**, trained on 3,396 trees",
             "newswire",
             "F1",
-            _said(mean("ma2017/minilm", "f1_test"), "with a small pretrained encoder"),
-            _said(mean("ma2017/modern", "f1_test"), "from scratch"),
+            _with_words(mean("ma2017/minilm", "f1_test"), "with a small pretrained encoder"),
+            _with_words(mean("ma2017/modern", "f1_test"), "from scratch"),
         ),
         (
             "**classify** sentences by their trees",
             "SST-2",
             "accuracy",
-            _said(mean("ahmed2019/sst-tree-lstm", "accuracy"), "Tree-LSTM"),
-            _said(mean("ahmed2019/sst-transformer", "accuracy"), "Transformer without trees"),
+            _with_words(mean("ahmed2019/sst-tree-lstm", "accuracy"), "Tree-LSTM"),
+            _with_words(mean("ahmed2019/sst-transformer", "accuracy"), "Transformer without trees"),
         ),
         (
             "**compare** two sentences",
             "SICK, entailment",
             "accuracy",
-            _said(mean("ahmed2019/sick-e-dtt", "accuracy"), "dependency tree attention"),
-            _said(mean("encoders/sick-e-mean", "accuracy"), "mean of the same word embeddings"),
+            _with_words(mean("ahmed2019/sick-e-dtt", "accuracy"), "dependency tree attention"),
+            _with_words(mean("encoders/sick-e-mean", "accuracy"), "mean of the same word embeddings"),
         ),
         (
             "**translate** from trees",
             "captions, English to German",
             "BLEU",
-            _said(mean("nguyen2020/multi30k-en-de-tree", "bleu"), "with trees"),
-            _said(mean("nguyen2020/multi30k-en-de-transformer", "bleu"), "without"),
+            _with_words(mean("nguyen2020/multi30k-en-de-tree", "bleu"), "with trees"),
+            _with_words(mean("nguyen2020/multi30k-en-de-transformer", "bleu"), "without"),
         ),
     ]
     return markdown_table(HEAD, [row for row in cells if row[3] and row[4]], numbers=False)
 
 
-def _said(value: str | None, what: str) -> str | None:
-    return None if value is None else f"{value}, {what}"
+def _with_words(value: str | None, words: str) -> str | None:
+    return None if value is None else f"{value}, {words}"

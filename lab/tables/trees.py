@@ -1,4 +1,4 @@
-"""How much the tree matters: the same encoder with trees from several sources."""
+"""The effect of the trees: the same encoder with trees from several sources."""
 
 from __future__ import annotations
 
@@ -7,40 +7,40 @@ from collections.abc import Callable, Mapping, Sequence
 from lab.tables.formatting import (
     Result,
     Results,
+    in_table,
     mean,
     millions,
     provenance,
     rounded,
     seed_count,
-    tagged,
     welch,
     with_sd,
 )
 from treeformers.drawing.markdown import markdown_table
 
 SOURCES = ("gold", "parser", "inducer", "right", "balanced", "random")
-"""How the names of recipes end, in the order of the rows."""
+"""Ends of the names of recipes, in the order of the rows."""
 REFERENCE = "right"
 
 
 def sst(results: Results) -> str:
-    """Sentiment of five classes and of two, by encoder and source."""
-    return _by_source(tagged(results, "sst"), {"accuracy": "SST-5", "coarse_accuracy": "SST-2"})
+    """Sentiment with five and with two classes, by encoder and source."""
+    return _by_source(in_table(results, "sst"), {"accuracy": "SST-5", "coarse_accuracy": "SST-2"})
 
 
 def msrp(results: Results) -> str:
-    """Paraphrase or not, by source."""
-    return _by_source(tagged(results, "msrp"), {"accuracy": "accuracy"})
+    """Paraphrase detection, by source."""
+    return _by_source(in_table(results, "msrp"), {"accuracy": "accuracy"})
 
 
 def multi30k(results: Results) -> str:
     """BLEU of translated captions, by source."""
-    return _by_source(tagged(results, "multi30k"), {"bleu": "BLEU"})
+    return _by_source(in_table(results, "multi30k"), {"bleu": "BLEU"})
 
 
 def parsers(results: Results) -> str:
-    """Parsers over a Transformer with constituent priors and over one without."""
-    shown = tagged(results, "parsers")
+    """Parsers with constituent priors in their Transformer, and without."""
+    shown = in_table(results, "parsers")
     plain = shown.get("parser-transformer")
     cells = [
         (
@@ -63,31 +63,31 @@ PARTS: Mapping[str, Callable[[Results], str]] = {
 }
 
 
-def _by_source(results: Results, figures: Mapping[str, str]) -> str:
-    """A row a recipe, each figure beside its difference from the same encoder over right-branching trees."""
+def _by_source(results: Results, metrics: Mapping[str, str]) -> str:
+    """A row per recipe; each metric beside the difference to the same encoder with right-branching trees."""
     cells = []
     for name in sorted(results, key=_place):
         result, reference = results[name], results.get(f"{_encoder(name)}-{REFERENCE}")
         columns: list[str | None] = [result["recipe"]["title"], seed_count(result)]
-        for figure in figures:
-            columns += [rounded(result, f"{figure}_validation"), with_sd(result, figure)]
-            apart = None if reference is None or name.endswith(f"-{REFERENCE}") else reference
-            columns += _difference(result, apart, figure)
+        for metric in metrics:
+            columns += [rounded(result, f"{metric}_validation"), with_sd(result, metric)]
+            other = None if reference is None or name.endswith(f"-{REFERENCE}") else reference
+            columns += _difference(result, other, metric)
         cells.append(columns)
     head = ["", "models"]
-    for title in figures.values():
+    for title in metrics.values():
         head += [f"{title}, validation", f"{title}, test", "against right-branching", "p"]
     return markdown_table(head, cells)
 
 
-def _difference(result: Result, reference: Result | None, figure: str) -> Sequence[str | None]:
+def _difference(result: Result, reference: Result | None, metric: str) -> Sequence[str | None]:
     """Difference of the means, and the p-value of Welch's t-test over the seeds."""
     if reference is None:
         return None, None
-    ours, theirs = mean(result, figure), mean(reference, figure)
+    ours, theirs = mean(result, metric), mean(reference, metric)
     if ours is None or theirs is None:
         return None, None
-    return f"{ours - theirs:+.1f}", welch(result, reference, figure)
+    return f"{ours - theirs:+.1f}", welch(result, reference, metric)
 
 
 def _encoder(name: str) -> str:

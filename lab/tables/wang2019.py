@@ -10,7 +10,8 @@ from typing import Any
 from lab.tables.formatting import (
     Result,
     Results,
-    looks,
+    image_links,
+    in_table,
     mean,
     mean_by_key,
     mean_by_layer,
@@ -18,7 +19,6 @@ from lab.tables.formatting import (
     pictures,
     provenance,
     seed_count,
-    tagged,
 )
 from treeformers.drawing import heat_map_svg, learning_curve_svg
 from treeformers.drawing.markdown import markdown_table
@@ -27,21 +27,21 @@ from treeformers.trees.files import atomic_write
 
 
 def table1(results: Results) -> str:
-    """F1 of all sentences, with trivial trees below."""
+    """F1 on all sentences; trivial trees are in the last rows."""
     head = ("spans a sentence", "flat trees, %", f"F1 from {MIN_WORDS} words")
     names = ("spans_per_sentence", "flat_share", f"sentence_f1_from_{MIN_WORDS}")
-    return _f1_table(tagged(results, "1"), "sentence_f1", dict(zip(head, names, strict=True)))
+    return _f1_table(in_table(results, "1"), "sentence_f1", dict(zip(head, names, strict=True)))
 
 
 def table2(results: Results) -> str:
-    """F1 of the sentences of at most ten words."""
-    return _f1_table(tagged(results, "2"), f"sentence_f1_{MAX_WORDS}", {})
+    """F1 on sentences of at most ten words."""
+    return _f1_table(in_table(results, "2"), f"sentence_f1_{MAX_WORDS}", {})
 
 
 def table3(results: Results) -> str:
     """Recall by label."""
     rows: list[Sequence[Any]] = []
-    for result in tagged(results, "3").values():
+    for result in in_table(results, "3").values():
         gold, title = result["data"]["gold"], result["recipe"]["title"]
         published = result["row"]["published"]
         paper = [published.get(f"recall_{label}") for label in LABELS]
@@ -59,8 +59,8 @@ def table3(results: Results) -> str:
 
 
 def table4(results: Results) -> str:
-    """Pseudo-perplexity, beside the plain Transformer of the same size."""
-    rows = tagged(results, "4").values()
+    """Pseudo-perplexity, compared with the plain Transformer of the same size."""
+    rows = in_table(results, "4").values()
     plain = {_size(row): mean(row, "pseudo_perplexity") for row in rows if _is_plain(row)}
     cells = []
     for row in rows:
@@ -86,8 +86,8 @@ def table4(results: Results) -> str:
 
 
 def switches(results: Results) -> str:
-    """What the paper leaves open, one change a row; the reference first."""
-    rows = tagged(results, "switches").values()
+    """Choices that the paper leaves open: the reference first, then one change per row."""
+    rows = in_table(results, "switches").values()
     cells = [
         (
             row["recipe"]["title"],
@@ -105,11 +105,11 @@ def switches(results: Results) -> str:
 
 
 def decodings(results: Results) -> str:
-    """F1 of the same links read in other ways."""
+    """F1 of the same links with other decodings."""
     cells = []
-    ways: dict[str, float] = {}
-    for row in tagged(results, "1").values():
-        ways = mean_by_key(row, "by_decoding")
+    by_decoding: dict[str, float] = {}
+    for row in in_table(results, "1").values():
+        by_decoding = mean_by_key(row, "by_decoding")
         layers = mean_by_layer(row, "by_layer")
         best = max(range(len(layers)), key=layers.__getitem__)
         single = f"{layers[best]:.1f} (layer {best} of 0 to {len(layers) - 1})"
@@ -117,19 +117,19 @@ def decodings(results: Results) -> str:
             (
                 row["recipe"]["title"],
                 row["data"]["gold"],
-                *ways.values(),
+                *by_decoding.values(),
                 layers[-1],
                 single,
             )
         )
-    names = [re.sub("^algorithm1", "Algorithm 1", name) for name in ways]
+    names = [re.sub("^algorithm1", "Algorithm 1", name) for name in by_decoding]
     return markdown_table(("", "scored on", *names, "top layer, greedy", "best layer, greedy"), cells)
 
 
 def figure4(results: Results) -> str:
     """F1 by minimum layer and by single layer, as a plot and as a table."""
     parts = []
-    for name, row in tagged(results, "figure4").items():
+    for name, row in in_table(results, "figure4").items():
         title, published = row["recipe"]["title"], row["row"]["published"]
         columns = [mean_by_layer(row, key) for key in ("by_min_layer", "by_layer", "mean_link_by_layer")]
         cells = [
@@ -149,27 +149,29 @@ def figure4(results: Results) -> str:
 
 
 def figure4_plots(results: Results) -> dict[str, str]:
-    """The plots of `figure4`: file name to SVG."""
-    return {_figure4_file(name, row): _figure4_plot(row) for name, row in tagged(results, "figure4").items()}
+    """The plots of `figure4`, from file name to SVG."""
+    return {
+        _figure4_file(name, row): _figure4_plot(row) for name, row in in_table(results, "figure4").items()
+    }
 
 
 def figure5(results: Results) -> str:
-    """Priors of three layers over one sentence."""
-    return _heat_maps_shown(results, "figure5")
+    """The priors of three layers on one sentence."""
+    return _heat_map_links(results, "figure5")
 
 
 def figure6(results: Results) -> str:
-    """Attention of the same layers, the mean over the heads."""
-    return _heat_maps_shown(results, "figure6")
+    """The attention of the same layers, mean over the heads."""
+    return _heat_map_links(results, "figure6")
 
 
 def figure5_plots(results: Results) -> dict[str, str]:
-    """The heat maps of `figure5`: file name to SVG."""
+    """The heat maps of `figure5`, from file name to SVG."""
     return {file: svg for _, file, svg in _heat_maps(results, "figure5")}
 
 
 def figure6_plots(results: Results) -> dict[str, str]:
-    """The heat maps of `figure6`: file name to SVG."""
+    """The heat maps of `figure6`, from file name to SVG."""
     return {file: svg for _, file, svg in _heat_maps(results, "figure6")}
 
 
@@ -177,56 +179,56 @@ PARTS: Mapping[str, Callable[[Results], str]] = {
     part.__name__: part
     for part in (table1, table2, table3, table4, switches, decodings, figure4, figure5, figure6, provenance)
 }
-FIGURES: Mapping[str, Callable[[Results], Mapping[str, str]]] = {
+PLOTS: Mapping[str, Callable[[Results], Mapping[str, str]]] = {
     "figure4": figure4_plots,
     "figure5": figure5_plots,
     "figure6": figure6_plots,
 }
 KINDS: Mapping[str, tuple[str, float | None]] = {"figure5": ("priors", 1.0), "figure6": ("attention", None)}
-"""By figure, what its heat maps are of, and what is drawn darkest: by default the largest value."""
+"""By figure: the values in its heat maps, and the value drawn darkest; None for the maximum."""
 
 
 def draw_heat_maps(model: str | Path, sentence: str | Sequence[str], out: str | Path) -> list[Path]:
     """Draw the priors (Wang et al. 2019, Figure 5) and the attention (Figure 6) of three layers.
 
     Args:
-        model: folder of a trained inducer.
-        sentence: what it reads.
-        out: folder for the pictures `prior-layer-K.svg` and `attention-layer-K.svg` of the lowest, the middle
-            and the top layer, counted from 0.
+        model: the folder of a trained inducer.
+        sentence: the sentence.
+        out: the folder for the pictures `prior-layer-K.svg` and `attention-layer-K.svg` of the lowest, the
+            middle and the top layer. Layers are counted from 0.
 
     Returns:
         The files written.
 
     Raises:
-        FileNotFoundError: no such model.
+        FileNotFoundError: a missing model.
         ValueError: a sentence without words, or a model without a prior.
     """
     from treeformers.tasks.induce.predictor import Inducer
 
-    look = Inducer.from_pretrained(model).visualize(sentence)
-    top = len(look.links) - 1
+    inside = Inducer.from_pretrained(model).visualize(sentence)
+    top = len(inside.links) - 1
     written = []
     Path(out).mkdir(parents=True, exist_ok=True)
     for layer in sorted({0, top // 2, top}):
         for kind, matrix, maximum in (
-            ("prior", look.priors[layer], 1.0),
-            ("attention", look.attentions[layer], None),
+            ("prior", inside.priors[layer], 1.0),
+            ("attention", inside.attentions[layer], None),
         ):
             path = Path(out) / f"{kind}-layer-{layer}.svg"
             with atomic_write(path) as file:
-                file.write(heat_map_svg(matrix, look.words, f"{kind.capitalize()}, layer {layer}", maximum))
+                file.write(heat_map_svg(matrix, inside.words, f"{kind.capitalize()}, layer {layer}", maximum))
             written.append(path)
     return written
 
 
 def _f1_table(results: Results, metric: str, more: Mapping[str, str]) -> str:
-    """Rows beside the paper's median and maximum, then the trivial trees of every treebank.
+    """Our F1 beside the published median and maximum, then the trivial trees of every treebank.
 
     Args:
         results: the rows.
-        metric: the F1 to show.
-        more: further columns, head to metric.
+        metric: the name of the F1.
+        more: further columns, from heading to metric.
     """
     cells: list[Sequence[Any]] = []
     trivial: dict[tuple[str, str], Sequence[Any]] = {}
@@ -237,8 +239,8 @@ def _f1_table(results: Results, metric: str, more: Mapping[str, str]) -> str:
             (
                 row["recipe"]["title"],
                 gold,
-                *(published.get(f"{metric}_{figure}") for figure in ("median", "max")),
-                *(ours.get(figure) for figure in ("mean", "max", "sd")),
+                *(published.get(f"{metric}_{value}") for value in ("median", "max")),
+                *(ours.get(value) for value in ("mean", "max", "sd")),
                 str(len(row["seeds"])),
                 row.get("averaged", {}).get(metric),
                 row.get("averaged_layers", {}).get(metric),
@@ -247,32 +249,32 @@ def _f1_table(results: Results, metric: str, more: Mapping[str, str]) -> str:
         )
         for kind in (*TRIVIAL_KINDS, "best binary"):
             score = row["baselines"][kind]
-            paper = [published.get(f"{kind}_{metric}_{figure}") for figure in ("median", "max")]
+            paper = [published.get(f"{kind}_{metric}_{value}") for value in ("median", "max")]
             if (gold, kind) not in trivial or any(paper):
                 label = kind if kind in ("random", "balanced", "best binary") else f"{kind}-branching"
                 others = [score.get(name) for name in more.values()]
                 trivial[gold, kind] = (label, gold, *paper, score[metric], *[None] * 5, *others)
     head = ("", "scored on", "median, paper", "maximum, paper", "mean", "maximum", "sd", "seeds")
-    below = sorted(trivial, key=lambda key: key[0])  # by treebank; stable, so in the order of the kinds
+    below = sorted(trivial, key=lambda key: key[0])  # by treebank, then in the order of the kinds
     return markdown_table(
         (*head, "averaged trees", "of all layers", *more), [*cells, *(trivial[key] for key in below)]
     )
 
 
 def _heat_maps(results: Results, figure: str) -> list[tuple[str, str, str]]:
-    """Caption, file name and SVG of every layer that was watched."""
-    kind, most = KINDS[figure]
+    """Caption, file name and SVG of every layer."""
+    kind, maximum = KINDS[figure]
     maps: list[tuple[str, str, str]] = []
-    for name, seen, scale in looks(results, figure):
-        for layer, matrix in seen[kind].items():
+    for name, picture, scale in pictures(results, figure):
+        for layer, matrix in picture[kind].items():
             caption = f"{kind.capitalize()}, layer {layer}"
-            svg = heat_map_svg(matrix, seen["words"], caption, most)
+            svg = heat_map_svg(matrix, picture["words"], caption, maximum)
             maps.append((caption, f"{kind}-{name}-layer-{layer}.{scale}.svg", svg))
     return maps
 
 
-def _heat_maps_shown(results: Results, figure: str) -> str:
-    return pictures((caption, file) for caption, file, _ in _heat_maps(results, figure))
+def _heat_map_links(results: Results, figure: str) -> str:
+    return image_links((caption, file) for caption, file, _ in _heat_maps(results, figure))
 
 
 def _figure4_file(name: str, result: Result) -> str:

@@ -142,7 +142,7 @@ def test_reproduce_needs_no_readme(tmp_path: Path) -> None:
     places = ("--experiments", folder.parent, "--runs", tmp_path / "runs")
     done = run("reproduce", "mine/a", *SMALL, *places)
     assert (done.exit_code, done.stdout) == (0, f"{folder / 'results' / 'a.smoke.json'}\n"), done.stderr
-    assert f"{folder / 'README.md'}: no such file, so that no tables are rendered" in done.stderr
+    assert f"{folder / 'README.md'}: no such file; no tables are rendered" in done.stderr
 
 
 def test_reproduce_lists_the_rows(experiment: Path, tmp_path: Path) -> None:

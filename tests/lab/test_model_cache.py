@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lab.model_cache import named_models, share, sources
+from lab.model_cache import copy_model, named_models, sources
 from lab.run import reproduce
 from treeformers.recipes import Recipe
 from treeformers.tasks.train import FIT_FILE, finished_fit
@@ -75,10 +75,10 @@ def test_a_model_that_two_rows_need_is_trained_once(
         del seed["sentences_per_second"]
     assert seeds[first][1] == seeds[same][0]
     copy = runs / "encoders" / "same-small" / "seed-2"
-    assert (copy / "README.md").read_text().count("same")  # the card is that of this row
+    assert (copy / "README.md").read_text().count("same")  # the card is that of the new row
 
 
-def test_a_copy_is_whole_or_is_not_there(
+def test_a_copy_is_complete_or_missing(
     experiments: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     runs = tmp_path / "runs"
@@ -94,9 +94,9 @@ def test_a_copy_is_whole_or_is_not_there(
 
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
         patch.setattr(shutil, "copytree", killed)
-        share(folder, recipe, runs)
+        copy_model(folder, recipe, runs)
     assert not folder.exists()
-    share(folder, recipe, runs)
+    copy_model(folder, recipe, runs)
     assert finished_fit(folder, recipe) == finished_fit(there, recipe) is not None
     assert {path.name for path in there.iterdir()} - {path.name for path in folder.iterdir()} == {
         "checkpoints"
@@ -116,28 +116,32 @@ def test_a_damaged_record_is_named_and_stops_no_other_row(
     with pytest.raises(ValueError, match=rf"^{damaged / FIT_FILE}: damaged: "):
         finished_fit(damaged, recipe)
     folder = runs / "encoders" / "same-small" / "seed-2"
-    share(folder, recipe, runs)
+    copy_model(folder, recipe, runs)
     assert not folder.exists() and f"{damaged / FIT_FILE}: damaged: " in caplog.text
 
 
-def test_what_is_begun_or_made_otherwise_is_left(experiments: Path, tmp_path: Path) -> None:
+def test_unfinished_and_different_models_are_not_copied(experiments: Path, tmp_path: Path) -> None:
     runs = tmp_path / "runs"
     reproduce(experiments / "ahmed2019", runs=runs, progress=False)
     begun = runs / "encoders" / "same-small" / "seed-2"
     begun.mkdir(parents=True)
-    share(begun, Recipe.load(experiments / "encoders" / "same.toml", "small"), runs)
+    copy_model(begun, Recipe.load(experiments / "encoders" / "same.toml", "small"), runs)
     assert not list(begun.iterdir())
     other = Recipe.load(experiments / "encoders" / "other.toml", "small")
-    share(runs / "encoders" / "other-small" / "seed-2", other, runs)
+    copy_model(runs / "encoders" / "other-small" / "seed-2", other, runs)
     assert not (runs / "encoders" / "other-small").exists()
     assert finished_fit(runs / "ahmed2019" / "first-small" / "seed-2", other) is None
 
 
 def test_sources_are_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of a folder of seeds, and of one seed, whose own trees came from a third row."""
+    """From a folder of seeds, and from one seed whose own trees came from a third row."""
     monkeypatch.chdir(tmp_path)
     recipe = {
-        "data": {"trees": "runs/p/one-small/seed-2", "text": "runs/p/all-small", "base": "runs/p/c-paper"}
+        "data": {
+            "trees": "runs/p/one-small/seed-2",
+            "text": "runs/p/all-small",
+            "pretrained": "runs/p/c-paper",
+        }
     }
     assert named_models(recipe, "small") == {
         "p/one": Path("runs/p/one-small/seed-2"),
@@ -177,8 +181,12 @@ def test_a_model_over_trees_of_a_model_that_has_changed_is_not_finished(
             {"training": recipe.training(), "sources": sources(recipe.to_dict(), "small"), "fit": {"seed": 1}}
         )
     )
-    assert finished_fit(tmp_path, recipe, sources(recipe.to_dict(), "small")) == {"seed": 1}
+
+    def known() -> dict[str, int] | None:
+        return finished_fit(tmp_path, recipe, sources(recipe.to_dict(), "small"))
+
+    assert known() == {"seed": 1}
     parser.write_text(json.dumps(after))
-    assert finished_fit(tmp_path, recipe, sources(recipe.to_dict(), "small")) is None
-    parser.unlink()  # the model is not here any more: nothing says that it is another
-    assert finished_fit(tmp_path, recipe, sources(recipe.to_dict(), "small")) == {"seed": 1}
+    assert known() is None
+    parser.unlink()  # without the model, nothing shows that it has changed
+    assert known() == {"seed": 1}

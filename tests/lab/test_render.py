@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from conftest import ROOT
-from lab.render import PAPERS, figures, render_book, rendered
+from lab.render import PAGES, PAPERS, plots, render_page, rendered
 from lab.tables.wang2019 import PARTS
 
 READMES = sorted(ROOT.glob("experiments/*/README.md"))
@@ -48,7 +48,7 @@ def test_any_folder_has_the_part_that_says_where_results_come_from(tmp_path: Pat
     (tmp_path / "results" / "mine.small.json").write_text(json.dumps(result))
     text = rendered("<!-- results: provenance -->\n<!-- end -->\n", tmp_path / "results")
     assert "| `mine` | 1 | 7 | 1.5 |  | a CPU, 1 of 2 cores |  | 2.13 | `abc` | 2026-01-02 |" in text
-    assert figures(text, tmp_path / "results") == {}
+    assert plots(text, tmp_path / "results") == {}
     with pytest.raises(ValueError, match="unknown part 'table1', the nearest is 'provenance'"):
         rendered("<!-- results: table1 -->\n<!-- end -->\n", tmp_path / "results")
 
@@ -56,7 +56,7 @@ def test_any_folder_has_the_part_that_says_where_results_come_from(tmp_path: Pat
 def test_a_page_about_several_papers(tmp_path: Path) -> None:
     page = tmp_path / "book.md"
     page.write_text("text\n<!-- results: wang2019/table1 -->\n<!-- end -->\n")
-    assert render_book(page, tmp_path / "experiments") == page
+    assert render_page(page, tmp_path / "experiments") == page
     assert "No results yet: `treeformers reproduce wang2019 --scale small`." in page.read_text()
     with pytest.raises(ValueError, match=r"^line 2: unknown paper 'wang2091', the nearest is 'wang2019'$"):
         rendered("\n<!-- results: wang2091/table1 -->\n<!-- end -->\n", tmp_path)
@@ -64,9 +64,10 @@ def test_a_page_about_several_papers(tmp_path: Path) -> None:
         rendered("<!-- results: wang2019/tabel1 -->\n<!-- end -->\n", tmp_path)
 
 
-def test_the_results_book_is_up_to_date() -> None:
-    text = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
-    assert rendered(text, ROOT / "experiments") == text, "treeformers reproduce, or results.render_book"
+@pytest.mark.parametrize("page", PAGES)
+def test_pages_about_several_papers_are_up_to_date(page: str) -> None:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    assert rendered(text, ROOT / "experiments") == text, "treeformers reproduce, or render.render_page"
 
 
 def test_every_experiment_has_its_module() -> None:
@@ -78,7 +79,7 @@ def test_committed_tables_are_those_of_the_committed_results(readme: Path) -> No
     text = readme.read_text()
     assert "<!-- results: " in text
     assert rendered(text, readme.parent / "results") == text
-    for name, svg in figures(text, readme.parent / "results").items():
+    for name, svg in plots(text, readme.parent / "results").items():
         assert (readme.parent / "figures" / name).read_text() == svg
     for picture in re.findall(r"!\[.*?\]\((.*?)\)", text):
         assert (readme.parent / picture).is_file()
@@ -86,7 +87,7 @@ def test_committed_tables_are_those_of_the_committed_results(readme: Path) -> No
 
 @pytest.mark.parametrize("page", sorted(ROOT.glob("docs/papers/*.md")), ids=lambda path: path.stem)
 def test_every_name_on_a_papers_page_exists(page: Path) -> None:
-    names = set(re.findall(r"`(treeformers\.[\w.]+)`", page.read_text()))
+    names = set(re.findall(r"`((?:treeformers|lab)\.[\w.]+)`", page.read_text()))
     assert len(names) > 5
     for name in names:
         module, _, rest = name.partition(".")

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from conftest import ROOT
-from lab.row_status import list_rows, members, read_row
+from lab.row_status import list_rows, read_row, visualized_recipes
 from treeformers.recipes import Recipe
 
 PARSER = 'task = "parse"\n[data]\ntrain = ["grammar"]\n'
@@ -23,7 +23,7 @@ def write(folder: Path, name: str, text: str) -> Path:
 
 
 def store(path: Path, **result: Any) -> dict[str, Any]:
-    """Results of a recipe as it stands, and what else is given."""
+    """Write the results of the present recipe, with further entries."""
     target = path.parent / "results" / f"{path.stem}.small.json"
     target.parent.mkdir(exist_ok=True)
     content = {"recipe": Recipe.load(path, "small").to_dict(), "date": "2026-01-02", **result}
@@ -50,35 +50,39 @@ def test_states(tmp_path: Path) -> None:
 @given(
     title=st.text(max_size=5),
     published=st.dictionaries(st.sampled_from(("f1", "f2")), st.floats(0, 100)),
-    root=st.sampled_from(("", "elsewhere")),
-    left_out=st.sets(st.sampled_from(("task", "title", "tables", "published", "decoding", "scale"))),
+    data_dir=st.sampled_from(("", "elsewhere")),
+    left_out=st.sets(st.sampled_from(("task", "title", "decoding", "scale"))),
 )
-def test_values_count(
+def test_only_values_that_change_results_count(
     tmp_path_factory: pytest.TempPathFactory,
     title: str,
     published: dict[str, float],
-    root: str,
+    data_dir: str,
     left_out: set[str],
 ) -> None:
-    """What is only shown, where the corpora lie and keys with their defaults make no difference."""
+    """Title, published metrics, data folder and missing keys with default values make no difference."""
     path = write(tmp_path_factory.mktemp("paper"), "a", 'title = "a"\n[data]\ntext = "mine.txt"\n')
+    write(path.parent, "rows", '[a]\ntables = ["1"]\n')
     recipe = Recipe.load(path, "small").to_dict()
-    recipe |= {"title": title, "published": published, "data": {**recipe["data"], "data_dir": root}}
+    recipe |= {"title": title, "data": {**recipe["data"], "data_dir": data_dir}}
     del recipe["data"]["splits"], recipe["train"]["seeds"]
     changed = ("scale",) if "scale" in left_out else ()
-    store(path, recipe={key: value for key, value in recipe.items() if key not in left_out})
+    stored = {key: value for key, value in recipe.items() if key not in left_out}
+    store(path, recipe=stored, row={"tables": [], "published": published})
     row = read_row(path, "small")
     assert row.changed == changed
-    shown = row.retitled()["recipe"]
-    assert (shown["title"], shown["tables"], shown["published"]) == ("a", [], {})
+    present = row.with_present_info()
+    result = row.result or {}
+    info = {"tables": ["1"], "published": {}}
+    assert present == {**result, "recipe": {**result["recipe"], "title": "a"}, "row": info}
 
 
 @pytest.mark.parametrize(
     ("content", "changed"),
     [
-        ("", "not known from which recipe"),
-        ("[]", "not known from which recipe"),
-        ('{"recipe": 3}', "not known from which recipe"),
+        ("", "no recipe in the results file"),
+        ("[]", "no recipe in the results file"),
+        ('{"recipe": 3}', "no recipe in the results file"),
         ('{"recipe": {"train": {"epoch": 3}}}', "stored recipe: unknown key 'train.epoch', the nearest is"),
     ],
 )
@@ -91,22 +95,24 @@ def test_results_that_cannot_be_read_are_out_of_date(tmp_path: Path, content: st
     assert row.changed[0].startswith(changed)
 
 
-def test_an_ensemble_is_as_old_as_its_members(tmp_path: Path) -> None:
+def test_a_picture_is_as_old_as_its_rows(tmp_path: Path) -> None:
     one = write(tmp_path, "one", f'title = "1"\n{PARSER}')
-    both = write(tmp_path, "both", f'ensemble = ["one", "two"]\n{PARSER}')
     write(tmp_path, "two", PARSER)
-    parts = members(both, Recipe.load(both, "small"))
-    assert list(parts) == ["one", "two"] and members(one, Recipe.load(one, "small")) == {}
+    picture = 'task = "visualize"\n[data]\nsentence = "owls hoot"\nrows = '
+    both = write(tmp_path, "both", f'{picture}["one", "two"]\n')
+    recipes = visualized_recipes(both, Recipe.load(both, "small"))
+    assert list(recipes) == ["one", "two"] and visualized_recipes(one, Recipe.load(one, "small")) == {}
+    assert read_row(both, "small").reads() == {f"{tmp_path.name}/one", f"{tmp_path.name}/two"}
     store(both)
-    unknown = "not known from which recipe"
+    unknown = "no recipe in the results file"
     assert read_row(both, "small").changed == (f"one: {unknown}", f"two: {unknown}")
-    store(both, members={name: part.to_dict() for name, part in parts.items()})
+    store(both, members={name: recipe.to_dict() for name, recipe in recipes.items()})
     write(tmp_path, "one", f'title = "one"\n{PARSER}')
     assert read_row(both, "small").state == "done"
     write(tmp_path, "one", f"{PARSER}[train]\nseeds = [1, 2]\n")
     assert read_row(both, "small").changed == ("one: train.seeds",)
-    write(tmp_path, "both", f'ensemble = ["two"]\n{PARSER}')
-    assert read_row(both, "small").changed == ("ensemble",)
+    write(tmp_path, "both", f'{picture}["two"]\n')
+    assert read_row(both, "small").changed == ("data.rows",)
 
 
 def test_a_row_is_as_old_as_the_models_it_reads(tmp_path: Path) -> None:
@@ -114,7 +120,7 @@ def test_a_row_is_as_old_as_the_models_it_reads(tmp_path: Path) -> None:
     path = write(tmp_path / "p", "a", 'task = "classify"\n[data]\ntrees = "runs/q/parser-small/seed-1"\n')
     assert read_row(path, "small").reads() == {"q/parser"}
     store(path)
-    assert read_row(path, "small").state == "done"  # from which model is not known
+    assert read_row(path, "small").state == "done"  # the results do not say which model was read
     store(path, sources={"q/parser": Recipe.load(source, "small").training()})
     write(tmp_path / "q", "parser", f'title = "parser"\n{PARSER}[train]\nseeds = [1, 2]\n')
     assert read_row(path, "small").state == "done"
@@ -136,10 +142,10 @@ def test_all_rows_are_listed(tmp_path: Path) -> None:
 
 def test_committed_results_can_be_compared() -> None:
     for row in list_rows(ROOT / "experiments", "small"):
-        assert not any("stored recipe" in key or "not known" in key for key in row.changed), row.target
+        assert not any("stored recipe" in key or "no recipe" in key for key in row.changed), row.target
 
 
-def test_committed_results_are_shown_as_their_recipes_say() -> None:
-    """`treeformers reproduce PAPER/ROW` mends what fails here, without training."""
+def test_committed_results_have_the_present_titles_and_published_metrics() -> None:
+    """If this fails, run `treeformers reproduce PAPER/ROW`: it updates the file without training."""
     done = [row for row in list_rows(ROOT / "experiments", "small") if row.state == "done"]
-    assert [row.key for row in done if row.retitled() != row.result] == []
+    assert [row.key for row in done if row.with_present_info() != row.result] == []

@@ -46,7 +46,12 @@ _COLUMNS = {
 
 
 RENAMED_COMMANDS = {"get": "download", "make": "generate"}
-RENAMED_OPTIONS = {"--again": "--force", "--as-published": "--original", "--each": "--max-per-group"}
+RENAMED_OPTIONS = {
+    "--again": "--force",
+    "--as-published": "--original",
+    "--each": "--max-per-group",
+    "--processes": "--workers",
+}
 
 
 class RenamedCommands(TyperGroup):

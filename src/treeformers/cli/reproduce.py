@@ -1,4 +1,4 @@
-"""`treeformers reproduce`: the door to the laboratory, which the wheel does not have."""
+"""`treeformers reproduce`: run the rows of papers, in a clone of the repository."""
 
 from __future__ import annotations
 
@@ -15,40 +15,41 @@ def reproduce(
         str | None,
         typer.Argument(
             metavar="PAPER[/ROW]|all",
-            help="An experiment folder, one recipe in it, or all of them; none to list them.",
+            help="An experiment folder, one recipe in it, or all of them; without it, list the rows.",
         ),
     ] = None,
     overrides: Overrides = None,
     *,
     scale: ScaleOption = "small",
-    again: Annotated[
-        bool, typer.Option("--again", help="Run rows that are up to date, too; trained seeds are kept.")
+    force: Annotated[
+        bool, typer.Option("--force", help="Run rows that are up to date, too; trained seeds are kept.")
     ] = False,
     experiments: Annotated[Path, typer.Option(help="Folder that holds the experiment folders.")] = Path(
         "experiments"
     ),
     runs: Annotated[Path, typer.Option(help="Folder for the models.")] = Path("runs"),
-    processes: Annotated[
-        int, typer.Option(min=1, help="Seeds of a row that are trained at the same time; of all, rows.")
+    workers: Annotated[
+        int,
+        typer.Option(min=1, help="Number of seeds of a row trained at the same time; with all, of rows."),
     ] = 1,
 ) -> None:
-    """Run a paper's recipes and render its tables beside ours.
+    """Run the recipes of a paper and render its tables beside ours.
 
-    The results are JSON files in the experiment folder, the tables stand in its README.md if it has one. A
-    row whose results were made from the same recipe is not run again, and a trained seed is not trained
-    again. Without a paper, all rows are listed, and which of them are done; of all papers, the rows come
-    first whose models other rows read.
+    The results are JSON files in the experiment folder; the tables are in its README.md, if there is one. A
+    row is not run again if its results were made from the same recipe. A trained seed is not trained again.
+    Without a paper, the command lists all rows and their status. With all, a row runs after the rows whose
+    models it reads.
     """
     try:
         from lab.command import list_rows, run_rows
     except ModuleNotFoundError as error:
-        if error.name not in ("lab", "lab.command"):
+        if error.name != "lab":
             raise
         raise ValueError(
-            "reproduce needs the laboratory (recipes, results and the package lab), which the installed "
-            "package does not have: clone the repository and run `pip install -e .` in it"
+            "reproduce needs the recipes and the package lab, which are only in a clone of the repository: "
+            "run `pip install -e .` there"
         ) from None
     if paper is None:
         list_rows(experiments, scale)
     else:
-        run_rows(paper, overrides or (), scale, again, experiments, runs, is_main_process(), processes)
+        run_rows(paper, overrides or (), scale, force, experiments, runs, is_main_process(), workers)

@@ -37,8 +37,8 @@ __all__ = [
 Source: TypeAlias = str | os.PathLike[str] | IO[str]
 Target: TypeAlias = str | os.PathLike[str] | TextIO
 
-UNROUNDED_KEYS = ("recipe", "members", "sources", "training")
-"""Keys of recipes in results. Their numbers are not rounded: a small learning rate would be lost."""
+UNROUNDED_KEYS = ("recipe", "row", "members", "sources", "training")
+"""Keys of recipes and published numbers in results. Rounding would lose a small learning rate."""
 
 _UNDECODABLE = re.compile("[\udc80-\udcff]")
 

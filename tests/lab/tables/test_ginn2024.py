@@ -73,6 +73,7 @@ def test_pretraining_is_shown_as_perplexity(folder: Path) -> None:
 
 def test_probes_stand_side_by_side(tmp_path: Path) -> None:
     row = run_recipe(ROOT / "experiments" / "ginn2024" / "probes.toml", "smoke", tmp_path, progress=False)
+    row["row"] = {"tables": ["probes"], "published": {}}
     folder = write_results(tmp_path / "ginn2024", {"probes": row})
     first, *_ = part(folder, "probes").split("\n**")
     head, *found = rows(first)

@@ -9,7 +9,7 @@ import pytest
 
 import results_files
 from lab import render
-from lab.render import figures
+from lab.render import plots
 from results_files import MADE, part, rows, write_results
 
 
@@ -36,9 +36,9 @@ def result(title: str, tables: list[str], f1s: list[float], **change: Any) -> di
         {"seed": number, **fit, **score(f1, **more), "signature": "parseval|x"}
         for number, f1 in enumerate(f1s, start=1)
     ]
-    content = results_files.result(title, tables, seeds)
-    for figure in content["summary"].values():
-        figure["sd"] = 0.25
+    content = results_files.result(title, tables, seeds, change.pop("published", {}))
+    for metric in content["summary"].values():
+        metric["sd"] = 0.25
     content["data"] = {
         "test": {"gold-a": 7, "gold-b": 9},
         "lengths": {"1-10": {"sentences": 12, "mean": 7.5}, "41-": {"sentences": 4, "mean": 50.0}},
@@ -125,9 +125,9 @@ def test_lengths_as_a_table_and_a_plot(folder: Path) -> None:
     assert "![F1 by length of sentence](figures/lengths.small.svg)" in text
     readme = folder / "README.md"
     readme.write_text("<!-- results: lengths -->\n<!-- end -->\n")
-    assert sorted(render(readme)) == [readme, folder / "figures" / "lengths.small.svg"]
+    assert sorted(render.render(readme)) == [readme, folder / "figures" / "lengths.small.svg"]
     svg = (folder / "figures" / "lengths.small.svg").read_text()
-    assert figures(readme.read_text(), folder / "results") == {"lengths.small.svg": svg}
+    assert plots(readme.read_text(), folder / "results") == {"lengths.small.svg": svg}
     texts = "".join(ElementTree.fromstring(svg).itertext())
     assert "bound ends at 75" in texts and "newer ends at 80" in texts and "ensemble" not in texts
 
@@ -165,4 +165,4 @@ def test_provenance(folder: Path) -> None:
 def test_a_part_that_no_row_is_for_says_so(name: str, tmp_path: Path) -> None:
     folder = write_results(tmp_path / "ma2017", {"row": result("row", ["4"], [70.0])})
     assert part(folder, name) == "No results yet: `treeformers reproduce ma2017 --scale small`."
-    assert figures(f"<!-- results: {name} -->\n<!-- end -->\n", folder / "results") == {}
+    assert plots(f"<!-- results: {name} -->\n<!-- end -->\n", folder / "results") == {}

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from lab.render import figures as plots_of
+from lab.render import plots as plots_of
 from lab.tables.nguyen2020 import PARTS
 from results_files import MADE, part, result, rows, trained, write_results
 

@@ -10,7 +10,7 @@ import pytest
 
 import results_files
 from lab import render
-from lab.render import figures
+from lab.render import plots
 from lab.tables.wang2019 import draw_heat_maps
 from results_files import MADE, part, rows, write_results
 
@@ -23,6 +23,7 @@ HEADLINE = {
     "best_min_layer": 4,
     "best_layer_f1": 49.07,
 }
+SIZES = {"num_hidden_layers": 3, "hidden_size": 8}
 
 
 def score(f1: float, **more: Any) -> dict[str, Any]:
@@ -55,10 +56,10 @@ def result(title: str, tables: list[str], f1s: list[float], **change: Any) -> di
         )
         for number, f1 in enumerate(f1s, start=1)
     ]
-    content = results_files.result(title, tables, seeds)
-    for figure in content["summary"].values():
-        figure["sd"] = 1.0
-    content["recipe"] |= {"model": {"num_hidden_layers": 3, "hidden_size": 8}, **change}
+    content = results_files.result(title, tables, seeds, change.pop("published", {}))
+    for metric in content["summary"].values():
+        metric["sd"] = 1.0
+    content["recipe"] |= {"model": SIZES, **change}
     content |= {
         "data": {"gold": "gold-a"},
         "baselines": {
@@ -77,12 +78,7 @@ def folder(tmp_path: Path) -> Path:
     files = {
         "headline": result("Tree, L=10", ["1", "2", "3", "figure4"], [40.0, 50.0], published=HEADLINE),
         "shallow": result("Tree, L=8", ["1", "4"], [42.0]),
-        "plain": result(
-            "Plain, L=8",
-            ["4"],
-            [1.0],
-            model={"num_hidden_layers": 3, "hidden_size": 8, "prior_position": "none"},
-        ),
+        "plain": result("Plain, L=8", ["4"], [1.0], model={**SIZES, "prior_position": "none"}),
         "reference": result("z reference", ["1", "switches"], [43.0]),
         "switch": result("a switch", ["switches"], [41.0]),
     }
@@ -142,7 +138,7 @@ def test_the_reference_of_the_switches_is_first(folder: Path) -> None:
 
 def test_decodings(folder: Path) -> None:
     head, *body = rows(part(folder, "decodings"))
-    assert head[2:5] == ["blocks", "Algorithm 1", "Algorithm 1, released"]
+    assert head[2:5] == ["cky", "Algorithm 1", "Algorithm 1, released"]
     assert body[1] == ["Tree, L=10", "gold-a", "45.0", "20.0", "21.0", "30.0", "45.0 (layer 1 of 0 to 2)"]
 
 
@@ -153,9 +149,9 @@ def test_layers_as_a_table_and_a_plot(folder: Path) -> None:
     (name,) = re.findall(r"\(figures/(.*?)\)", text)
     readme = folder / "README.md"
     readme.write_text("<!-- results: figure4 -->\n<!-- end -->\n")
-    assert sorted(render(readme)) == [readme, folder / "figures" / name]
+    assert sorted(render.render(readme)) == [readme, folder / "figures" / name]
     svg = (folder / "figures" / name).read_text()
-    assert figures(readme.read_text(), folder / "results") == {name: svg}
+    assert plots(readme.read_text(), folder / "results") == {name: svg}
     ElementTree.fromstring(svg)
     assert "right-branching" in svg
 

@@ -1,6 +1,4 @@
-"""What only tables and figures of Ma et al. (2017) need of a parser: its attention and its word
-embeddings.
-"""
+"""Analyses of parsers for the tables and figures of Ma et al. (2017): attention and word embeddings."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""Pictures of what trained models were seen to do, drawn from results files."""
+"""Pictures of what trained models compute, drawn from results files."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
 
-from lab.render import figures
+from lab.render import plots
 from results_files import part, write_results
 
 PRIORS = {"0": [[1.0, 0.25], [0.25, 1.0]], "2": [[1.0, 0.5], [0.5, 1.0]]}
@@ -34,15 +34,20 @@ CLASSIFIED = {
 }
 
 
-def drawn(folder: Path, paper: str, tables: list[str], seen: dict[str, Any], name: str) -> dict[str, str]:
-    """The plots of a part; the Markdown shows exactly these."""
-    row = {"recipe": {"title": "a look", "tables": tables}, "scale": "small", "pictures": {"row": seen}}
-    home = write_results(folder / paper, {"look": row})
-    plots = figures(f"<!-- results: {name} -->\n<!-- end -->\n", home / "results")
+def drawn(folder: Path, paper: str, tables: list[str], picture: dict[str, Any], name: str) -> dict[str, str]:
+    """The plots of a part; its Markdown shows exactly these."""
+    row = {
+        "recipe": {"title": "a picture"},
+        "row": {"tables": tables, "published": {}},
+        "scale": "small",
+        "pictures": {"row": picture},
+    }
+    home = write_results(folder / paper, {"picture": row})
+    found = plots(f"<!-- results: {name} -->\n<!-- end -->\n", home / "results")
     text = part(home, name)
-    assert plots and all(f"](figures/{file})" in text for file in plots)
-    assert text.count("](figures/") == len(plots)
-    return plots
+    assert found and all(f"](figures/{file})" in text for file in found)
+    assert text.count("](figures/") == len(found)
+    return found
 
 
 def test_heat_maps_by_layer(tmp_path: Path) -> None:

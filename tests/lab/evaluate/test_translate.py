@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import torch
 
+from lab.evaluate.translate import attention_on_nodes
 from lab.run import reproduce, run_recipe
-from lab.translate import attention_on_nodes
 from treeformers.metrics import bleu
 from treeformers.recipes import Recipe
 from treeformers.tasks.translate import predictor

@@ -1,4 +1,4 @@
-"""Fine-tuning: that it learns, starts from what it is told to, and measures what it says."""
+"""Fine-tuning learns, starts from the pretrained weights, and reports correct metrics."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from typing import Any
 import pytest
 import torch
 
-from lab.fine_tuning import (
+from lab.fine_tune import (
     Sentence,
-    build_judge,
+    build_model,
     classes_of,
-    figures,
-    judge,
+    metrics,
+    predict,
     read_sentences,
     read_tests,
-    train_judge,
+    train,
 )
 from lab.recipes import FineTuneRecipe, FineTuningData
 from lab.run import reproduce
@@ -48,15 +48,15 @@ FEW: dict[str, Any] = {"corpus": "grammar", "sentences": 60, "scored_sentences":
 
 @pytest.fixture(scope="module", autouse=True)
 def quick() -> Iterator[None]:
-    """The end of a run collects garbage, which takes longer than these runs if all of torch is looked at."""
+    """Freeze the objects of torch, because the garbage collection at the end of a run would take long."""
     gc.freeze()
     yield
     gc.unfreeze()
 
 
 @pytest.fixture(scope="module")
-def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("base")
+def pretrained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("pretrained")
     data = Data(text="grammar", sentences=60, validation_size=5)
     recipe = InduceRecipe(data=data, model=MODEL, train=Train(**{**TRAIN, "max_steps": 3}))
     train_inducer(recipe, folder, seed=7, progress=False)
@@ -64,72 +64,73 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def recipe(
-    model: dict[str, Any] | None = None, train: dict[str, Any] | None = None, **data: Any
+    model: dict[str, Any] | None = None, settings: dict[str, Any] | None = None, **data: Any
 ) -> FineTuneRecipe:
     return FineTuneRecipe(
         data=FineTuningData(**{**FEW, **data}),
         model=MODEL if model is None else model,
-        train=Train(**{**TRAIN, **(train or {})}),
+        train=Train(**{**TRAIN, **(settings or {})}),
     )
 
 
 class TestLearning:
     @pytest.mark.parametrize("prior", ["after_softmax", "none"])
-    def test_the_number_of_the_subject(self, prior: str, tmp_path: Path) -> None:
-        asked = recipe({**MODEL, "prior_position": prior}, sentences=250)
-        fit = train_judge(asked, tmp_path, progress=False)
+    def test_learns_the_number_of_the_subject(self, prior: str, tmp_path: Path) -> None:
+        wanted = recipe({**MODEL, "prior_position": prior}, sentences=250)
+        fit = train(wanted, tmp_path, progress=False)
         model = TreeBertForSequenceClassification.from_pretrained(tmp_path).eval()
         assert classes_of(model) == ["plural", "singular"]
         from transformers import AutoTokenizer
 
         tokenizer = AutoTokenizer.from_pretrained(tmp_path)
-        held_out = read_sentences(asked.data, "validation")
-        found = judge(model, tokenizer, [one.words for one in held_out])
-        assert figures(found, held_out, classes_of(model))["f1"] > 75
+        validation = read_sentences(wanted.data, "validation")
+        found = predict(model, tokenizer, [one.words for one in validation])
+        assert metrics(found, validation, classes_of(model))["f1"] > 75
         assert fit.metric == "loss" and len([one for one in fit.history if "eval_f1" in one]) == 3
-        alone = judge(model, tokenizer, [held_out[0].words])
+        alone = predict(model, tokenizer, [validation[0].words])
         assert torch.allclose(found[:1], alone, atol=1e-5)
 
 
-class TestBase:
-    def test_its_weights_are_where_training_begins(self, base: Path) -> None:
+class TestPretrained:
+    def test_training_starts_from_its_weights(self, pretrained: Path) -> None:
         from transformers import AutoTokenizer
 
-        tokenizer = AutoTokenizer.from_pretrained(base)
-        pretrained = TreeBertForMaskedLM.from_pretrained(base).treebert.state_dict()
-        asked = recipe({}, pretrained=str(base))
-        begun = build_judge(asked, tokenizer, ["bad", "good"], seed=1).treebert.state_dict()
-        assert all(torch.equal(begun[name], weight) for name, weight in pretrained.items())
-        fresh = build_judge(
-            recipe({}, pretrained=str(base), random_init=True), tokenizer, ["bad", "good"], seed=1
+        tokenizer = AutoTokenizer.from_pretrained(pretrained)
+        weights = TreeBertForMaskedLM.from_pretrained(pretrained).treebert.state_dict()
+        wanted = recipe({}, pretrained=str(pretrained))
+        started = build_model(wanted, tokenizer, ["bad", "good"], seed=1).treebert.state_dict()
+        assert all(torch.equal(started[name], weight) for name, weight in weights.items())
+        control = build_model(
+            recipe({}, pretrained=str(pretrained), random_init=True), tokenizer, ["bad", "good"], seed=1
         )
-        assert fresh.config.hidden_size == 16
-        assert not torch.equal(fresh.treebert.state_dict()["embeddings.weight"], begun["embeddings.weight"])
+        assert control.config.hidden_size == 16
+        embeddings = control.treebert.state_dict()["embeddings.weight"]
+        assert not torch.equal(embeddings, started["embeddings.weight"])
 
-    def test_seeds_differ_in_the_head(self, base: Path) -> None:
+    def test_seeds_differ_in_the_classifier(self, pretrained: Path) -> None:
         from transformers import AutoTokenizer
 
-        tokenizer = AutoTokenizer.from_pretrained(base)
+        tokenizer = AutoTokenizer.from_pretrained(pretrained)
         one, other = (
-            build_judge(
-                recipe({}, pretrained=str(base)), tokenizer, ["bad", "good"], seed=seed
+            build_model(
+                recipe({}, pretrained=str(pretrained)), tokenizer, ["bad", "good"], seed=seed
             ).classifier.weight
             for seed in (1, 2)
         )
         assert not torch.equal(one, other)
 
-    def test_no_base(self, tmp_path: Path, base: Path) -> None:
+    def test_unusable_models(self, tmp_path: Path, pretrained: Path) -> None:
         with pytest.raises(FileNotFoundError, match=r"expected data\.pretrained to be a folder"):
-            train_judge(recipe(pretrained=str(tmp_path)), tmp_path / "out", progress=False)
-        with pytest.raises(ValueError, match=r"without data\.pretrained all is fresh"):
-            train_judge(recipe(random_init=True), tmp_path / "out", progress=False)
+            train(recipe(pretrained=str(tmp_path)), tmp_path / "out", progress=False)
+        with pytest.raises(ValueError, match=r"data\.random_init needs data\.pretrained"):
+            train(recipe(random_init=True), tmp_path / "out", progress=False)
         other = tmp_path / "other"
         other.mkdir()
         for name in ("model.safetensors", "tokenizer.json"):
-            (other / name).write_bytes((base / name).read_bytes())
+            (other / name).write_bytes((pretrained / name).read_bytes())
         (other / "config.json").write_text(json.dumps({"model_type": "bert"}))
         with pytest.raises(ValueError, match="a model of kind 'bert', expected 'treebert'"):
-            train_judge(recipe(pretrained=str(other)), tmp_path / "out", progress=False)
+            train(recipe(pretrained=str(other)), tmp_path / "out", progress=False)
 
 
 class TestErrors:
@@ -137,7 +138,7 @@ class TestErrors:
         with pytest.raises(
             ValueError, match=r"unknown key 'model\.hiden_size', the nearest is 'model\.hidden_size'"
         ):
-            train_judge(recipe({"hiden_size": 3}), tmp_path, progress=False)
+            train(recipe({"hiden_size": 3}), tmp_path, progress=False)
 
     def test_a_corpus_without_classes(self, tmp_path: Path) -> None:
         file = tmp_path / "text.txt"
@@ -146,15 +147,15 @@ class TestErrors:
             read_sentences(FineTuningData(corpus=str(file)), "train")
 
 
-class TestFigures:
+class TestMetrics:
     def test_by_hand(self) -> None:
         gold = [Sentence(("a",), label) for label in ("x", "x", "y", "y")]
         found = torch.tensor([[0.9, 0.1], [0.2, 0.8], [0.4, 0.6], [0.3, 0.7]])
-        scores = figures(found, gold, ["x", "y"])
+        scores = metrics(found, gold, ["x", "y"])
         assert scores["accuracy"] == 75
         assert scores["precision"] == pytest.approx(100 * (1 + 2 / 3) / 2) and scores["recall"] == 75
 
-    def test_tests_are_scored_apart(self) -> None:
+    def test_test_sets_are_separate(self) -> None:
         parts = read_tests(FineTuningData(**FEW, tests=("grammar",)))
         assert list(parts) == ["grammar"] and len(parts["grammar"]) == 40
 
@@ -174,13 +175,13 @@ intermediate_size = 16
 [train]
 max_steps = 4
 tokens_per_batch = 200
-evaluations = 2
+num_evaluations = 2
 bf16 = false
 seeds = [1, 2]
 """
 
 
-def test_reproduction_scores_every_seed(tmp_path: Path) -> None:
+def test_evaluation_of_every_seed(tmp_path: Path) -> None:
     (tmp_path / "paper").mkdir()
     (tmp_path / "paper" / "tiny.toml").write_text(ROW)
     (written,) = reproduce(tmp_path / "paper", "tiny", "paper", tmp_path / "runs", progress=False)

@@ -8,12 +8,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from lab.provenance import origin
+from lab.provenance import provenance
 from treeformers.metrics.statistics import summarise
 from treeformers.recipes import ClassifyRecipe, Examples, SimilarityRecipe
 
 
-def collect(
+def evaluate(
     recipe: ClassifyRecipe | SimilarityRecipe, models: Sequence[Path], fits: Sequence[Mapping[str, Any]]
 ) -> dict[str, Any]:
     """Score the trained classifiers of one recipe.
@@ -64,7 +64,7 @@ def collect(
             seed["by_group"][group] = {"examples": len(rows), **scores}
         seeds.append(seed)
     return {
-        **origin(recipe),
+        **provenance(recipe),
         "data": _describe(recipe.data, splits, pairs),
         "seeds": seeds,
         "summary": summarise(seeds),

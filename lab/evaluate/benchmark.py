@@ -7,14 +7,14 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from lab.provenance import origin
+from lab.provenance import provenance
 from lab.recipes import BenchmarkRecipe, Lengths
 from treeformers.recipes import ClassifyRecipe, Examples
 
 CLASSES = ["0", "1"]
 
 
-def collect(recipe: BenchmarkRecipe) -> dict[str, Any]:
+def evaluate(recipe: BenchmarkRecipe) -> dict[str, Any]:
     """Benchmark the models of a recipe.
 
     Returns:
@@ -28,7 +28,7 @@ def collect(recipe: BenchmarkRecipe) -> dict[str, Any]:
     """
     started = time.perf_counter()
     models = {name: _benchmark(dict(sizes), recipe.data) for name, sizes in recipe.model.items()}
-    return {**origin(recipe), "wall_seconds": time.perf_counter() - started, "models": models}
+    return {**provenance(recipe), "wall_seconds": time.perf_counter() - started, "models": models}
 
 
 def _benchmark(sizes: dict[str, Any], data: Lengths) -> dict[str, Any]:

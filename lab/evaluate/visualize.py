@@ -1,4 +1,4 @@
-"""What trained models see in one sentence, for the pictures of the papers."""
+"""Data for the papers' pictures: what trained models compute for one sentence."""
 
 from __future__ import annotations
 
@@ -6,31 +6,36 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from lab.provenance import origin
+from lab.provenance import provenance
 from lab.recipes import VisualizeRecipe
 from treeformers.recipes import ClassifyRecipe, InduceRecipe, ParseRecipe, Recipe
 from treeformers.trees.tree import Tree
 
+__all__ = ["evaluate"]
 
-def collect(
+
+def evaluate(
     recipe: VisualizeRecipe, folders: Mapping[str, Path], rows: Mapping[str, Recipe]
 ) -> dict[str, Any]:
-    """Watch the models of some rows over a sentence.
+    """Run the models of some rows on the sentence of a recipe.
 
     Args:
-        recipe: the sentence.
-        folders: of the models, by row.
-        rows: the recipes of the models.
+        recipe: has the sentence.
+        folders: the model folder of each row.
+        rows: the recipe of each row.
 
     Returns:
-        What is written to the results file. `pictures` has by row the `title` and, of an inducer, `words`, the
-        `tree` that is read, and by layer (the lowest, the middle and the top one) `priors` and `attention`,
-        T x T each; of a parser the `kind` of its attention and the entries of `inspection.Steps` but the
-        probabilities; of a classifier of sentences the `tree`, its `class` and `probability`, and the
-        `shares` of `Classifier.attention`.
+        The content of the results file. `pictures` has an entry for each row, with its `title` and the data
+        for its picture:
+
+        - inducer: `words`, the decoded `tree`, and the `priors` and `attention` (T x T each) of the lowest,
+          the middle and the top layer, by layer
+        - parser: the `kind` of its attention, and the entries of `Steps` without the probabilities
+        - classifier: the `tree`, the predicted `class`, its `probability`, and `shares`, the weights that
+          `Classifier.attention` returns
 
     Raises:
-        ValueError: a row of another task, a sentence without words, or a classifier and no tree.
+        ValueError: a row of another task; a sentence without words; a classifier, but no tree.
     """
     text = recipe.data.sentence
     sentence: Tree | str = Tree.from_brackets(text) if text.lstrip().startswith("(") else text
@@ -38,31 +43,31 @@ def collect(
     for name, row in rows.items():
         match row:
             case InduceRecipe():
-                seen = _induce(row, folders[name], sentence)
+                picture = _induce(row, folders[name], sentence)
             case ParseRecipe():
-                seen = _parse(folders[name], sentence)
+                picture = _parse(folders[name], sentence)
             case ClassifyRecipe():
-                seen = _classify(folders[name], sentence)
+                picture = _classify(folders[name], sentence)
             case _:
                 raise ValueError(f"data.rows: {name} is of the task {row.task!r}, which has no pictures")
-        pictures[name] = {"title": row.title, **seen}
-    return {**origin(recipe), "pictures": pictures}
+        pictures[name] = {"title": row.title, **picture}
+    return {**provenance(recipe), "pictures": pictures}
 
 
 def _induce(row: InduceRecipe, folder: Path, sentence: Tree | str) -> dict[str, Any]:
     from treeformers.tasks.induce.predictor import Inducer
 
     inducer = Inducer.from_pretrained(folder)
-    given = list(sentence.words) if isinstance(sentence, Tree) else sentence
-    look = inducer.visualize(given)
-    top = len(look.priors) - 1
+    words = list(sentence.words) if isinstance(sentence, Tree) else sentence
+    inside = inducer.visualize(words)
+    top = len(inside.priors) - 1
     layers = sorted({0, top // 2, top})
-    (tree,) = inducer.parse([given], decoding=row.decoding)
+    (tree,) = inducer.parse([words], decoding=row.decoding)
     return {
-        "words": list(look.words),
+        "words": list(inside.words),
         "tree": str(tree),
-        "priors": {str(layer): look.priors[layer].tolist() for layer in layers},
-        "attention": {str(layer): look.attentions[layer].tolist() for layer in layers},
+        "priors": {str(layer): inside.priors[layer].tolist() for layer in layers},
+        "attention": {str(layer): inside.attentions[layer].tolist() for layer in layers},
     }
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from lab.render import rendered
-from lab.tables.run_all import times
+from lab.tables.run_times import times
 from treeformers.recipes import ClassifyRecipe, ParseRecipe
 
 _widths = count(1)
@@ -107,7 +107,7 @@ def test_a_model_scored_where_it_was_trained_counts_beside_the_others() -> None:
 
 def test_a_model_that_two_rows_need_counts_once() -> None:
     first, other = result(30, 30), result(60)
-    scored_elsewhere = {**first["recipe"], "title": "same", "tables": ["2"]}
+    scored_elsewhere = {**first["recipe"], "title": "same"}
     scored_elsewhere["data"] = {**first["recipe"]["data"], "test": ["craft"]}
     same = {"recipe": scored_elsewhere, "seeds": result(30, 30, 40)["seeds"]}
     by_paper, long = times({"ma2017/first": first, "trees/other": other, "trees/same": same}).split("\n\n")

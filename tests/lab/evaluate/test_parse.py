@@ -11,10 +11,10 @@ import pytest
 import torch
 
 import tiny_models
-from lab.parse import bootstrap_interval, collect, read_gold, score_parser
+from lab.evaluate.parse import bootstrap_interval, evaluate, read_gold, score_parser
 from lab.run import reproduce, run_recipe
 from treeformers.metrics import SentenceScore, parseval
-from treeformers.recipes import ParseRecipe, Recipe, Treebanks
+from treeformers.recipes import ParseRecipe, Recipe
 from treeformers.tasks.parse.predictor import Parser
 from treeformers.tasks.parse.train import read_treebank
 from treeformers.trees.tree import Tree
@@ -131,8 +131,8 @@ class TestBootstrap:
         assert bootstrap_interval([self.lines([(0, 5, 5), (5, 5, 5)])]) == (0.0, 100.0)
 
     def test_width_is_that_of_the_standard_error(self) -> None:
-        chance = random.Random(1)
-        lines = self.lines([(chance.randint(0, 10), 10, 10) for _ in range(400)])
+        rng = random.Random(1)
+        lines = self.lines([(rng.randint(0, 10), 10, 10) for _ in range(400)])
         low, high = bootstrap_interval([lines])
         f1s = [10 * line.matched for line in lines]
         assert (low + high) / 2 == pytest.approx(fmean(f1s), abs=0.5)
@@ -145,10 +145,6 @@ class TestBootstrap:
 BASE = """
 task = "parse"
 title = "bound"
-tables = ["4"]
-
-[published]
-f1_test = 88.57
 
 [data]
 train = ["grammar"]
@@ -164,7 +160,7 @@ hidden_size = 8
 max_steps = 16
 tokens_per_batch = 150
 learning_rate = 3e-2
-evaluations = 1
+num_evaluations = 1
 seeds = [1, 2]
 
 [beam]
@@ -174,27 +170,22 @@ size = 2
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Recipes, and results of all but the one that is the ensemble of others."""
+    """A recipe with its results."""
     folder = tmp_path_factory.mktemp("parse") / "rows"
     folder.mkdir()
     (folder / "bound.toml").write_text(BASE)
-    (folder / "head.toml").write_text('base = "bound.toml"\ntitle = "head"\nmodel.head_rule = "right"\n')
-    (folder / "both.toml").write_text('base = "bound.toml"\ntitle = "both"\nensemble = ["bound", "head"]\n')
-    (folder / "of-both.toml").write_text('base = "bound.toml"\nensemble = ["both"]\n')
-    (folder / "nowhere.toml").write_text('base = "bound.toml"\nensemble = ["tail"]\n')
-    for row in ("bound", "head"):
-        reproduce(folder, row, "smoke", folder.parent / "runs", ["train.seeds=[1, 2]"], progress=False)
+    reproduce(folder, "bound", "smoke", folder.parent / "runs", progress=False)
     return folder
 
 
-def results(folder: Path, row: str) -> dict[str, Any]:
-    content: dict[str, Any] = json.loads((folder / "results" / f"{row}.smoke.json").read_text())
+def results(folder: Path) -> dict[str, Any]:
+    content: dict[str, Any] = json.loads((folder / "results" / "bound.smoke.json").read_text())
     return content
 
 
-class TestCollect:
+class TestEvaluate:
     def test_a_results_file(self, folder: Path) -> None:
-        result = results(folder, "bound")
+        result = results(folder)
         recipe = Recipe.from_dict(result["recipe"])
         assert isinstance(recipe, ParseRecipe) and recipe.title == "bound"
         assert [seed["seed"] for seed in result["seeds"]] == [1, 2]
@@ -219,12 +210,12 @@ class TestCollect:
         assert result["ensemble"]["models"] == 2
         assert result["ensemble"]["f1_test"] == pytest.approx(score.f1, abs=1e-3)
 
-    def test_several_processes_score_as_one(self, folder: Path) -> None:
-        expected = results(folder, "bound")
+    def test_several_workers_score_as_one(self, folder: Path) -> None:
+        expected = results(folder)
         recipe = Recipe.from_dict(expected["recipe"])
         assert isinstance(recipe, ParseRecipe)
         models = [folder.parent / "runs" / "rows" / "bound-smoke" / f"seed-{seed}" for seed in (1, 2)]
-        found = collect(recipe, models, [{"seed": 1}, {"seed": 2}], processes=2)
+        found = evaluate(recipe, models, [{"seed": 1}, {"seed": 2}], 2)
         for ours, theirs in zip(
             (*found["seeds"], found["ensemble"]), (*expected["seeds"], expected["ensemble"]), strict=True
         ):
@@ -240,37 +231,9 @@ class TestCollect:
                 return [text for value in content for text in strings(value)]
             return [content] if isinstance(content, str) else []
 
-        neighbours = results(folder, "bound")["seeds"][0]["neighbours"]
+        neighbours = results(folder)["seeds"][0]["neighbours"]
         assert set(neighbours) == {"euclidean", "cosine"}
         assert not any(" " in text for text in strings(neighbours))
-
-    def test_an_ensemble_of_recipes_uses_their_models(
-        self, folder: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        def fail(*_: object, **__: object) -> None:
-            raise AssertionError("trained again")
-
-        monkeypatch.setattr("treeformers.tasks.parse.train.train_parser", fail)
-        (path,) = reproduce(folder, "both", "smoke", folder.parent / "runs", ["train.seeds=[1, 2]"])
-        result = results(folder, "both")
-        assert path.name == "both.smoke.json"
-        assert result["ensemble"]["models"] == 4
-        assert [seed["seed"] for seed in result["seeds"]] == [1, 2, 1, 2]
-        assert not any("scoring_seconds" in seed for seed in result["seeds"])
-        assert "f1_test" not in result["summary"] and "parameters" in result["seeds"][0]
-        runs = folder.parent / "runs" / "rows"
-        parser = Parser.from_pretrained(runs / "bound-smoke", runs / "head-smoke")
-        test = read_gold(Treebanks(train=("grammar",), scored_sentences=8))["grammar"]["test"]
-        score = parseval(test, parsed(parser, test, 2))
-        assert result["ensemble"]["f1_test"] == pytest.approx(score.f1, abs=1e-3)
-        assert not (runs / "both-smoke").exists()
-
-    def test_an_ensemble_is_made_of_recipes_that_train(self, folder: Path, tmp_path: Path) -> None:
-        with pytest.raises(ValueError, match=r"of-both\.toml: ensemble: both is an ensemble itself"):
-            run_recipe(folder / "of-both.toml", "smoke", tmp_path)
-        with pytest.raises(FileNotFoundError, match=r"tail\.toml: no such recipe"):
-            run_recipe(folder / "nowhere.toml", "smoke", tmp_path)
-        assert not list(tmp_path.iterdir())
 
     def test_a_treebank_that_is_not_there_shows_before_training(self, folder: Path, tmp_path: Path) -> None:
         with pytest.raises(FileNotFoundError, match="missing"):

@@ -1,4 +1,4 @@
-"""Results of translation models: BLEU of every seed on validation and test."""
+"""Metrics of translation models: BLEU of every seed on validation and test."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lab.provenance import origin
+from lab.provenance import provenance
 from treeformers.metrics import bleu
 from treeformers.metrics.statistics import summarise
 from treeformers.recipes import TranslateRecipe
@@ -17,39 +17,44 @@ if TYPE_CHECKING:
     from treeformers.trees.tree import Tree
 
 
-def collect(
+def evaluate(
     recipe: TranslateRecipe, models: Sequence[Path], fits: Sequence[Mapping[str, Any]]
 ) -> dict[str, Any]:
-    """Score trained translation models of one recipe.
+    """Evaluate the trained translation models of a recipe.
+
+    Args:
+        recipe: the recipe of the models.
+        models: the model folders.
+        fits: the record of training of each model.
 
     Returns:
-        What is written to the results file. A seed has `bleu_validation` and `bleu`, that of the test part,
-        with their `signature`; `sentences_per_second` of the search over the test part; and of a model that
-        sees trees `attention_on_nodes` and `nodes_share`, see `attention_on_nodes`, on the test part.
+        The content of the results file. A seed has `bleu_validation`, `bleu` (on the test split), their
+        `signature`, and `sentences_per_second` on the test split. If the model reads trees, it also has
+        `attention_on_nodes` and `nodes_share`, the two values of `attention_on_nodes` on the test split.
     """
     from treeformers.tasks.translate.predictor import Translator
     from treeformers.tasks.translate.score import reference_texts
     from treeformers.tasks.translate.train import read_pairs
 
-    parts = {part: read_pairs(recipe.data, part) for part in ("validation", "test")}
+    splits = {split: read_pairs(recipe.data, split) for split in ("validation", "test")}
     seeds = []
     for folder, fit in zip(models, fits, strict=True):
         translator = Translator.from_pretrained(folder)
         seed: dict[str, Any] = dict(fit)
-        for part, pairs in parts.items():
+        for split, pairs in splits.items():
             started = time.perf_counter()
             found = translator.translate(pair.tree for pair in pairs)
             seconds = time.perf_counter() - started
             score = bleu(reference_texts(pairs, recipe.data.lowercase), found)
-            seed["bleu" if part == "test" else f"bleu_{part}"] = score.bleu
+            seed["bleu" if split == "test" else f"bleu_{split}"] = score.bleu
         if translator.model.config.tree:
             seed["attention_on_nodes"], seed["nodes_share"] = attention_on_nodes(translator, pairs)
         seed |= {"signature": score.signature, "sentences_per_second": len(pairs) / seconds}
         seeds.append(seed)
     train = read_pairs(recipe.data, "train")
     return {
-        **origin(recipe),
-        "data": {"train": len(train), **{part: len(pairs) for part, pairs in parts.items()}},
+        **provenance(recipe),
+        "data": {"train": len(train), **{split: len(pairs) for split, pairs in splits.items()}},
         "seeds": seeds,
         "summary": summarise(seeds),
     }

@@ -1,24 +1,26 @@
-"""Results of probes: what each instrument reads of each system, side by side."""
+"""Results of probes: the report of every probe on every system."""
 
 from __future__ import annotations
 
 import time
 from typing import Any
 
-from lab.provenance import origin
+from lab.provenance import provenance
 from lab.recipes import ProbeRecipe
 
+__all__ = ["evaluate"]
 
-def collect(recipe: ProbeRecipe) -> dict[str, Any]:
+
+def evaluate(recipe: ProbeRecipe) -> dict[str, Any]:
     """Probe the systems of a recipe.
 
     Returns:
-        What is written to the results file: `report` is that of `treeformers.probing.ProbeReport.to_dict`
-        without its examples, which may be sentences of a corpus.
+        The content of the results file. `report` is `treeformers.probing.ProbeReport.to_dict` without its
+        examples, which may be sentences of a licensed corpus.
 
     Raises:
-        FileNotFoundError: no such system or corpus.
-        ValueError: an unknown part of it, or trees over other words.
+        FileNotFoundError: a missing system or corpus.
+        ValueError: the corpus has no such split, or the trees of a system have other words.
     """
     from treeformers.probing import find_pairs, find_system, find_treebank, probe
 
@@ -36,4 +38,4 @@ def collect(recipe: ProbeRecipe) -> dict[str, Any]:
         treebank_name=f"{data.corpus} {data.split}" if data.corpus else "",
     ).to_dict()
     del report["examples"]
-    return {**origin(recipe), "wall_seconds": time.perf_counter() - started, "report": report}
+    return {**provenance(recipe), "wall_seconds": time.perf_counter() - started, "report": report}

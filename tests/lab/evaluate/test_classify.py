@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 
-from lab.classify import read_gold
+from lab.evaluate.classify import read_gold
 from lab.run import reproduce, run_recipe
 from treeformers.metrics import accuracy, mean_squared_error, pearson
 from treeformers.recipes import Examples, Recipe

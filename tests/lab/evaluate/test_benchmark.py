@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from lab.benchmark import collect
+from lab.evaluate.benchmark import evaluate
 from lab.recipes import BenchmarkRecipe
 from lab.run import reproduce, run_recipe
 
@@ -20,7 +20,7 @@ PLAIN = {"encoder": "translation", "vocab_size": 10, "decoder_layers": 1, "tree"
 
 def test_weights_are_counted() -> None:
     tree = {**PLAIN, "tree": True, "vertical_size": 3, "horizontal_size": 5}
-    found = collect(BenchmarkRecipe(model={"plain": PLAIN, "tree": tree}))["models"]
+    found = evaluate(BenchmarkRecipe(model={"plain": PLAIN, "tree": tree}))["models"]
     attention, feed, norm = 4 * (8 * 8 + 8), 2 * 8 * 4 + 4 + 8, 16
     layers = attention + feed + 2 * norm + 2 * attention + feed + 3 * norm
     assert found["plain"] == {"parameters": 10 * 8 + layers}
@@ -36,7 +36,7 @@ def test_times_by_length() -> None:
     recipe = BenchmarkRecipe.from_dict(
         {"task": "benchmark", "data": {"lengths": [1, 2, 5], "steps": 1}, "model": models}
     )
-    for measured in collect(recipe)["models"].values():
+    for measured in evaluate(recipe)["models"].values():
         assert measured["parameters"] > 100
         for step in ("training", "inference"):
             assert len(measured[step]) == 3 and min(measured[step]) > 0
@@ -61,4 +61,4 @@ def test_mistakes() -> None:
         ({**PLAIN, "hidden_size": 9}, r"^model\.hidden_size is 9, expected an even multiple"),
     ):
         with pytest.raises(ValueError, match=message):
-            collect(BenchmarkRecipe(model={"one": model}))
+            evaluate(BenchmarkRecipe(model={"one": model}))

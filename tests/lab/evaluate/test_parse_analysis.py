@@ -9,8 +9,8 @@ import pytest
 import torch
 
 import tiny_models
-from lab import parse_analysis
-from lab.parse_analysis import compare_words, one_word_attention
+from lab.evaluate import parse_analysis
+from lab.evaluate.parse_analysis import compare_words, one_word_attention
 from treeformers.tasks.parse.attention_analysis import follow
 from treeformers.tasks.parse.predictor import Parser
 from treeformers.trees.tree import Tree
