@@ -85,7 +85,7 @@ def printed_branches(cell: BranchAttention) -> Callable[[Sequence[Tensor]], Tens
 
 def printed_lstm(cell: ChildSumTreeLSTM | NaryTreeLSTM) -> Callable[[Tensor, Sequence[State]], State]:
     """Tree-LSTMs of Tai et al. (2015), the whole cell at every node."""
-    width = cell.hidden_size
+    width = cell.input_forget.out_features
     zero = 2 * (cell.input.weight.new_zeros(1, width),)
 
     def child_sum(word: Tensor, children: Sequence[State]) -> State:
@@ -111,7 +111,7 @@ def printed_lstm(cell: ChildSumTreeLSTM | NaryTreeLSTM) -> Callable[[Tensor, Seq
 
 def lean_lstm(cell: ChildSumTreeLSTM | NaryTreeLSTM) -> Callable[[Tensor | None, Sequence[State]], State]:
     """The same without products with zeros."""
-    width = cell.hidden_size
+    width = cell.input_forget.out_features
 
     def compose(word: Tensor | None, children: Sequence[State]) -> State:
         gates = cell.input.bias[None] if word is None else cell.input(word)

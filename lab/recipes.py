@@ -55,7 +55,7 @@ class FineTuningData:
 
 @dataclass(frozen=True, kw_only=True)
 class Probes:
-    """What is probed, and the systems that are probed.
+    """The probes, and the systems that they question.
 
     Attributes:
         systems: from the name in the report to the folder of an inducer or parser, a file of trees, or

@@ -22,7 +22,7 @@ ROWS = "rows.toml"
 
 @dataclass(frozen=True, kw_only=True)
 class RowInfo:
-    """What a paper says about a row.
+    """The tables and figures of a paper that belong to a row.
 
     Attributes:
         tables: the tables of the paper with this row.

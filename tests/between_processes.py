@@ -1,4 +1,4 @@
-"""What becomes of things that go from one process to another."""
+"""Objects after a trip from one process to another."""
 
 import pickle
 from collections.abc import Callable

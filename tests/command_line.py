@@ -30,7 +30,7 @@ def run(*arguments: object, stdin: str | bytes | None = None) -> Result:
 
 
 def output(*arguments: object, stdin: str | bytes | None = None) -> str:
-    """What a command prints that ends well."""
+    """The standard output of a command that succeeds."""
     result = run(*arguments, stdin=stdin)
     assert result.exit_code == 0, result.stderr
     return result.stdout

@@ -1,4 +1,4 @@
-"""What several test files share: one thread, and one small model trained for all of them."""
+"""Fixtures that several test files share: one thread, and one small model trained for all of them."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from typing import Any
 from lab.render import rendered
 
 MADE = ["1, 2", "700", "1.5", "", "a CPU, 1 of 2 cores", "", "2.13", "`abc`", "2026-01-02"]
-"""What the table of where figures come from shows of two seeds of `trained`."""
+"""The provenance table for two seeds of `trained`."""
 
 
 def result(
@@ -55,7 +55,7 @@ def write_results(folder: Path, files: Mapping[str, Mapping[str, Any]]) -> Path:
 
 
 def part(folder: Path, name: str) -> str:
-    """What is rendered between the marks, and nothing outside them."""
+    """The text that is rendered between the marks. Nothing outside them may change."""
     text = rendered(f"before\n<!-- results: {name} -->\nold\n<!-- end -->\nafter\n", folder / "results")
     match = re.fullmatch(
         rf"before\n<!-- results: {name} -->\n\n(.*)\n\n<!-- end -->\nafter\n", text, re.DOTALL

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import re
 from pathlib import Path
 
 import pytest
 
 from conftest import ROOT
+from treeformers import Classifier
+from treeformers.data import corpora
+from treeformers.models import encoders
+from treeformers.tasks import tree_sources
 
 PAGES = sorted(ROOT.glob("docs/papers/*.md"))
 ALL_PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md"))]
@@ -21,6 +26,21 @@ def test_snippets_run(page: Path) -> None:
     for block in BLOCK.finditer(text):
         line = text.count("\n", 0, block.start()) + 1
         exec(compile("\n" * line + block[1], str(page), "exec"), {})
+
+
+def test_the_page_on_extensions_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(encoders, "_ENCODERS", dict(encoders._ENCODERS))
+    for module in (corpora, tree_sources):
+        monkeypatch.setattr(module, "_REGISTERED", {})
+    page = ROOT / "docs" / "how-to" / "extend.md"
+    Path("extension_page.py").write_text("\n".join(BLOCK.findall(page.read_text(encoding="utf-8"))))
+    monkeypatch.syspath_prepend(tmp_path)
+    extension = importlib.import_module("extension_page")
+    assert extension.value == 100
+    assert extension.how.startswith("root_split|punctuation:kept|version:")
+    [answer] = Classifier.from_pretrained("runs/toy").classify(["the book is dull"])
+    assert answer.label in {"good", "bad"}
 
 
 @pytest.mark.parametrize("page", ALL_PAGES, ids=lambda path: path.relative_to(ROOT).as_posix())

@@ -295,8 +295,8 @@ def test_summarise_structure() -> None:
     trees = [flat, pair, trivial_tree(words(5)), Tree.from_brackets("(S (S (NP (A a)) (B b) (C c)))")]
     structure = summarise_structure(trees)
     assert (structure.sentences, structure.spans_per_sentence) == (4, 3 / 4)
-    assert structure.flat_share == pytest.approx(200 / 3)
-    assert summarise_structure([pair]).flat_share == 0
+    assert structure.flat_percent == pytest.approx(200 / 3)
+    assert summarise_structure([pair]).flat_percent == 0
 
 
 def test_long_sentences_are_fast_and_do_not_exhaust_the_stack() -> None:

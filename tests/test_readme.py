@@ -1,20 +1,23 @@
-"""Everything the README tells readers to run: its `console` and `python` blocks, in order."""
+"""The `console` and `python` blocks of the README run in order, after a small `make demo`."""
 
 import os
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from treeformers.data.grammar import default_grammar
+from treeformers.tasks.demo import RECIPE
+from treeformers.tasks.induce.train import train_inducer
 
 ROOT = Path(__file__).parent.parent
 BLOCK = re.compile(r"^```(console|python)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 TINY = "train.max_steps=4 train.num_evaluations=1 train.seeds=[1] model.hidden_size=16"
 TINY_INDUCER = "model.num_hidden_layers=2 model.num_attention_heads=2 model.intermediate_size=32"
-# The commands as they stand; only training is made small.
+# The commands as written; only training is made small.
 SHELL = f"""
 treeformers() {{
     local tiny=()
@@ -39,6 +42,12 @@ def test_snippets_run_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         rows = ["\t".join(columns), *map("\t".join, zip(*columns.values(), strict=True)), ""]
         (tmp_path / f"{name}.tsv").write_text("\n".join(rows), encoding="utf-8")
     monkeypatch.chdir(tmp_path)
+    demo = replace(
+        RECIPE,
+        data=replace(RECIPE.data, sentences=300),
+        train=replace(RECIPE.train, max_steps=4, num_evaluations=1),
+    )
+    train_inducer(demo, Path("runs/demo/model"), progress=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     languages = []

@@ -60,7 +60,7 @@ def score_inducer(
         "algorithm1": f1(printed),
         "algorithm1, released": f1(replace(printed, algorithm="released")),
     }
-    metrics["algorithm1_flat_share"] = summarise_structure(decode_trees(links, words, printed)).flat_share
+    metrics["algorithm1_flat_percent"] = summarise_structure(decode_trees(links, words, printed)).flat_percent
     metrics["by_layer"] = [f1(Decoding(method="greedy", layer=layer)) for layer in layers]
     metrics["by_min_layer"] = [f1(replace(printed, min_layer=layer)) for layer in layers]
     metrics["mean_link_by_layer"] = [

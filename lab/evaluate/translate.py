@@ -30,7 +30,7 @@ def evaluate(
     Returns:
         The content of the results file. A seed has `bleu_validation`, `bleu` (on the test split), their
         `signature`, and `sentences_per_second` on the test split. If the model reads trees, it also has
-        `attention_on_nodes` and `nodes_share`, the two values of `attention_on_nodes` on the test split.
+        `attention_on_nodes` and `nodes_percent`, the two values of `attention_on_nodes` on the test split.
     """
     from treeformers.tasks.translate.predictor import Translator
     from treeformers.tasks.translate.score import reference_texts
@@ -48,7 +48,7 @@ def evaluate(
             score = bleu(reference_texts(pairs, recipe.data.lowercase), found)
             seed["bleu" if split == "test" else f"bleu_{split}"] = score.bleu
         if translator.model.config.tree:
-            seed["attention_on_nodes"], seed["nodes_share"] = attention_on_nodes(translator, pairs)
+            seed["attention_on_nodes"], seed["nodes_percent"] = attention_on_nodes(translator, pairs)
         seed |= {"signature": score.signature, "sentences_per_second": len(pairs) / seconds}
         seeds.append(seed)
     train = read_pairs(recipe.data, "train")

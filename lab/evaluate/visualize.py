@@ -31,7 +31,7 @@ def evaluate(
         - inducer: `words`, the decoded `tree`, and the `priors` and `attention` (T x T each) of the lowest,
           the middle and the top layer, by layer
         - parser: the `kind` of its attention, and the entries of `Steps` without the probabilities
-        - classifier: the `tree`, the predicted `class`, its `probability`, and `shares`, the weights that
+        - classifier: the `tree`, the predicted `class`, its `probability`, and `weights`, the weights that
           `Classifier.attention` returns
 
     Raises:
@@ -98,5 +98,5 @@ def _classify(folder: Path, sentence: Tree | str) -> dict[str, Any]:
         "tree": str(sentence),
         "class": found.label,
         "probability": found.probabilities[found.label],
-        "shares": classifier.attention(sentence),
+        "weights": classifier.attention(sentence),
     }

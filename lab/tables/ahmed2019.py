@@ -63,7 +63,7 @@ def figure2_plots(results: Results) -> dict[str, str]:
     """The trees of `figure2`, from file name to SVG."""
     return {
         file: tree_svg(
-            Tree.from_brackets(picture["tree"]), title=_caption(picture), weights=picture["shares"]
+            Tree.from_brackets(picture["tree"]), title=_caption(picture), weights=picture["weights"]
         )
         for file, picture in picture_files(results, "figure2", "figure2")
     }

@@ -118,7 +118,7 @@ def attention(results: Results) -> str:
         (
             result["recipe"]["title"],
             str(len(result["seeds"])),
-            _exact(result["row"]["published"].get("one_word_share")),
+            _exact(result["row"]["published"].get("one_word_percent")),
             mean(result, "one_word_sentences"),
             mean(result, "one_word_steps"),
         )

@@ -142,7 +142,7 @@ def table4(results: Results) -> str:
             result["recipe"]["title"],
             seed_count(result),
             with_sd(result, "attention_on_nodes"),
-            mean(result, "nodes_share"),
+            mean(result, "nodes_percent"),
         )
         for result in in_table(results, "1").values()
         if mean(result, "attention_on_nodes") is not None

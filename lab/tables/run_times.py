@@ -48,7 +48,7 @@ def times(results: Results) -> str:
         "of one model a row",
         "one by one",
         "models by the clock",
-        "rows, scoring reckoned",
+        "rows, scoring estimated",
     )
     by_paper = [
         (

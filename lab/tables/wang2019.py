@@ -29,7 +29,7 @@ from treeformers.trees.files import atomic_write
 def table1(results: Results) -> str:
     """F1 on all sentences; trivial trees are in the last rows."""
     head = ("spans a sentence", "flat trees, %", f"F1 from {MIN_WORDS} words")
-    names = ("spans_per_sentence", "flat_share", f"sentence_f1_from_{MIN_WORDS}")
+    names = ("spans_per_sentence", "flat_percent", f"sentence_f1_from_{MIN_WORDS}")
     return _f1_table(in_table(results, "1"), "sentence_f1", dict(zip(head, names, strict=True)))
 
 
@@ -94,8 +94,8 @@ def switches(results: Results) -> str:
             mean(row, "sentence_f1"),
             mean_by_key(row, "by_decoding")["algorithm1"],
             mean(row, "spans_per_sentence"),
-            mean(row, "flat_share"),
-            mean(row, "algorithm1_flat_share"),
+            mean(row, "flat_percent"),
+            mean(row, "algorithm1_flat_percent"),
             mean(row, "pseudo_perplexity"),
         )
         for row in sorted(rows, key=lambda row: row["row"]["tables"] == ["switches"])

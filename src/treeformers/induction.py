@@ -46,12 +46,12 @@ class Structure:
     Attributes:
         sentences: number of trees.
         spans_per_sentence: mean number of constituents.
-        flat_share: percentage of trees without constituents, among trees over more than two words.
+        flat_percent: percentage of trees without constituents, among trees over more than two words.
     """
 
     sentences: int
     spans_per_sentence: float
-    flat_share: float
+    flat_percent: float
 
 
 def build_tree(
@@ -309,7 +309,7 @@ def summarise_structure(trees: Iterable[Tree]) -> Structure:
     return Structure(
         sentences=sentences,
         spans_per_sentence=spans / sentences,
-        flat_share=100 * flat / longer if longer else 0.0,
+        flat_percent=100 * flat / longer if longer else 0.0,
     )
 
 

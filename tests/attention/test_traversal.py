@@ -68,7 +68,7 @@ def released_norm(x: Tensor, gain: Tensor, bias: Tensor) -> Tensor:
 
 
 def literal_released(cell: BranchAttention, x: Tensor, residual: Tensor) -> Tensor:
-    """What the released code computes for one node."""
+    """The computation of the released code for one node."""
 
     def over_queries(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         scores = (q @ k.T / math.sqrt(k.shape[1])).exp()
@@ -137,7 +137,7 @@ def test_cell(composition: str, changes: dict[str, bool], counts: list[int], pad
 @sizes
 @given(counts=st.lists(st.integers(1, 4), min_size=1, max_size=4), other=st.booleans())
 def test_released_cell(composition: str, counts: list[int], other: bool) -> None:
-    cell = build(composition, "authors")
+    cell = build(composition, "released")
     x, mask = random_nodes(counts, max(counts) + 1)
     residual = torch.randn_like(x).requires_grad_() if other else x
     literal = torch.stack(
@@ -169,9 +169,9 @@ def test_queries_and_keys_matter(composition: str) -> None:
 
     assert min(gradient(build(composition))) > 1e-2
     if composition == "multihead":
-        assert max(gradient(build(composition, "authors"))) < 1e-12
+        assert max(gradient(build(composition, "released"))) < 1e-12
     if composition == "branch":
-        assert min(gradient(build(composition, "authors"))) > 1e-3
+        assert min(gradient(build(composition, "released"))) > 1e-3
 
 
 def test_attention_sums_to_one_over_the_chosen_axis() -> None:
@@ -201,7 +201,7 @@ def test_branch_weights_start_equal() -> None:
     assert (kappa > 0).all() and kappa.sum().item() == pytest.approx(1)
     free = BranchAttention(12, 3, simplex=False)
     assert free.branch_weights()[0] is free.kappa and free.kappa.tolist() == [pytest.approx(1 / 3)] * 3
-    released = BranchAttention(12, 3, variant="authors")
+    released = BranchAttention(12, 3, variant="released")
     assert released.alpha.sum().item() == pytest.approx(1) and released.alpha.std() > 0
 
 
@@ -218,7 +218,7 @@ def test_dropout_sizes_and_errors() -> None:
         BranchAttention(10)
     assert BranchAttention(10, composition="single").branches == 1
     with pytest.raises(ValueError, match="highway is true, but the released code has none"):
-        BranchAttention(12, variant="authors", highway=True)
+        BranchAttention(12, variant="released", highway=True)
 
 
 def test_element_sum() -> None:

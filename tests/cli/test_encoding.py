@@ -223,5 +223,5 @@ class TestTranslate:
         text = "he runs\n" + "dog " * 2100 + "\nthe dogs run\n\x02\n"
         says = complaint("translate", encoders / "translate", "--beam", 1, "--out", out, stdin=text)
         assert says.startswith("2 of 4 lines have no answer, the first: <stdin>:2: has ")
-        assert says.endswith(" units, the model reads at most 2048")
+        assert says.endswith(" subwords, the model reads at most 2048")
         assert out.read_text().count("\n") == 4

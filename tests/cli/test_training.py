@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -18,6 +20,7 @@ from command_line import (
     output,
     run,
 )
+from conftest import ROOT
 
 
 class TestTrain:
@@ -182,3 +185,21 @@ def test_reproduce_goes_on_after_a_row_that_fails(experiment: Path, tmp_path: Pa
     ]
     assert "broken.toml failed: ValueError: " in result.stderr
     assert "tree-l10-wsj-all.toml is up to date: results/tree-l10-wsj-all.smoke.json" in result.stderr
+
+
+@pytest.mark.parametrize(("old", "new"), [("--again", "--force"), ("--processes=2", "--workers")])
+def test_reproduce_refuses_old_options_with_their_new_names(old: str, new: str) -> None:
+    assert complaint("reproduce", "all", old).startswith(f"{old.partition('=')[0]} is now {new}; see ")
+
+
+def test_reproduce_outside_a_clone_says_what_is_missing(tmp_path: Path) -> None:
+    """The laboratory cannot be imported there, whatever is installed."""
+    code = (
+        "import sys; sys.path.insert(0, sys.argv.pop(1)); sys.modules['lab'] = None\n"
+        "from treeformers.cli import app; app(['reproduce'])"
+    )
+    command = [sys.executable, "-c", code, str(ROOT / "src")]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    says = "reproduce needs the recipes and the package lab, which are only in a clone of the repository"
+    assert done.stderr == f"treeformers: error: {says}: run `pip install -e .` there\n"

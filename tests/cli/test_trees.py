@@ -153,8 +153,8 @@ class TestDraw:
         drawn = page.read_text()
         assert drawn.count("<svg") == 1 and drawn.count('class="shade"') and "<input" not in drawn
         output("draw", "--model", encoders / "translate", "--trees", "left", "--out", page, stdin="he runs\n")
-        look = Translator.from_pretrained(encoders / "translate").look("he runs", trees="left")
-        assert page.read_text().count('class="layer"') == len(look.units) > 1
+        attention = Translator.from_pretrained(encoders / "translate").attention("he runs", trees="left")
+        assert page.read_text().count('class="layer"') == len(attention.subwords) > 1
         for model, text, says in (
             ("classify", "\nhe runs\n", "<stdin>:2: is no tree, but this model was trained on"),
             ("similarity", "he runs\n", "of the task 'similarity', expected 'induce', 'classify' or"),

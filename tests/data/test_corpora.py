@@ -398,3 +398,14 @@ def test_wsj_sample():
             assert "-NONE-" not in tree.tags
             assert len(tree) == len(heads)
     assert sum(len(tree) for trees in corpus.values() for tree in trees) == 94084
+
+
+def test_a_registered_corpus_is_loaded_by_name(monkeypatch):
+    monkeypatch.setattr(corpora, "_REGISTERED", {})
+    lines = {"train": ("the dog barks",), "test": ("it runs",)}
+    corpora.register_corpus("mine", reader := lambda: lines)
+    corpora.register_corpus("mine", reader)
+    assert load("mine") == {"train": ["the dog barks"], "test": ["it runs"]}
+    for name in ("mine", "wsj", "blimp", "grammar"):
+        with pytest.raises(ValueError, match=f"^a corpus named '{name}' is already registered$"):
+            corpora.register_corpus(name, lambda: lines)

@@ -1,4 +1,4 @@
-"""What an entry of a corpus is called."""
+"""Names for the entries of a corpus."""
 
 from __future__ import annotations
 

@@ -29,9 +29,9 @@ def content() -> dict[str, Any]:
     ]
     accuracy = {"test": "pairs", "p_value": 1e-9, "low": 60.0, "high": 90.0, "skipped": 2}
     report["systems"]["gold"]["accuracies"] = [
-        {**accuracy, "case": "all", "trials": 30, "correct": 25, "share": 83.333},
-        {**accuracy, "case": "none", "trials": 0, "correct": 0, "share": 0.0},
-        {**accuracy, "case": "none: at all", "trials": 0, "correct": 0, "share": 0.0},
+        {**accuracy, "case": "all", "trials": 30, "correct": 25, "percent": 83.333},
+        {**accuracy, "case": "none", "trials": 0, "correct": 0, "percent": 0.0},
+        {**accuracy, "case": "none: at all", "trials": 0, "correct": 0, "percent": 0.0},
     ]
     report["systems"]["right"]["notes"] = ["subwords: none"]
     return json.loads(json.dumps(report))  # type: ignore[no-any-return]

@@ -148,7 +148,7 @@ def test_structure_and_label_recall() -> None:
     )
     assert next(iter(score.recall_by_label)) == "NP"
     assert score.spans_per_sentence == pytest.approx((4 + 2 + 1 + 4) / 7)
-    assert score.flat_share == pytest.approx(100 / 5)
+    assert score.flat_percent == pytest.approx(100 / 5)
     chain = Tree.from_brackets("(S (S (NN a) (NN b) (NN c)))")
     assert unlabeled_f1([chain], [chain], protocol="kim").spans_per_sentence == 0
     rooted = unlabeled_f1(*worked_trees(), recall_root=True)
@@ -250,7 +250,7 @@ def test_unlabeled_f1_properties(
     word = Tree("NN", word="duck")
     gold, predicted = [*gold, Tree("A", (word, word))], [*predicted, Tree("A", (word, word))]
     score = unlabeled_f1(gold, predicted, protocol=protocol)  # type: ignore[arg-type]
-    for value in (score.sentence_f1, score.corpus_f1, score.flat_share, *score.recall_by_label.values()):
+    for value in (score.sentence_f1, score.corpus_f1, score.flat_percent, *score.recall_by_label.values()):
         assert 0 <= value <= 100
     same = unlabeled_f1(gold, gold, protocol=protocol)  # type: ignore[arg-type]
     if protocol != "kim":  # its gold trees keep a copy of the root that no prediction has

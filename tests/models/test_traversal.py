@@ -107,7 +107,7 @@ def literal_dependency(model: TraversalModel, tree: DependencyTree, words: Tenso
         below = tree.children[word]
         rows = [vectors[word], *(visit(child) for child in below)]
         residual = [vectors[word], *(vectors[child] for child in below)]
-        released = model.config.variant == "authors"
+        released = model.config.variant == "released"
         states[word] = compose(model, rows, residual if released else None) if below else rows[0]
         return states[word]
 
@@ -159,7 +159,7 @@ VARIANTS = [
     {},
     {"composition": "multihead"},
     {"composition": "single"},
-    {"variant": "authors"},
+    {"variant": "released"},
     {"positions": "sibling"},
     {"positions": "word"},
     {"projection": "gated"},

@@ -120,7 +120,7 @@ def test_findings_are_counts() -> None:
         ("all", 4, 2, 1),
     ]
     (thing, subject) = found
-    assert (thing.share, thing.right, thing.left) == (50.0, 75.0, 0.0)
+    assert (thing.percent, thing.right, thing.left) == (50.0, 75.0, 0.0)
     assert (subject.right, subject.left, subject.balanced) == (0.0, 75.0, 75.0)
     assert thing.chance == subject.chance == pytest.approx(37.5)  # three binary trees and a flat one
     assert thing.low < 50 < thing.high
@@ -137,4 +137,4 @@ def test_a_shape_reads_as_its_own_baseline(n_words: int, kind: str) -> None:
         if 1 < end - start < n_words
     )
     (finding,) = find_constituents([Question(tree, asked, tree)], [tree])
-    assert finding.share == pytest.approx(getattr(finding, kind))
+    assert finding.percent == pytest.approx(getattr(finding, kind))

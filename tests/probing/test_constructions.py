@@ -54,7 +54,7 @@ def test_rates_of_gold_right_and_left_branching_trees() -> None:
         for one in find_constituents(QUESTIONS, trees):
             if one.case != "all":
                 place = "object" if one.case == "object" else "subject"
-                found.setdefault((one.target, place), set()).add(one.share)
+                found.setdefault((one.target, place), set()).add(one.percent)
         return found
 
     assert rates([question.tree for question in QUESTIONS]) == {

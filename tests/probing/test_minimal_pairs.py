@@ -65,7 +65,7 @@ def test_accuracy_by_phenomenon_and_paradigm() -> None:
     assert {one.test for one in found} == {"mine"}
     first = found[1]
     low, high = stats.binomtest(1, 2).proportion_ci(0.95, "exact")
-    assert (first.share, first.low, first.high) == pytest.approx((50, 100 * low, 100 * high))
+    assert (first.percent, first.low, first.high) == pytest.approx((50, 100 * low, 100 * high))
     assert first.p_value == pytest.approx(stats.binomtest(1, 2).pvalue)
     assert sorted(map(" ".join, model.asked)) == ["a", "a b", "a b b", "a b b c", "a b c", "a c", "b"]
 

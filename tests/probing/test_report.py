@@ -40,14 +40,16 @@ def test_several_systems() -> None:
     assert [finding[:3] for finding in map(astuple, gold.findings)] == [
         finding[:3] for finding in map(astuple, right.findings)
     ]
-    constituents = {one.case: (one.trials, one.share) for one in gold.findings if one.probe == "constituents"}
+    constituents = {
+        one.case: (one.trials, one.percent) for one in gold.findings if one.probe == "constituents"
+    }
     assert constituents == {"NP": (3, 100.0), "VP": (2, 100.0), "PP": (1, 100.0)}
-    assert {one.case: one.share for one in right.findings if one.probe == "constituents"} == {
+    assert {one.case: one.percent for one in right.findings if one.probe == "constituents"} == {
         "NP": pytest.approx(200 / 3),
         "VP": 100.0,
         "PP": 100.0,
     }
-    assert (right.flat_share, right.links, right.accuracies, right.notes) == (0.0, (), (), ())
+    assert (right.flat_percent, right.links, right.accuracies, right.notes) == (0.0, (), (), ())
 
 
 def astuple(finding: object) -> tuple[object, ...]:
@@ -184,7 +186,7 @@ def test_a_plain_transformer_is_tested_on_pairs_only() -> None:
     model = inducer(["he is", "they are", "the dog sees the cat"] * 3, kind="word")
     report = probe({"plain": plain, "right": "right"}, 0, pairs={"mine": pairs}).systems
     assert [one.case for one in report["plain"].accuracies] == ["all", "verbs", "verbs: agreement"]
-    assert report["right"].accuracies == () and report["plain"].flat_share is None
+    assert report["right"].accuracies == () and report["plain"].flat_percent is None
     asked = probe({"tree": model}, 12, agreement={"verbs": agreement}).systems["tree"]
     assert [(one.case, one.trials) for one in asked.accuracies] == [("all", 2), ("0", 2)]
     assert asked.findings

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from tiny_models import save_inducer, save_parser
 from treeformers.data.penn_tokenizer import tokenize
+from treeformers.tasks import tree_sources
 from treeformers.tasks.induce.predictor import Inducer
 from treeformers.tasks.parse.predictor import Parser
 from treeformers.tasks.tree_sources import SHAPES, complete_trees, find_trees
@@ -329,3 +330,22 @@ class TestOfTrainedModels:
         complete_trees(TEXTS, str(folder), "given")
         assert loaded == [folder, folder]
         assert sorted(cache.iterdir()) == kept
+
+
+def test_a_registered_source_is_found_by_name(monkeypatch):
+    monkeypatch.setattr(tree_sources, "_REGISTERED", {})
+    tree_sources.register_tree_source("flat", lambda texts: [Tree.from_spans(words, []) for words in texts])
+    assert list(map(str, find_trees(["the dog barks", ["it", "runs"]], "flat"))) == [
+        "(X (X the) (X dog) (X barks))",
+        "(X (X it) (X runs))",
+    ]
+    for name in ("flat", "right", "given"):
+        with pytest.raises(ValueError, match=f"^a tree source named '{name}' is already registered$"):
+            tree_sources.register_tree_source(name, lambda texts: [])
+
+
+def test_a_registered_source_gives_a_tree_over_the_words_of_each_sentence(monkeypatch):
+    monkeypatch.setattr(tree_sources, "_REGISTERED", {})
+    tree_sources.register_tree_source("empty", lambda texts: [])
+    with pytest.raises(ValueError, match=r"^empty: expected one tree for each sentence, over its words"):
+        find_trees(["the dog barks"], "empty")

@@ -178,7 +178,7 @@ class BranchAttention(nn.Module):
     The paper does not say how W of Eq. 8 is initialised. With the identity, a node starts as roughly the sum
     of its words at any depth. A random matrix would transform the words of each depth differently.
 
-    variant="authors" follows the released code. Its softmax runs over the queries. It sums the branches
+    variant="released" follows the released code. Its softmax runs over the queries. It sums the branches
     before one norm and scales them after it. Each PCNN has a residual connection and a norm. kappa and alpha
     are unconstrained and start at random. Eq. 8 has no W and b, and its tanh follows the sum. "multihead"
     lacks the last map, and "single" has no map. In these two, attention cancels out of the sum.
@@ -188,7 +188,7 @@ class BranchAttention(nn.Module):
         branches: H; divides D.
         intermediate: F; 341 in the paper.
         composition: See above.
-        variant: "paper" or "authors".
+        variant: "printed" or "released".
         simplex: Keep kappa and alpha on the simplex (Ahmed et al. 2017). Otherwise they only start on it.
         identity_start: Initialise W of Eq. 8 with the identity; otherwise with Xavier's uniform distribution.
         highway: Let rows bypass Eq. 8 through a gate (Srivastava et al. 2015; not in the paper). For a row x,
@@ -198,7 +198,7 @@ class BranchAttention(nn.Module):
         eps: Of the layer norms in the paper's variant.
 
     Raises:
-        ValueError: `branches` does not divide `width`, or `highway` with variant "authors".
+        ValueError: `branches` does not divide `width`, or `highway` with variant "released".
     """
 
     def __init__(
@@ -207,7 +207,7 @@ class BranchAttention(nn.Module):
         branches: int = 6,
         intermediate: int = 341,
         composition: Literal["branch", "multihead", "single"] = "branch",
-        variant: Literal["paper", "authors"] = "paper",
+        variant: Literal["printed", "released"] = "printed",
         simplex: bool = True,
         identity_start: bool = True,
         highway: bool = False,
@@ -215,14 +215,14 @@ class BranchAttention(nn.Module):
         eps: float = 1e-5,
     ) -> None:
         super().__init__()
-        if highway and variant == "authors":
-            raise ValueError("highway is true, but the released code has none: expected variant 'paper'")
+        if highway and variant == "released":
+            raise ValueError("highway is true, but the released code has none: expected variant 'printed'")
         if composition == "single":
             branches = 1
         if width % branches:
             raise ValueError(f"width is {width}, expected a multiple of the {branches} branches")
         self.width, self.branches, self.intermediate = width, branches, intermediate
-        self.composition, self.released = composition, variant == "authors"
+        self.composition, self.released = composition, variant == "released"
         self.simplex = simplex and not self.released
         self.identity_start = identity_start and not self.released
         self.dropout, self.eps = dropout, eps

@@ -41,7 +41,7 @@ _COLUMNS = {
     "corpus_f1": "corpus F1",
     "sentence_f1_10": "F1 ≤ 10 words",
     "spans_per_sentence": "spans per sentence",
-    "flat_share": "flat %",
+    "flat_percent": "flat %",
 }
 
 

@@ -130,9 +130,9 @@ def parse(
             "%d sentences, %.1f spans per sentence, %.1f %% of the trees are flat",
             count,
             structure.spans_per_sentence,
-            structure.flat_share,
+            structure.flat_percent,
         )
-        if structure.flat_share > MAX_FLAT:
+        if structure.flat_percent > MAX_FLAT:
             logger.warning(
                 "warning: most trees are flat: the links of %s are above the threshold, or the model is not "
                 "trained enough; --layer -1 always splits at the weakest link",

@@ -43,7 +43,7 @@ def reproduce(
     try:
         from lab.command import list_rows, run_rows
     except ModuleNotFoundError as error:
-        if error.name != "lab":
+        if error.name not in ("lab", "lab.command"):  # some other package may be named lab
             raise
         raise ValueError(
             "reproduce needs the recipes and the package lab, which are only in a clone of the repository: "

@@ -14,7 +14,7 @@ import re
 import shutil
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from io import TextIOWrapper
 from itertools import islice
@@ -31,13 +31,14 @@ from treeformers.trees.files import is_gzip, suffix_of
 from treeformers.trees.formats import CONLL, JSON, holds_trees, read_dependencies, read_trees
 from treeformers.trees.tree import Tree, strip_functions
 
-__all__ = ["CORPORA", "Corpus", "clean_tree", "download", "load", "verify"]
+__all__ = ["CORPORA", "Corpus", "clean_tree", "download", "load", "register_corpus", "verify"]
 
 logger = logging.getLogger(__name__)
 
 StrPath: TypeAlias = str | os.PathLike[str]
 
 _SPLITS = ("train", "validation", "test")
+_REGISTERED: dict[str, Callable[[], Mapping[str, Sequence[Any]]]] = {}
 _SUFFIXES: Mapping[str, Kind] = {
     **dict.fromkeys((*CONLL, ".dp"), "dependencies"),
     **dict.fromkeys(JSON, "constituency"),
@@ -63,7 +64,8 @@ def load(
     first line opens a tree, and plain text otherwise. Every file may be gzipped.
 
     Args:
-        name: a key of `CORPORA` or `treeformers.data.minimal_pairs.MINIMAL_PAIRS`, or a path.
+        name: a key of `CORPORA` or `treeformers.data.minimal_pairs.MINIMAL_PAIRS`, a name given to
+            `register_corpus`, or a path.
         data_dir: folder of the corpora; by default $TREEFORMERS_DATA. For "wsj", any folder above the files
             wsj_0001.mrg to wsj_2499.mrg, in any layout and case.
         clean: apply `clean_tree` to constituency trees; False keeps them unchanged.
@@ -81,12 +83,31 @@ def load(
         FileNotFoundError: the corpus or path does not exist.
         ValueError: the name is unknown, the corpus has no such trees, or a file is malformed or empty.
     """
-    if (key := os.fspath(name)) in MINIMAL_PAIRS:
+    if (key := os.fspath(name)) in _REGISTERED:
+        return {split: list(examples) for split, examples in _REGISTERED[key]().items()}
+    if key in MINIMAL_PAIRS:
         if trees:
             raise ValueError(f"{key} has no {trees}: it has minimal pairs")
         return {"test": load_minimal_pairs(key, data_dir)}
     corpus = CORPORA.get(key)
     return _load_path(Path(name), clean) if corpus is None else _load_corpus(corpus, data_dir, clean, trees)
+
+
+def register_corpus(name: str, load: Callable[[], Mapping[str, Sequence[Any]]]) -> None:
+    """Give a corpus a name, which recipes and `load` then find in the same process.
+
+    Args:
+        name: the new name.
+        load: gives a list per split ("train", "validation", "test"), as the function `load` does. It alone
+            decides where the data is and which trees it has. Registering the same function again changes
+            nothing.
+
+    Raises:
+        ValueError: a corpus with this name exists.
+    """
+    if name in (*CORPORA, *MINIMAL_PAIRS, "grammar") or _REGISTERED.get(name, load) is not load:
+        raise ValueError(f"a corpus named {name!r} is already registered")
+    _REGISTERED[name] = load
 
 
 def clean_tree(tree: Tree) -> Tree | None:

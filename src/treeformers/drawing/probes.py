@@ -84,7 +84,7 @@ def probe_tables(content: Mapping[str, Any], detail: bool = True) -> list[ProbeT
             tables.append(_compare_systems(title, probe, systems))
         if detail or len(systems) == 1:
             tables += [_detail(title, name, probe, one) for name, one in systems.items() if _has(one, probe)]
-    tables += [_structure(systems)] if any(of["flat_share"] is not None for of in systems.values()) else []
+    tables += [_structure(systems)] if any(of["flat_percent"] is not None for of in systems.values()) else []
     tables += [_links(name, system["links"]) for name, system in systems.items() if system["links"]]
     tables += list(_accuracies(systems, detail))
     return tables
@@ -145,7 +145,7 @@ def _detail(title: str, name: str, probe: str, system: Mapping[str, Any]) -> Pro
             (
                 *(row["case"], row["target"]),
                 *(f"{row[key]:,}" for key in ("trials", "found", "crossed")),
-                f"{row['share']:.1f}",
+                f"{row['percent']:.1f}",
                 f"{row['low']:.1f}–{row['high']:.1f}",
                 *(f"{row[key]:.1f}" for key in ("chance", "right", "left", "balanced")),
                 _p_value(row["p_value"]),
@@ -163,9 +163,9 @@ def _structure(systems: Mapping[str, Mapping[str, Any]]) -> ProbeTable:
         "Structure. How much structure do the trees have?",
         ("", "spans a sentence", "flat %"),
         tuple(
-            (name, f"{of['spans_per_sentence']:.1f}", f"{of['flat_share']:.1f}")
+            (name, f"{of['spans_per_sentence']:.1f}", f"{of['flat_percent']:.1f}")
             for name, of in systems.items()
-            if of["flat_share"] is not None
+            if of["flat_percent"] is not None
         ),
         "Flat: trees over more than two words without any constituent except the root.",
     )
@@ -225,7 +225,7 @@ def _counts(key: str, rows: Sequence[Mapping[str, Any] | None]) -> str:
 def _accuracy(row: Mapping[str, Any] | None) -> tuple[str, str, str]:
     if row is None or not row["trials"]:
         return "–", "–", "–"
-    return f"{row['share']:.1f}", f"{row['low']:.1f}–{row['high']:.1f}", _p_value(row["p_value"])
+    return f"{row['percent']:.1f}", f"{row['low']:.1f}–{row['high']:.1f}", _p_value(row["p_value"])
 
 
 def _has(system: Mapping[str, Any], probe: str) -> bool:
@@ -233,8 +233,8 @@ def _has(system: Mapping[str, Any], probe: str) -> bool:
 
 
 def _percentage(row: Mapping[str, Any]) -> str:
-    mark = ("" if row["p_value"] >= SIGNIFICANT else "▲" if row["share"] > row["chance"] else "▼") or " "
-    return f"{row['share']:.1f} ({row['chance']:.1f}) {mark}"
+    mark = ("" if row["p_value"] >= SIGNIFICANT else "▲" if row["percent"] > row["chance"] else "▼") or " "
+    return f"{row['percent']:.1f} ({row['chance']:.1f}) {mark}"
 
 
 def _p_value(value: float) -> str:

@@ -47,7 +47,7 @@ class UnlabeledScore:
             frequent labels first.
         sentences: number of scored sentences.
         spans_per_sentence: mean number of predicted constituents, without trivial ones.
-        flat_share: percentage of predicted trees without constituents, among sentences of more than two
+        flat_percent: percentage of predicted trees without constituents, among sentences of more than two
             words. A threshold decoding of weak links gives such trees without an error.
         signature: the choices behind the scores.
     """
@@ -57,7 +57,7 @@ class UnlabeledScore:
     recall_by_label: dict[str, float]
     sentences: int
     spans_per_sentence: float
-    flat_share: float
+    flat_percent: float
     signature: str
 
     def __str__(self) -> str:
@@ -204,7 +204,7 @@ def unlabeled_f1(
         recall_by_label={label: percent(found[label], n) for label, n in wanted.most_common()},
         sentences=len(f1s),
         spans_per_sentence=sum(n_spans) / len(n_spans),
-        flat_share=percent(sum(flat), len(flat)),
+        flat_percent=percent(sum(flat), len(flat)),
         signature=signature(
             "unlabeled-f1",
             average="sentence",

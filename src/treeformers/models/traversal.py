@@ -40,8 +40,7 @@ class TraversalConfig(PreTrainedConfig):
         num_branches: H, branches or heads of the cell; divides D.
         intermediate_size: Width between the two convolutions of a branch.
         composition: "branch", "multihead" or "single", see `BranchAttention`.
-        variant: "paper", or "authors" for the computation of the released code.
-        simplex: Keep the weights of the branches on the simplex.
+        variant: "printed", or "released" for the computation of the released code.
         identity_start: Start W of Eq. 8 as the identity instead of at random, see `BranchAttention`.
         highway: Let a gate carry the rows of a cell past Eq. 8, see `BranchAttention`.
         dropout: Dropout of the output of each position-wise network.
@@ -61,8 +60,7 @@ class TraversalConfig(PreTrainedConfig):
     num_branches: int = 6
     intermediate_size: int = 341
     composition: Literal["branch", "multihead", "single"] = "branch"
-    variant: Literal["paper", "authors"] = "paper"
-    simplex: bool = True
+    variant: Literal["printed", "released"] = "printed"
     identity_start: bool = True
     highway: bool = False
     dropout: float | int = 0.1
@@ -130,11 +128,10 @@ class TraversalModel(TraversalPreTrainedModel):
             config.intermediate_size,
             config.composition,
             config.variant,
-            config.simplex,
-            config.identity_start,
-            config.highway,
-            float(config.dropout),
-            float(config.layer_norm_eps),
+            identity_start=config.identity_start,
+            highway=config.highway,
+            dropout=float(config.dropout),
+            eps=float(config.layer_norm_eps),
         )
         self.post_init()
 
@@ -171,7 +168,7 @@ class TraversalModel(TraversalPreTrainedModel):
         own = levels.split(packed)
         attention: list[Tensor] = []
         # The released DTT adds words, not states, to the output of the cell: a state carries its word along.
-        carry = dependency and config.variant == "authors"
+        carry = dependency and config.variant == "released"
 
         def compose(level: Level, children: Tensor, *words: Tensor) -> tuple[Tensor, ...]:
             rows, parents, positions = children, level.parents, level.positions

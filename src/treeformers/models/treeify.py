@@ -44,7 +44,7 @@ _OPTIONS = "constituent_attention"  # the field of the model's configuration tha
 
 
 class _ForwardState:
-    """What the layers of a model share in one forward pass. It is never copied or saved."""
+    """The state that the layers of a model share in one forward pass. It is never copied or saved."""
 
     def __init__(self) -> None:
         self.mask: Tensor | None = None

@@ -30,8 +30,8 @@ class Finding:
         found: number of trials in which the words are a constituent.
         crossed: number of trials in which a constituent overlaps the words without containing or being
             contained in them. In the remaining trials, the words are adjacent siblings among others.
-        share: `found` in percent of `trials`.
-        low: lower end of the 95 % confidence interval of `share` (Clopper and Pearson).
+        percent: `found` in percent of `trials`.
+        low: lower end of the 95 % confidence interval of `percent` (Clopper and Pearson).
         high: upper end of the interval.
         chance: mean rate of random trees of the same arity, see `span_chance`.
         right: rate of right-branching trees of the same arity.
@@ -47,7 +47,7 @@ class Finding:
     trials: int
     found: int
     crossed: int
-    share: float
+    percent: float
     low: float
     high: float
     chance: float
@@ -159,7 +159,7 @@ def summarise_trials(probe: str, case: str, target: str, trials: Sequence[Trial]
         trials=len(trials),
         found=found,
         crossed=sum(trial.crossed for trial in trials),
-        share=100 * found / len(trials),
+        percent=100 * found / len(trials),
         low=100 * low,
         high=100 * high,
         chance=100 * fmean(trial.chance for trial in trials),

@@ -41,8 +41,8 @@ class Accuracy:
         case: the phenomenon, "PHENOMENON: PARADIGM", the number of attractors, or "all".
         trials: number of trials.
         correct: number of correct trials.
-        share: `correct` in percent of `trials`.
-        low: lower end of the 95 % confidence interval of `share` (Clopper and Pearson).
+        percent: `correct` in percent of `trials`.
+        low: lower end of the 95 % confidence interval of `percent` (Clopper and Pearson).
         high: upper end of the interval.
         p_value: of `correct` under guessing (exact, two-sided).
         skipped: number of excluded items. An item is excluded if its two sentences are equal (seven pairs of
@@ -54,7 +54,7 @@ class Accuracy:
     case: str
     trials: int
     correct: int
-    share: float
+    percent: float
     low: float
     high: float
     p_value: float
@@ -184,5 +184,5 @@ def _accuracy(test: str, case: str, outcomes: Sequence[bool | None]) -> Accuracy
     correct = sum(answers)
     low, high = binomial_interval(correct, len(answers))
     p_value = binomial_test(correct, [0.5] * len(answers))
-    share = 100 * correct / len(answers)
-    return Accuracy(test, case, len(answers), correct, share, 100 * low, 100 * high, p_value, skipped)
+    percent = 100 * correct / len(answers)
+    return Accuracy(test, case, len(answers), correct, percent, 100 * low, 100 * high, p_value, skipped)

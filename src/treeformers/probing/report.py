@@ -70,7 +70,7 @@ class SystemReport:
         findings: results for the constructions, the treebank, and subwords.
         spans_per_sentence: mean number of constituents except the whole sentence and single words; None if no
             trees were needed.
-        flat_share: percentage of trees over more than two words that have no such constituent.
+        flat_percent: percentage of trees over more than two words that have no such constituent.
         links: results by layer, if the model has links.
         accuracies: minimal pairs and agreement, if the model is a masked language model.
         notes: probes that were skipped, and why.
@@ -78,7 +78,7 @@ class SystemReport:
 
     findings: tuple[Finding, ...] = ()
     spans_per_sentence: float | None = None
-    flat_share: float | None = None
+    flat_percent: float | None = None
     links: tuple[LayerLinks, ...] = ()
     accuracies: tuple[Accuracy, ...] = ()
     notes: tuple[str, ...] = ()
@@ -197,7 +197,7 @@ def probe(
         reports[name] = SystemReport(
             findings=(*find_constituents(questions, trees[name]), *([words] if words else [])),
             spans_per_sentence=structure.spans_per_sentence,
-            flat_share=structure.flat_share,
+            flat_percent=structure.flat_percent,
             links=tuple(summarise_links(output.links)) if output.links else (),
             accuracies=tuple(accuracies),
             notes=tuple(output.notes),

@@ -12,7 +12,6 @@ RENAMED: Mapping[str, str] = {
     "data.documents": "data.multi_sentence",
     "data.fresh": "data.random_init",
     "data.held_out": "data.validation_size",
-    "data.packed": "data.packing",
     "data.phrases": "data.node_labels",
     "data.root": "data.data_dir",
     "data.each": "data.max_per_group",

@@ -50,8 +50,6 @@ class Data:
         min_frequency: less frequent words become the unknown word.
         end_token: append the token [SEP], so that the last word has two neighbours.
         max_length: maximum length of a training sentence in tokens; longer ones are truncated.
-        packing: put several lines into one row of `max_length` tokens. Each line is still encoded by itself;
-            a line that is longer than a row continues in the next one.
         validation_size: number of training sentences kept back for the validation loss.
         mask_probability: probability that a token is masked and predicted.
     """
@@ -72,7 +70,6 @@ class Data:
     min_frequency: Count = 2
     end_token: bool = True
     max_length: Annotated[int, Range(3)] = 128  # a word between two special tokens
-    packing: bool = False
     validation_size: Positive = 1000
     mask_probability: Annotated[float, Range(above=0, most=1)] = 0.15
 
@@ -214,7 +211,6 @@ class Train:
             of the layers; 0 leaves them to Adam, as in the paper.
         encoder_learning_rate: peak learning rate of Adam for a pretrained encoder; 0 for the same rate as
             the other weights.
-        beta2: of Adam.
         warmup_steps: number of steps in which the learning rates rise linearly to their peak.
         lr_scheduler: after the warm-up, learning rates fall linearly to 0 ("linear") or stay ("constant", as
             in the released code).
@@ -237,7 +233,6 @@ class Train:
     learning_rate: Rate = 1e-4
     muon_learning_rate: Rate = 0.0
     encoder_learning_rate: Rate = 0.0
-    beta2: Fraction = 0.98
     warmup_steps: Count = 200
     lr_scheduler: Literal["linear", "constant"] = "linear"
     max_grad_norm: Rate = 1.5

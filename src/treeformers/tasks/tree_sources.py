@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from treeformers.tasks.induce.predictor import Inducer
     from treeformers.tasks.parse.predictor import Parser
 
-__all__ = ["SHAPES", "complete_trees", "find_any_trees", "find_trees"]
+__all__ = ["SHAPES", "complete_trees", "find_any_trees", "find_trees", "register_tree_source"]
 
 logger = logging.getLogger(__name__)
 
@@ -41,6 +41,23 @@ SHAPES: tuple[Shape, ...] = get_args(Shape)
 _QUOTES = str.maketrans({"“": '"', "”": '"', "‘": "'", "’": "'", "`": "'"})
 
 Text: TypeAlias = str | Sequence[str]
+_REGISTERED: dict[str, Callable[[list[list[str]]], Sequence[Tree]]] = {}
+
+
+def register_tree_source(name: str, parse: Callable[[list[list[str]]], Sequence[Tree]]) -> None:
+    """Give a source of trees a name, which recipes, `--trees` and `find_trees` then find in the same process.
+
+    Args:
+        name: the new name.
+        parse: takes sentences as lists of words and gives one tree per sentence, in order and over the same
+            words. Its trees are not cached. Registering the same function again changes nothing.
+
+    Raises:
+        ValueError: a source with this name exists.
+    """
+    if name in (*SHAPES, "given") or _REGISTERED.get(name, parse) is not parse:
+        raise ValueError(f"a tree source named {name!r} is already registered")
+    _REGISTERED[name] = parse
 
 
 def find_trees(texts: Sequence[Text], source: str | Path, multi_sentence: bool = False) -> list[Tree]:
@@ -53,8 +70,8 @@ def find_trees(texts: Sequence[Text], source: str | Path, multi_sentence: bool =
         texts: raw text, which is tokenized as in the Penn Treebank, or lists of words.
         source: the folder of a parser (which then searches greedily) or of an inducer; "spacy:PIPELINE",
             "stanza:LANGUAGE" or "benepar:MODEL", see `treeformers.tasks.pipelines.load_pipeline`; a file of
-            brackets with one tree per text, in the same order and over the same letters; or the shape
-            "right", "left", "balanced" or "random".
+            brackets with one tree per text, in the same order and over the same letters; a name given to
+            `register_tree_source`; or the shape "right", "left", "balanced" or "random".
         multi_sentence: the texts may hold several sentences. Each sentence gets a tree, and `join_trees` puts
             a root over the trees of a text. Trees of a file stay as they are.
 
@@ -132,7 +149,7 @@ def _find(
 
 def _find_trees(texts: Sequence[Text], name: str, multi_sentence: bool, keep: bool) -> list[Tree]:
     """As `find_trees`; with `keep`, the trees of a model are cached."""
-    if name not in SHAPES and Path(name).is_file():
+    if name not in (*SHAPES, *_REGISTERED) and Path(name).is_file():
         return _read(Path(name), texts)
     if not multi_sentence:
         return _trees_of(texts, name, keep)
@@ -145,6 +162,12 @@ def _trees_of(texts: Sequence[Text], name: str, keep: bool) -> list[Tree]:
     for shape in SHAPES:
         if name == shape:
             return [trivial_tree(words, shape, seed=n) for n, words in enumerate(_all_words(texts), start=1)]
+    if name in _REGISTERED:
+        sentences = _all_words(texts)
+        trees = list(_REGISTERED[name](sentences))
+        if [list(tree.words) for tree in trees] != sentences:
+            raise ValueError(f"{name}: expected one tree for each sentence, over its words and in its order")
+        return trees
     library, _, model = name.partition(":")
     if library in LIBRARIES and model:
         pipeline = load_pipeline(library, model)

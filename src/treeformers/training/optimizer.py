@@ -103,7 +103,7 @@ class MuonWithAdam(torch.optim.Optimizer):
             torch.optim.Adam(
                 parameters,
                 lr=rate,
-                betas=(0.9, recipe.beta2),
+                betas=(0.9, 0.98),
                 eps=1e-9,
                 weight_decay=decay,
                 decoupled_weight_decay=True,

@@ -80,7 +80,7 @@ def test_bleu_of_every_seed(folder: Path, result: dict[str, Any]) -> None:
             assert seed[name] == pytest.approx(score.bleu, abs=1e-3)
             assert seed["signature"] == score.signature
         percentages = attention_on_nodes(translator, pairs)
-        assert (seed["attention_on_nodes"], seed["nodes_share"]) == pytest.approx(percentages, abs=1e-3)
+        assert (seed["attention_on_nodes"], seed["nodes_percent"]) == pytest.approx(percentages, abs=1e-3)
         assert seed["bleu"] > bleu([pair.target for pair in pairs], found).bleu, "capitals were learned away"
         assert seed["steps"] == 30 and seed["parameters"] > 0 and seed["sentences_per_second"] > 0
         assert seed["validation_curve"][-1][0] == 30 and "best" not in seed

@@ -51,7 +51,7 @@ def test_table11_has_the_paper_beside_ours(folder: Path) -> None:
 
 def test_comparisons_are_paired_by_seed(folder: Path) -> None:
     (found,) = rows(part(folder, "comparisons"))[1:]
-    # Of 64 sign assignments two are as far out as this one.
+    # Two of 64 sign assignments are as extreme as this one.
     assert found == ["ID", "TreeBERT - BERT", "+0.7", "+1.0", "0.031", "6 pairs"]
 
 

@@ -30,7 +30,7 @@ CLASSIFIED = {
     "tree": "(X (X dull) (X owls))",
     "class": "negative",
     "probability": 0.876,
-    "shares": [0.0, 0.75, 0.25],
+    "weights": [0.0, 0.75, 0.25],
 }
 
 

@@ -33,7 +33,7 @@ def score(f1: float, **more: Any) -> dict[str, Any]:
         "sentence_f1_from_3": f1 - 1,
         "recall_by_label": {"NP": f1 + 1, "VP": 2.0},
         "spans_per_sentence": 15.25,
-        "flat_share": 3.0,
+        "flat_percent": 3.0,
         "signature": "unlabeled-f1|x",
         **more,
     }
@@ -48,7 +48,7 @@ def result(title: str, tables: list[str], f1s: list[float], **change: Any) -> di
             wall_seconds=90.0,
             parameters=3_210_000,
             pseudo_perplexity=100.0,
-            algorithm1_flat_share=5.0,
+            algorithm1_flat_percent=5.0,
             by_decoding={"cky": f1, "algorithm1": 20.0, "algorithm1, released": 21.0},
             by_layer=[10.0, f1, 30.0],
             by_min_layer=[12.0, 22.0, 31.0],

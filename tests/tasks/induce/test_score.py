@@ -21,7 +21,7 @@ def test_metrics_by_hand() -> None:
     assert metrics["sentence_f1_from_3"] == pytest.approx(40)
     assert metrics["sentence_f1"] == metrics["sentence_f1_10"] == pytest.approx((40 + 100) / 2)
     assert metrics["recall_by_label"] == {"NP": 0.0, "VP": 100.0}
-    assert metrics["flat_share"] == 0 and metrics["spans_per_sentence"] == 1.5
+    assert metrics["flat_percent"] == 0 and metrics["spans_per_sentence"] == 1.5
     short = score(GOLD[1:], right[1:])
     assert short["sentence_f1_from_3"] is None and short["sentence_f1"] == 100
     baselines = score_baselines(GOLD)

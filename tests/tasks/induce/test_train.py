@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-import math
 from pathlib import Path
 
 import pytest
@@ -48,16 +47,6 @@ def test_a_missing_decoding_layer_is_refused_before_training(layer: int, tmp_pat
     with pytest.raises(ValueError, match=message):
         train_inducer(asked, tmp_path / "out", progress=False)
     assert not (tmp_path / "out").exists()
-
-
-def test_packed_rows_train(tmp_path: Path) -> None:
-    fit = train_inducer(
-        recipe("data.packing=true", "data.max_length=64", "data.validation_size=12", "train.epochs=1"),
-        tmp_path,
-        progress=False,
-    )
-    tokenizer = AutoTokenizer.from_pretrained(tmp_path)
-    assert fit.steps > 0 and fit.loss < 1.5 * math.log(len(tokenizer))
 
 
 def test_wrong_keys_and_values_of_the_model_are_named(inducer_folder: Path) -> None:

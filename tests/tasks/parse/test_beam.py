@@ -273,7 +273,7 @@ def test_the_positions_are_those_of_the_paper(kind: str, monkeypatch: pytest.Mon
     for row, n_words in enumerate(lengths):
         path = found.actions[row][0]
         used = [batch[row] for batch in attended if len(batch) > row]
-        # Of step 0, and of every label step, which the structure step after it shares.
+        # One for step 0 and one for every label step; the structure step after it shares that one.
         steps = [0, *range(1, len(path), 2)]
         assert used == [positions(model.config, path[:step], n_words) for step in steps]
         before = names(model.config, path)

@@ -35,7 +35,7 @@ def score(gold: Sequence[Tree], predicted: Sequence[Tree]) -> dict[str, Any]:
             label: result.recall_by_label[label] for label in LABELS if label in result.recall_by_label
         },
         "spans_per_sentence": result.spans_per_sentence,
-        "flat_share": result.flat_share,
+        "flat_percent": result.flat_percent,
         "sentences": result.sentences,
         "signature": result.signature,
     }

@@ -10,7 +10,6 @@ from typing import Any
 from transformers import PreTrainedTokenizerBase, set_seed
 
 from treeformers.data import text
-from treeformers.data.packing import PackedCollator, pack
 from treeformers.models.treebert import TreeBertConfig, TreeBertForMaskedLM
 from treeformers.recipes import InduceRecipe
 from treeformers.tasks.induce.data import read_sentences
@@ -69,14 +68,10 @@ def train_inducer(
         )
     if 2 * sum(" " not in line for line in lines) > len(lines):
         logger.warning("warning: most lines of %s are one word: expected spaces between words", data.text)
-    encoded = list(text.encode(tokenizer, lines, None if data.packing else data.max_length))
+    encoded = list(text.encode(tokenizer, lines, data.max_length))
     train_rows = [row for number, row in enumerate(encoded) if number not in validation]
     validation_rows = [row for number, row in enumerate(encoded) if number in validation]
-    if data.packing:
-        train_rows, validation_rows = (
-            list(pack(rows, data.max_length)) for rows in (train_rows, validation_rows)
-        )
-    collator = PackedCollator if data.packing else text.MaskedWordCollator
+    collator = text.MaskedWordCollator
     model = build_model(recipe, tokenizer, run.seed)
     with_word_ids = model.config.link_level == "word"
     return run.fit(

@@ -1,1 +1,0 @@
-"""Scripts that carry recipes and results over to new names."""
