@@ -1,0 +1,1 @@
+"""Code that exists for speed alone, each beside its plain twin."""

@@ -1,0 +1,1 @@
+"""The five tasks: how each trains, predicts and is scored."""

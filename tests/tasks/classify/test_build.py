@@ -163,9 +163,9 @@ class TestBuilding:
             ({**ACCUMULATION, "tree": False}, r"^model\.tree has a new name: .*'post-norm-transformer'"),
             (
                 {**MEAN, "head_norm": True},
-                r"^model\.head_norm has a new name: .* model\.classifier_norm$",
+                r"^model\.head_norm is now model\.classifier_norm$",
             ),
-            ({**MEAN, "head_directed": True}, r"new name: expected model\.asymmetric$"),
+            ({**MEAN, "head_directed": True}, r"^model\.head_directed is now model\.asymmetric$"),
         ],
         ids=["traversal", "recurrent", "kind", "tree", "norm", "directed"],
     )

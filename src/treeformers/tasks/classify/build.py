@@ -36,10 +36,6 @@ _OLD_KEYS = {
     "kind": "model.encoder, which names the kind, such as 'n-ary-tree-lstm' or 'bilstm'",
     "tree": "model.encoder, which names the kind: 'post-norm-transformer' reads no trees, 'ctt' reads "
     "constituency trees and 'dtt' dependency trees",
-    "head_hidden_size": "model.classifier_hidden_size",
-    "head_dropout": "model.classifier_dropout",
-    "head_norm": "model.classifier_norm",
-    "head_directed": "model.asymmetric",
 }
 
 

@@ -1,0 +1,1 @@
+"""Trees from models trained on raw text."""

@@ -1,0 +1,1 @@
+"""Labelled trees from models trained on treebanks."""

@@ -1,0 +1,1 @@
+"""Classes and scores of pairs of sentences."""
