@@ -38,13 +38,12 @@ def assert_same(ours: Tensor, literal: Tensor, pairs: list[tuple[Tensor, Tensor]
         torch.testing.assert_close(a, b, rtol=1e-8, atol=1e-10)
 
 
-def literal_step(gates: Tensor, state: Tensor, weight: Tensor, bias: Tensor, kept: Tensor) -> Tensor:
+def literal_step(gates: Tensor, state: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     """Cho et al. (2014), one number at a time, with the reset gate in the position of torch.nn.GRU."""
     width = len(state)
-    entering = state * kept
 
     def recurrent(row: int) -> Tensor:
-        return weight[row] @ entering + bias[row]
+        return weight[row] @ state + bias[row]
 
     numbers = []
     for k in range(width):
@@ -55,15 +54,13 @@ def literal_step(gates: Tensor, state: Tensor, weight: Tensor, bias: Tensor, kep
     return torch.stack(numbers)
 
 
-def literal_states(state: Tensor, cells: Sequence[PrecomputedCell], kept: Tensor) -> Tensor:
-    ones = torch.ones_like(kept)
+def literal_states(state: Tensor, cells: Sequence[PrecomputedCell]) -> Tensor:
     rows = []
     for g, first in enumerate(state):
         for b, now in enumerate(first):
             for s in range(cells[0].gates.shape[2]):
-                for k, cell in enumerate(cells):
-                    mask = ones[b] if k else kept[b]
-                    now = literal_step(cell.gates[g, b, s], now, cell.weight[g], cell.bias[g], mask)
+                for cell in cells:
+                    now = literal_step(cell.gates[g, b, s], now, cell.weight[g], cell.bias[g])
                 rows.append(now)
     return torch.stack(rows).view(*state.shape[:2], -1, state.shape[-1])
 
@@ -88,17 +85,15 @@ def recurrence(
     st.integers(1, 4),
     st.integers(1, 3),
     st.integers(1, 3),
-    st.booleans(),
 )
 def test_recurrence_equals_the_equations_and_the_plain_twin(
-    groups: int, batch: int, steps: int, count: int, width: int, dropped: bool
+    groups: int, batch: int, steps: int, count: int, width: int
 ) -> None:
     state, cells = recurrence(groups, batch, steps, count, width)
-    kept = (torch.randint(2, (batch, width)) * 2.0).double() if dropped else None
-    literal = literal_states(state, cells, torch.ones_like(state[0]) if kept is None else kept)
+    literal = literal_states(state, cells)
     pairs = [(x, x) for x in (state, *chain(*cells))]
-    assert_same(gru_recurrence(state, cells, kept), literal, pairs)
-    assert_same(gru_recurrence(state, cells, kept), gru_recurrence_plain(state, cells, kept), pairs)
+    assert_same(gru_recurrence(state, cells), literal, pairs)
+    assert_same(gru_recurrence(state, cells), gru_recurrence_plain(state, cells), pairs)
 
 
 @sizes
@@ -130,13 +125,11 @@ def test_saturated_gates_keep_or_replace_the_state() -> None:
     torch.testing.assert_close(gru_state(shut_update, recurrent, state), torch.tensor([[0.3, -0.3]]).tanh())
 
 
-@pytest.mark.parametrize("dropped", [False, True])
-def test_gradients_by_finite_differences(dropped: bool) -> None:
-    kept = torch.tensor([[2.0, 0.0], [0.0, 2.0]], dtype=torch.float64) if dropped else None
+def test_gradients_by_finite_differences() -> None:
     state, (first, second) = recurrence(2, 2, 3, 2, 2)
 
     def run(state: Tensor, *tensors: Tensor) -> Tensor:
-        return gru_recurrence(state, [PrecomputedCell(*tensors[:3]), PrecomputedCell(*tensors[3:])], kept)
+        return gru_recurrence(state, [PrecomputedCell(*tensors[:3]), PrecomputedCell(*tensors[3:])])
 
     assert torch.autograd.gradcheck(run, (state, *first, *second))
 

@@ -62,7 +62,7 @@ class PrecomputedCell(NamedTuple):
     bias: Tensor
 
 
-def gru_recurrence(state: Tensor, cells: Sequence[PrecomputedCell], kept: Tensor | None = None) -> Tensor:
+def gru_recurrence(state: Tensor, cells: Sequence[PrecomputedCell]) -> Tensor:
     """The states of G recurrences. In each step, the cells are applied one after another.
 
     Second derivatives are not supported. Under autocast only the recurrent products use the lower precision.
@@ -70,24 +70,20 @@ def gru_recurrence(state: Tensor, cells: Sequence[PrecomputedCell], kept: Tensor
     Args:
         state: The initial states (G, B, H).
         cells: K cells.
-        kept: Dropout mask (B, H) of the state that enters the first cell's gates; none by default.
 
     Returns:
         The state after each step (G, B, S, H).
     """
-    states = _Recurrence.apply(state, kept, *(tensor for cell in cells for tensor in cell))
+    states = _Recurrence.apply(state, *(tensor for cell in cells for tensor in cell))
     return states[len(cells) :: len(cells)].permute(1, 2, 0, 3)
 
 
-def gru_recurrence_plain(
-    state: Tensor, cells: Sequence[PrecomputedCell], kept: Tensor | None = None
-) -> Tensor:
+def gru_recurrence_plain(state: Tensor, cells: Sequence[PrecomputedCell]) -> Tensor:
     """The plain version of `gru_recurrence`, with the same arguments and result."""
     states = []
     for step in range(cells[0].gates.shape[2]):
-        for k, cell in enumerate(cells):
-            entering = state if kept is None or k else state * kept
-            recurrent = torch.baddbmm(cell.bias[:, None], entering, cell.weight.mT)
+        for cell in cells:
+            recurrent = torch.baddbmm(cell.bias[:, None], state, cell.weight.mT)
             state = gru_state(cell.gates[:, :, step], recurrent, state)
         states.append(state)
     return torch.stack(states, 2)
@@ -100,7 +96,7 @@ class _Recurrence(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(ctx: Any, state: Tensor, kept: Tensor | None, *tensors: Tensor) -> Tensor:
+    def forward(ctx: Any, state: Tensor, *tensors: Tensor) -> Tensor:
         cells = [PrecomputedCell(*tensors[k : k + 3]) for k in range(0, len(tensors), 3)]
         precision = torch.promote_types(cells[0].gates.dtype, cells[0].bias.dtype)
         weights = [autocast_weight(cell.weight) for cell in cells]
@@ -112,7 +108,7 @@ class _Recurrence(torch.autograd.Function):
         reset, update, new, from_new = states.new_empty(4, len(turns), *state.shape)
         states[0] = before = state.to(precision)
         for turn, (step, k) in enumerate(turns):
-            entered[turn] = before if kept is None or k else before * kept
+            entered[turn] = before
             recurrent = torch.bmm(entered[turn], to_gates[k]).to(precision).add_(biases[k])
             to_reset, to_update, to_new = recurrent.chunk(3, -1)
             gates = cells[k].gates[:, :, step].to(precision).chunk(3, -1)
@@ -121,14 +117,14 @@ class _Recurrence(torch.autograd.Function):
             from_new[turn] = to_new
             torch.addcmul(gates[2], reset[turn], to_new, out=new[turn]).tanh_()
             before = torch.lerp(new[turn], before, update[turn], out=states[turn + 1])
-        ctx.save_for_backward(kept, states, entered, reset, update, new, from_new, *weights)
+        ctx.save_for_backward(states, entered, reset, update, new, from_new, *weights)
         ctx.dtypes = [tensor.dtype for tensor in (state, *tensors)]
         return states
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, grad_output: Tensor) -> tuple[Tensor | None, ...]:
-        kept, states, entered, reset, update, new, from_new, *weights = ctx.saved_tensors
+    def backward(ctx: Any, grad_output: Tensor) -> tuple[Tensor, ...]:
+        states, entered, reset, update, new, from_new, *weights = ctx.saved_tensors
         groups, batch, width = states.shape[1:]
         count = len(weights)
         steps = len(entered) // count
@@ -145,9 +141,8 @@ class _Recurrence(torch.autograd.Function):
             row = grad_recurrent[k, :, step]
             row.copy_(torch.cat((to_reset, to_update, to_new.mul_(reset[turn])), -1))
             through = torch.bmm(row, weights[k]).to(grad_state.dtype)
-            through = through if kept is None or k else through.mul_(kept)
             grad_state = through.add_(straight).add_(grad_output[turn])
-        found: list[Tensor | None] = [grad_state.to(ctx.dtypes[0]), None]
+        found = [grad_state.to(ctx.dtypes[0])]
         for k, gates in enumerate(grad_gates):
             rows = grad_recurrent[k].flatten(1, 2)
             inputs = entered[k::count].transpose(0, 1).flatten(1, 2)
