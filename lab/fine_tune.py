@@ -26,7 +26,7 @@ from treeformers.training.fit import Fit
 from treeformers.training.run import Run
 
 __all__ = [
-    "Sentence",
+    "LabeledSentence",
     "build_model",
     "check_pretrained",
     "classes_of",
@@ -41,7 +41,7 @@ TOKENS_PER_BATCH = 8192
 """Maximum number of tokens in a batch for prediction, padding included."""
 
 
-class Sentence(NamedTuple):
+class LabeledSentence(NamedTuple):
     """A sentence and its class.
 
     Attributes:
@@ -152,7 +152,7 @@ def check_pretrained(data: FineTuningData) -> Path | None:
     return folder
 
 
-def read_sentences(data: FineTuningData, split: str, corpus: str = "") -> list[Sentence]:
+def read_sentences(data: FineTuningData, split: str, corpus: str = "") -> list[LabeledSentence]:
     """A split of a corpus of sentences with classes.
 
     Args:
@@ -168,7 +168,7 @@ def read_sentences(data: FineTuningData, split: str, corpus: str = "") -> list[S
     limit = data.sentences if split == "train" else data.scored_sentences
     if name == "grammar":
         sampled = Examples(corpus=name, sentences=data.sentences, scored_sentences=data.scored_sentences)
-        return [Sentence(one.trees[0].words, one.label) for one in read_examples(sampled, split)]
+        return [LabeledSentence(one.trees[0].words, one.label) for one in read_examples(sampled, split)]
     found = choose_split(corpora.load(name, data_dir=data.data_dir or None), split, name)[: limit or None]
     sentences = [_read(one, name) for one in found]
     if not sentences:
@@ -176,7 +176,7 @@ def read_sentences(data: FineTuningData, split: str, corpus: str = "") -> list[S
     return sentences
 
 
-def read_tests(data: FineTuningData) -> dict[str, list[Sentence]]:
+def read_tests(data: FineTuningData) -> dict[str, list[LabeledSentence]]:
     """The test splits to score, by the name of the corpus. Raises the same errors as `read_sentences`."""
     return {name: read_sentences(data, "test", name) for name in data.tests or (data.corpus,)}
 
@@ -207,7 +207,7 @@ def predict(
     return found
 
 
-def metrics(found: Tensor, sentences: Sequence[Sentence], classes: Sequence[str]) -> dict[str, float]:
+def metrics(found: Tensor, sentences: Sequence[LabeledSentence], classes: Sequence[str]) -> dict[str, float]:
     """Accuracy and macro-averaged precision, recall and F1 in per cent.
 
     Args:
@@ -227,21 +227,24 @@ def classes_of(model: TreeBertForSequenceClassification) -> list[str]:
     return [labels[number] for number in range(len(labels))]
 
 
-def _read(one: Any, name: str) -> Sentence:
+def _read(one: Any, name: str) -> LabeledSentence:
     if not isinstance(one, LabeledText):
         raise ValueError(f"{name} holds {kind_of(one)}, expected sentences with classes")
     words = tuple(one.text.split()) if isinstance(one.text, str) else one.text.words
-    return Sentence(words, one.label, one.group)
+    return LabeledSentence(words, one.label, one.group)
 
 
-def _tokenizer(data: FineTuningData, training: Sequence[Sentence]) -> PreTrainedTokenizerBase:
+def _tokenizer(data: FineTuningData, training: Sequence[LabeledSentence]) -> PreTrainedTokenizerBase:
     if pretrained := check_pretrained(data):
         return AutoTokenizer.from_pretrained(pretrained, trust_remote_code=False)
     return text.train_tokenizer((" ".join(one.words) for one in training), kind="word", min_frequency=1)
 
 
 def _features(
-    tokenizer: PreTrainedTokenizerBase, sentences: Sequence[Sentence], classes: Sequence[str], max_length: int
+    tokenizer: PreTrainedTokenizerBase,
+    sentences: Sequence[LabeledSentence],
+    classes: Sequence[str],
+    max_length: int,
 ) -> Features:
     ids = {name: number for number, name in enumerate(classes)}
     if unseen := sorted({one.label for one in sentences} - set(ids)):
@@ -251,7 +254,7 @@ def _features(
 
 
 def _scorer(
-    tokenizer: PreTrainedTokenizerBase, validation: Sequence[Sentence], max_length: int
+    tokenizer: PreTrainedTokenizerBase, validation: Sequence[LabeledSentence], max_length: int
 ) -> Callable[[Any], dict[str, float]]:
     def score(model: Any) -> dict[str, float]:
         found = predict(model, tokenizer, [one.words for one in validation], max_length)

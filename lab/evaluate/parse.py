@@ -47,9 +47,9 @@ def evaluate(
         workers: number of worker processes. Each scores one model on one treebank at a time.
 
     Returns:
-        The content of the results file. A seed has the metrics of `score_parser`, `one_word_attention` and
+        The content of the results file. A seed has the metrics of `parser_metrics`, `one_word_attention` and
         `compare_words`, as far as they are defined for its model. "ensemble" has the metrics of
-        `score_parser`. `scoring_seconds` is the processor time for scoring one model.
+        `parser_metrics`. `scoring_seconds` is the processor time for scoring one model.
     """
     from lab.evaluate.parse_analysis import compare_words, one_word_attention
     from treeformers.tasks.parse.predictor import Parser
@@ -99,7 +99,7 @@ def _read_gold(data: Treebanks, read: Callable[[str, str], list[Tree]]) -> dict[
     }
 
 
-def score_parser(parser: Parser, gold: Mapping[str, GoldTrees], beam: int) -> dict[str, Any]:
+def parser_metrics(parser: Parser, gold: Mapping[str, GoldTrees], beam: int) -> dict[str, Any]:
     """All metrics of a parser in per cent; with several treebanks, the means over treebanks.
 
     The parser parses the words of the gold trees. Its trees get the gold tags, because evalb deletes

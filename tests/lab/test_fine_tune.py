@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from lab.fine_tune import (
-    Sentence,
+    LabeledSentence,
     build_model,
     classes_of,
     metrics,
@@ -149,7 +149,7 @@ class TestErrors:
 
 class TestMetrics:
     def test_by_hand(self) -> None:
-        gold = [Sentence(("a",), label) for label in ("x", "x", "y", "y")]
+        gold = [LabeledSentence(("a",), label) for label in ("x", "x", "y", "y")]
         found = torch.tensor([[0.9, 0.1], [0.2, 0.8], [0.4, 0.6], [0.3, 0.7]])
         scores = metrics(found, gold, ["x", "y"])
         assert scores["accuracy"] == 75

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 import tiny_models
-from lab.evaluate.parse import bootstrap_interval, evaluate, read_gold, score_parser
+from lab.evaluate.parse import bootstrap_interval, evaluate, parser_metrics, read_gold
 from lab.run import reproduce, run_recipe
 from treeformers.metrics import SentenceScore, parseval
 from treeformers.recipes import ParseRecipe, Recipe
@@ -45,7 +45,7 @@ def parsed(parser: Parser, trees: Sequence[Tree], beam: int) -> list[Tree]:
 class TestScores:
     def test_figures_of_one_treebank_are_those_of_parseval(self) -> None:
         parser = parser_of()
-        figures = score_parser(parser, {"ours": GOLD["ours"]}, 4)
+        figures = parser_metrics(parser, {"ours": GOLD["ours"]}, 4)
         validation, test = GOLD["ours"]["validation"], GOLD["ours"]["test"]
         found = parsed(parser, validation, 4), parsed(parser, test, 4)
         score = parseval(test, found[1])
@@ -64,8 +64,8 @@ class TestScores:
 
     def test_several_treebanks_are_averaged_and_their_lengths_counted_together(self) -> None:
         parser = parser_of(2)
-        figures = score_parser(parser, GOLD, 2)
-        each = {name: score_parser(parser, {name: parts}, 2) for name, parts in GOLD.items()}
+        figures = parser_metrics(parser, GOLD, 2)
+        each = {name: parser_metrics(parser, {name: parts}, 2) for name, parts in GOLD.items()}
         names = ("f1_validation", "f1_test", "f1_both", "exact_test", "greedy_f1_test", "recall_test")
         for name in names:
             assert figures[name] == pytest.approx(fmean(table[name] for table in each.values()))
@@ -83,33 +83,33 @@ class TestScores:
 
     def test_several_models_score_as_one(self) -> None:
         together = parser_of(1, 2)
-        figures = score_parser(together, {"ours": GOLD["ours"]}, 3)
+        figures = parser_metrics(together, {"ours": GOLD["ours"]}, 3)
         test = GOLD["ours"]["test"]
         assert figures["f1_test"] == parseval(test, parsed(together, test, 3)).f1
 
     def test_a_model_that_predicts_tags_is_scored_on_them(self) -> None:
         parser = parser_of(tagging_loss_weight=1.0)
         test = GOLD["ours"]["test"]
-        figures = score_parser(parser, {"ours": GOLD["ours"]}, 2)
+        figures = parser_metrics(parser, {"ours": GOLD["ours"]}, 2)
         own = parser.parse([tree.words for tree in test])
         right = [a == b for x, y in zip(test, own, strict=True) for a, b in zip(x.tags, y.tags, strict=True)]
         assert figures["predicted_tags_accuracy_test"] == pytest.approx(100 * fmean(right))
         bias = torch.zeros(len(parser.models[0].config.tags))
         bias[list(parser.models[0].config.tags).index("NN")] = 1e4
         parser.models[0].tagger.bias.data = bias
-        figures = score_parser(parser, {"ours": GOLD["ours"]}, 2)
+        figures = parser_metrics(parser, {"ours": GOLD["ours"]}, 2)
         tags = [tag for tree in test for tag in tree.tags]
         assert figures["predicted_tags_accuracy_test"] == pytest.approx(100 * tags.count("NN") / len(tags))
 
     def test_a_model_that_reads_tags_is_given_them(self) -> None:
-        figures = score_parser(parser_of(tag_size=4, tagging_loss_weight=1.0), {"ours": GOLD["ours"]}, 2)
+        figures = parser_metrics(parser_of(tag_size=4, tagging_loss_weight=1.0), {"ours": GOLD["ours"]}, 2)
         assert "predicted_tags_accuracy_test" not in figures
 
     def test_top_down_brackets_are_counted_when_malformed(self) -> None:
         parser = parser_of(attention="probabilistic", decoder="conditional", linearization="top-down")
         test = GOLD["ours"]["test"]
         words = [tree.words for tree in test]
-        figures = score_parser(parser, {"ours": GOLD["ours"]}, 2)
+        figures = parser_metrics(parser, {"ours": GOLD["ours"]}, 2)
         assert figures["malformed"] == parser.malformed(words, beam=2) == 100.0
         tags = [tree.tags for tree in test]
         repaired = parser.parse(words, beam=2, tags=tags, constrained=False)
