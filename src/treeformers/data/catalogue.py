@@ -197,6 +197,34 @@ CORPORA: Mapping[str, Corpus] = {
             "in the order of their names by splits.md, without GUM_reddit_*",
         ),
         Corpus(
+            "gum-open",
+            "gum",
+            "constituency",
+            "the six genres of gum whose texts may be used for anything: academic, bio, court, interview, "
+            "news, voyage",
+            "annotations CC BY 4.0; texts CC BY or CC BY-SA",
+            (3707, 438, 491),
+            {
+                "constituency": tuple(
+                    (f"const/{split}.ptb", f"dep/{split}.conllu") for split in ("train", "dev", "test")
+                ),
+            },
+            home="the files of gum",
+        ),
+        Corpus(
+            "masc",
+            "masc",
+            "constituency",
+            "gold constituency trees of many genres: letters, fiction, travel, journals, speech, e-mail",
+            "free for any use (Open American National Corpus)",
+            (4689, 585, 585),
+            {"constituency": ("masc.mrg",) * 3},
+            {"masc.mrg": "b0c3437860b20bc113542d51b4213d0ffb31e06dad4724e6a399abaa9be62362"},
+            home="join the files of https://github.com/lyonssp/cunning-linguist, commit 3c458cee, "
+            "src/main/resources/Propbank, but wsj_*, in the order of their names, with no-break spaces "
+            "replaced by spaces",
+        ),
+        Corpus(
             "ewt",
             "ud_ewt",
             "dependencies",

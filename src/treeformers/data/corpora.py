@@ -48,6 +48,8 @@ _SUFFIXES: Mapping[str, Kind] = {
     ".trees": "constituency",
     ".brackets": "constituency",
 }
+GUM_OPEN_GENRES = frozenset(("academic", "bio", "court", "interview", "news", "voyage"))
+"""The genres whose texts are under CC BY or CC BY-SA, by GUM's LICENSE.txt."""
 _LANGUAGE = re.compile(r"\.[a-z]{2}(?:[-_][a-z]+)?")
 
 
@@ -187,6 +189,12 @@ def _load_corpus(
     files = [[_existing(corpus, folder, file) for file in files] for files in corpus.files_of(kind)]
     if corpus.name == "wsj-sample":
         return _load_sample(files[0][0], kind, clean)
+    if corpus.name == "masc":
+        return _load_masc(files[0][0], clean)
+    if corpus.name == "gum-open":
+        return {
+            split: _load_open_genres(*paths, clean) for split, paths in zip(_SPLITS, files, strict=True)
+        }
     if corpus.name not in READERS:
         return {split: _read(path, kind, clean) for split, (path,) in zip(_SPLITS, files, strict=True)}
     splits = dict(zip(_SPLITS, load_task_corpus(corpus.name, files), strict=True))
@@ -308,6 +316,26 @@ def _load_sample(archive: Path, kind: Kind, clean: bool) -> dict[str, list[Any]]
     if not all(corpus.values()):
         raise ValueError(f"{archive}: expected the files wsj_0001 to wsj_0199 in the archive")
     return corpus
+
+
+def _load_masc(path: Path, clean: bool) -> dict[str, list[Any]]:
+    """Load MASC: trees 10, 20, ... for validation, trees 11, 21, ... for test, the others for training."""
+    trees = list(read_trees(path))
+    train = [tree for number, tree in enumerate(trees, start=1) if number % 10 > 1 or number == 1]
+    splits = {"train": train, "validation": trees[9::10], "test": trees[10::10]}
+    return {split: _trees(part, str(path), clean) for split, part in splits.items()}
+
+
+def _load_open_genres(trees: Path, dependencies: Path, clean: bool) -> list[Any]:
+    """Load the trees of GUM's open genres. Only the file of dependencies names the documents."""
+    genre, genres = "", []
+    for line in _lines(dependencies):
+        if document := re.match(r"# newdoc id = GUM_([a-z]+)_", line):
+            genre = document[1]
+        elif line.startswith("# sent_id"):
+            genres.append(genre)
+    pairs = zip(read_trees(trees), genres, strict=True)
+    return _trees((tree for tree, of in pairs if of in GUM_OPEN_GENRES), str(trees), clean)
 
 
 def _read_any(path: Path, clean: bool) -> list[Any]:

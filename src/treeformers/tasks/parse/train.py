@@ -100,11 +100,14 @@ def build_parser(
     _check_model(recipe)
     given = dict(recipe.model)
     encoder = given.pop("pretrained", "")
+    layers = given.pop("pretrained_layers", 0)
     reader: SentenceReader | SubwordReader
     if given.get("encoder") == "pretrained":
         folder = find_pretrained(encoder)
         reader = SubwordReader.load(folder)
         settings = AutoConfig.from_pretrained(folder).to_dict()
+        layers = layers or settings["num_hidden_layers"]
+        settings["num_hidden_layers"] = layers
         # The path is local to this machine, and the parser trains in float32.
         dropped = ("_name_or_path", "dtype")
         given["pretrained"] = {key: value for key, value in settings.items() if key not in dropped}
@@ -125,7 +128,9 @@ def build_parser(
         model = TreeParser(ParserConfig(**given))
     if given.get("encoder") == "pretrained":
         body: Any = model.encoder.body
-        pretrained = AutoModel.from_pretrained(folder, use_safetensors=True, dtype=torch.float32)
+        pretrained = AutoModel.from_pretrained(
+            folder, use_safetensors=True, dtype=torch.float32, num_hidden_layers=layers
+        )
         body.load_state_dict(pretrained.state_dict())
         # The embedding matrix is large, and a treebank covers few of its subwords.
         body.get_input_embeddings().requires_grad_(False)
@@ -134,7 +139,7 @@ def build_parser(
 
 def _check_model(recipe: ParseRecipe) -> None:
     """Check the settings of the model before the treebank is read."""
-    given = {key: value for key, value in recipe.model.items() if key != "pretrained"}
+    given = {key: value for key, value in recipe.model.items() if key not in ("pretrained", "pretrained_layers")}
     configure(ParserConfig, given, ("actions", "tags", "vocab_size", "char_vocab_size", "tag_vocab_size"))
     encoder = recipe.model.get("pretrained")
     if given.get("encoder") == "pretrained" and not isinstance(encoder, str):
