@@ -46,14 +46,14 @@ _BY_SUFFIX: dict[str, Format] = {
 
 
 def parse(
-    first: Annotated[
+    first_argument: Annotated[
         str | None,
         typer.Argument(
             metavar="[MODEL]",
             help=f"Folder or name of a parser or an inducer; by default {DEFAULT_MODEL}.",
         ),
     ] = None,
-    second: Annotated[
+    second_argument: Annotated[
         str | None,
         typer.Argument(
             metavar="[FILE|-]", help="Sentences, one per line; by default, or for -, standard input."
@@ -112,7 +112,7 @@ def parse(
     A folder, or a very large file, is parsed into a folder: --out DIR. The trees of FILE are then in
     FILE-000000.txt and so on, and manifest.json describes the run.
     """
-    name, file = _model_and_file(first, second)
+    name, file = _model_and_file(first_argument, second_argument)
     model = find_model(name)
     load = partial(load_tree_predictor, model, layer=layer, beam=beam, tokenized=tokenized)
     if out and _is_folder(out, file):
