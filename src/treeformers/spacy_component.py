@@ -25,6 +25,7 @@ from spacy.util import minibatch, raise_error
 from treeformers.data.checks import check_positive
 from treeformers.tasks.tree_predictors import TreePredictor, load_tree_predictor
 from treeformers.training.model_folder import model_files
+from treeformers.training.model_names import find_model
 from treeformers.trees.tree import Tree
 
 __all__ = ["Component", "NotAConstituent", "make_component"]
@@ -150,7 +151,7 @@ class Component:
     def _contents(self) -> dict[str, bytes]:
         if isinstance(self._source, dict):
             return self._source
-        return {name: path.read_bytes() for name, path in model_files(self._source)}
+        return {name: path.read_bytes() for name, path in model_files(find_model(self._source))}
 
     def _loaded(self) -> TreePredictor:
         if os.getpid() != _PROCESS:

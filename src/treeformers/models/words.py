@@ -124,6 +124,8 @@ class WordEncoder(nn.Module):
             settings = dict(pretrained)
             config = AutoConfig.for_model(settings.pop("model_type"), **settings)
             self.body: nn.Module = AutoModel.from_config(config)
+            if getattr(self.body, "pooler", None) is not None:
+                self.body.pooler = None  # nothing reads its output
             self.width = config.hidden_size
             self.pad = config.pad_token_id or 0
             return

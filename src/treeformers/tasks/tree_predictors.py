@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from treeformers.recipes import InduceRecipe, ParseRecipe
 from treeformers.training.model_folder import read_recipe, seed_folders
+from treeformers.training.model_names import find_model
 
 if TYPE_CHECKING:
     from treeformers.tasks.induce.averaged import AveragedInducer
@@ -44,12 +45,13 @@ class TreePredictor:
 
 
 def load_parser_or_inducer(folder: str | Path) -> Parser | Inducer | AveragedInducer:
-    """Load the parser or inducer in a folder that `treeformers train` wrote, with all its seeds.
+    """Load a parser or inducer by its folder or name, with all its seeds.
 
     Raises:
         FileNotFoundError: the folder does not exist or holds no model.
         ValueError: the folder is damaged, or the model does another task.
     """
+    folder = find_model(folder)
     return _load(folder, _is_parser(folder))
 
 
@@ -59,7 +61,7 @@ def load_tree_predictor(
     """Load a parser or an inducer and set its options.
 
     Args:
-        folder: the model folder.
+        folder: folder or name of the model, see `training.model_names.find_model`.
         layer: for an inducer, the only layer to read trees from.
         beam: for a parser, the beam size.
         tokenized: for a parser, whether white space already separates the words of a line.
@@ -69,6 +71,7 @@ def load_tree_predictor(
         ValueError: the folder is damaged, the model does another task or has no trees, the layer does not
             exist, or an option belongs to the other kind of model.
     """
+    folder = find_model(folder)
     is_parser = _is_parser(folder)
     if is_parser and layer is not None:
         raise ValueError(f"--layer is for models that induce trees, {folder} is a parser")
@@ -84,19 +87,19 @@ def load_tree_predictor(
     return predictor
 
 
-def _is_parser(folder: str | Path) -> bool:
-    recipe = read_recipe(Path(folder), several=(ParseRecipe, InduceRecipe))
+def _is_parser(folder: Path) -> bool:
+    recipe = read_recipe(folder, several=(ParseRecipe, InduceRecipe))
     if not isinstance(recipe, ParseRecipe | InduceRecipe):
         raise ValueError(f"{folder}: a model of the task {recipe.task!r}, expected 'parse' or 'induce'")
     return isinstance(recipe, ParseRecipe)
 
 
-def _load(folder: str | Path, is_parser: bool) -> Parser | Inducer | AveragedInducer:
+def _load(folder: Path, is_parser: bool) -> Parser | Inducer | AveragedInducer:
     if is_parser:
         from treeformers.tasks.parse.predictor import Parser
 
         return Parser.from_pretrained(folder)
-    if seed_folders(folder) != [Path(folder)]:
+    if seed_folders(folder) != [folder]:
         from treeformers.tasks.induce.averaged import AveragedInducer
 
         return AveragedInducer.from_pretrained(folder)

@@ -18,6 +18,7 @@ from treeformers.tasks.induce.predictor import Inducer
 from treeformers.tasks.load import load_predictor
 from treeformers.tasks.parse.predictor import Parser
 from treeformers.training.model_folder import read_recipe
+from treeformers.training.model_names import find_model, model_title
 from treeformers.trees.tree import Tree
 
 __all__ = [
@@ -212,13 +213,13 @@ _KINDS: dict[str, type[_TrainedModel]] = {
 
 
 def find_models(folders: Iterable[str | Path] = (), beam: int | None = None) -> list[ServedModel]:
-    """The models in folders, and the three baselines.
+    """The models with these folders or names, and the three baselines.
 
-    Each model takes the name of its folder; a folder seed-N takes the name of its parent.
+    Each model keeps its name or takes that of its folder; a folder seed-N takes the name of its parent.
 
     Args:
-        folders: folders that `treeformers train` wrote, of inducers, parsers (also with several seeds) or
-            classifiers.
+        folders: folders or names of inducers, parsers (also with several seeds) or classifiers; see
+            `training.model_names.find_model`.
         beam: beam size of all parsers; by default the one in the recipe of each.
 
     Raises:
@@ -229,13 +230,12 @@ def find_models(folders: Iterable[str | Path] = (), beam: int | None = None) -> 
     check_positive(beam=1 if beam is None else beam)
     models: list[ServedModel] = []
     taken = {GOLD, "right", "left", "balanced"}
-    for folder in map(Path, folders):
+    for given in folders:
+        folder = find_model(given)
         task = read_recipe(folder).task
         if task not in _KINDS:
             raise ValueError(f"{folder}: a model of the task {task!r}, expected {', '.join(_KINDS)}")
-        resolved = folder.resolve()
-        title = resolved.parent.name if re.fullmatch(r"seed-\d+", resolved.name) else resolved.name
-        stem = re.sub(r"[^\w.-]+", "-", title) or "model"
+        stem = re.sub(r"[^\w.-]+", "-", model_title(given)) or "model"
         name, number = stem, 1
         while name in taken:
             number += 1

@@ -24,6 +24,7 @@ from treeformers.training.model_folder import (
     seed_folders,
     wrap_load_errors,
 )
+from treeformers.training.model_names import find_model
 from treeformers.trees.actions import from_bottom_up, from_top_down, is_well_formed
 from treeformers.trees.tree import Tree
 
@@ -89,19 +90,19 @@ class Parser:
         """Load the models that `treeformers train` wrote.
 
         Args:
-            folders: Model folders. Several folders, or a folder that holds the folders of several seeds, make
-                an ensemble.
+            folders: Folders or names of models, such as "en"; see `training.model_names.find_model`. Several
+                models, or a folder that holds the folders of several seeds, make an ensemble.
             device: By default "cuda" if available, else "cpu".
 
         Raises:
-            FileNotFoundError: A folder does not exist or holds no model.
+            FileNotFoundError: A model is not installed, or a folder does not exist or holds no model.
             ValueError: A model has another type, a file is damaged, the models have different actions, or no
                 folder is given.
         """
         if not folders:
             raise ValueError("expected at least one model folder, got none")
         target = device or ("cuda" if torch.cuda.is_available() else "cpu")
-        places = [place for folder in folders for place in seed_folders(Path(folder))]
+        places = [place for folder in folders for place in seed_folders(find_model(folder))]
         loaded = [_load(place) for place in places]
         for model, _, _ in loaded:
             nn.Module.to(model, target)
