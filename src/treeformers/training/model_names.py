@@ -37,10 +37,8 @@ def find_model(name: str | Path) -> Path:
     if _holds_model(path):
         return path
     if folder := _package_folder(name):
-        if not folder.is_dir():
-            raise FileNotFoundError(
-                f"{name}: the package of the model is damaged: {folder} is missing; install it again"
-            )
+        if not _holds_model(folder):
+            raise FileNotFoundError(f"{name}: its package is damaged: no model in {folder}; install it again")
         return folder
     if name in _PUBLISHED:
         raise FileNotFoundError(
