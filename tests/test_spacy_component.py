@@ -16,8 +16,8 @@ from spacy.tokens import Doc
 
 from between_processes import send
 from tiny_models import decided_parser, save_inducer, save_parser
-from treeformers.recipes import ParseRecipe
 from tree_strategies import tokens, trees
+from treeformers.recipes import ParseRecipe
 from treeformers.spacy_component import KEY, Component, Constituents, NotAConstituent
 from treeformers.tasks.induce.predictor import Inducer
 from treeformers.tasks.parse.predictor import Parser
@@ -232,7 +232,9 @@ def test_heads_are_those_of_the_conversion(tmp_path: Path) -> None:
                 continue
             tree = to_dependencies(sentence._.tree)
             assert [token.tag_ for token in placed] == list(tree.tags)
-            expected = [placed[head - 1] if head else token for head, token in zip(tree.heads, placed)]
+            expected = [
+                placed[head - 1] if head else token for head, token in zip(tree.heads, placed, strict=True)
+            ]
             assert [token.head for token in placed] == expected
             blanks = [token for token in sentence if token.is_space]
             assert all(token.tag_ == "_SP" and abs(token.head.i - token.i) == 1 for token in blanks)

@@ -68,8 +68,8 @@ class Component:
         batch_size: maximum number of sentences in a batch; a batch may hold sentences of several documents.
         beam: for a parser, the beam size; by default the one in its recipe.
         layer: for an inducer, the only layer to read trees from.
-        set_heads: whether tokens get `tag_`, `head` and `dep_`, see `dependencies.set_heads`; for a parser that
-            predicts tags.
+        set_heads: whether tokens get `tag_`, `head` and `dep_`, see `dependencies.set_heads`; for a parser
+            that predicts tags.
         probabilities: whether spans get `_.probability`; for a parser, which then takes longer.
 
     Raises:
@@ -167,7 +167,9 @@ class Component:
                     _write(self._source, Path(folder))
                     self._predictor = load_tree_predictor(folder, self.layer, self.beam)
             if self.set_heads and set(self._predictor.parse([["a"]], 1)[0].tags) <= _NO_TAGS:
-                raise ValueError("set_heads needs tags, and the model predicts none; expected a parser that does")
+                raise ValueError(
+                    "set_heads needs tags, and the model predicts none; expected a parser that does"
+                )
         return self._predictor
 
     def _annotate(self, docs: list[tuple[Doc, list[list[int]]]]) -> None:
