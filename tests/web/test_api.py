@@ -208,7 +208,7 @@ class TestLimits:
             ("a\nb\nc\nd\ne", "5 sentences, expected at most 4"),
             ("a " * 13, "sentence 1 has 13 words, expected at most 12"),
             ("b\n" + "a" * 21, "sentence 2 has a word of 21 characters"),
-            ("aaaaaaaaa " * 10, "line 1: 100 characters, expected at most 90"),
+            ("aaaaaaaaa " * 10, "line 1: a sentence of 99 characters, expected at most 90"),
             ("\n".join(["a " * 10] * 4), "40 words in total, expected at most 30"),
             ("a\x00b", "U+0000"),
             ("a\u009bb", "U+009B"),

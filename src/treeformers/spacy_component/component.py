@@ -20,6 +20,7 @@ from treeformers.spacy_component.dependencies import set_heads
 from treeformers.tasks.tree_predictors import TreePredictor, load_tree_predictor
 from treeformers.training.model_folder import model_files
 from treeformers.training.model_names import DEFAULT_MODEL, find_model
+from treeformers.trees.tree import Tree
 
 __all__ = ["Component", "make_component"]
 
@@ -175,12 +176,26 @@ class Component:
     def _annotate(self, docs: list[tuple[Doc, list[list[int]]]]) -> None:
         """Parse the sentences of all documents, given as token positions, and store their trees."""
         words = [[doc[i].text for i in places] for doc, sentences in docs for places in sentences]
-        trees = iter(self._loaded().parse(words, self.batch_size) if words else [])
+        trees, rows = self._parse(words) if words else ([], None)
+        rest, left = iter(trees), iter(rows or [])
         for doc, sentences in docs:
-            placed = [(places, next(trees)) for places in sentences]
-            doc.user_data[KEY] = Constituents.from_trees(len(doc), placed).to_message()
+            placed = [(places, next(rest)) for places in sentences]
+            certain = [next(left) for _ in sentences] if self.probabilities else None
+            doc.user_data[KEY] = Constituents.from_trees(len(doc), placed, certain).to_message()
             if self.set_heads:
                 set_heads(doc, placed)
+
+    def _parse(self, words: list[list[str]]) -> tuple[list[Tree], list[list[float | None]] | None]:
+        """The trees of sentences, and the probabilities of constituents and tags if they are asked for."""
+        predictor = self._loaded()
+        if not self.probabilities:
+            return predictor.parse(words, self.batch_size), None
+        if predictor.analyze is None:
+            raise ValueError("probabilities need a parser, and the model induces trees")
+        found = predictor.analyze(words, self.batch_size)
+        return [parsed.tree for parsed in found], [
+            [part.probability for part in (*parsed.constituents, *parsed.words)] for parsed in found
+        ]
 
 
 def _sentences(doc: Doc) -> list[list[int]]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 from typing import Any, Self
 
 from treeformers.trees.tree import Tree
@@ -26,7 +27,8 @@ class Constituents:
         labels: labels of each constituent, from the top of the unary chain down; empty for a bare word.
         parents: index of the parent of each constituent; -1 for the root of a sentence.
         tags: tag of each token; "" for white space.
-        probabilities: probability of each constituent; None if they were not asked for.
+        probabilities: probability of each constituent; None if nobody asked for them. A unary chain has the
+            lowest of its labels, a bare word that of its tag, or None if the model predicts no tags.
     """
 
     length: int
@@ -35,17 +37,32 @@ class Constituents:
     labels: list[list[str]]
     parents: list[int]
     tags: list[str]
-    probabilities: list[float] | None = None
+    probabilities: list[float | None] | None = None
 
     @classmethod
-    def from_trees(cls, length: int, trees: Iterable[tuple[list[int], Tree]]) -> Self:
-        """Collect the constituents of trees; each tree comes with the token positions of its words."""
-        result = cls(length, [], [], [], [], [""] * length)
-        for places, tree in trees:
+    def from_trees(
+        cls,
+        length: int,
+        trees: Iterable[tuple[list[int], Tree]],
+        probabilities: Iterable[Sequence[float | None]] | None = None,
+    ) -> Self:
+        """Collect the constituents of trees.
+
+        Args:
+            length: number of tokens of the document.
+            trees: the token positions of the words of each tree, and the tree.
+            probabilities: for each tree, the probabilities of `tree.spans()` and then of the tags.
+        """
+        result = cls(length, [], [], [], [], [""] * length, None if probabilities is None else [])
+        rows = repeat(None) if probabilities is None else iter(probabilities)
+        for (places, tree), row in zip(trees, rows, strict=False):
             opened: list[int] = []
             spans = [*tree.spans(), *((i, i + 1, None) for i in range(len(places)))]
+            certain = [None] * len(spans) if row is None else row
             # The sort is stable: among equal spans the outer one stays first and the word itself last.
-            for start, end, label in sorted(spans, key=lambda span: (span[0], -span[1])):
+            for (start, end, label), probability in sorted(
+                zip(spans, certain, strict=True), key=lambda pair: (pair[0][0], -pair[0][1])
+            ):
                 first, last = places[start], places[end - 1] + 1
                 while opened and result.ends[opened[-1]] <= first:
                     opened.pop()
@@ -55,6 +72,10 @@ class Constituents:
                     result.labels.append([])
                     result.parents.append(opened[-1] if opened else -1)
                     opened.append(len(result.starts) - 1)
+                    if result.probabilities is not None:
+                        result.probabilities.append(probability)
+                elif result.probabilities is not None and label is not None and probability is not None:
+                    result.probabilities[-1] = min(probability, result.probabilities[-1] or 0.0)
                 if label is not None:
                     result.labels[opened[-1]].append(label)
             for place, tag in zip(places, tree.tags, strict=True):

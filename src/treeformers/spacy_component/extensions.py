@@ -58,7 +58,7 @@ def get_parse_string(item: Span | Token) -> str:
 def get_probability(item: Span | Token) -> float | None:
     """The probability that the constituent with all its labels is right; of a bare word, that its tag is.
 
-    None over blanks.
+    None over blanks, and for a bare word if the model predicts no tags.
 
     Raises:
         ValueError: the component was told to find no probabilities.
