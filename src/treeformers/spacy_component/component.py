@@ -193,9 +193,14 @@ class Component:
         if predictor.analyze is None:
             raise ValueError("probabilities need a parser, and the model induces trees")
         found = predictor.analyze(words, self.batch_size)
-        return [parsed.tree for parsed in found], [
-            [part.probability for part in (*parsed.constituents, *parsed.words)] for parsed in found
+        rows = [
+            [
+                *(part.probability for part in parsed.constituents),
+                *(word.probability for word in parsed.words),
+            ]
+            for parsed in found
         ]
+        return [parsed.tree for parsed in found], rows
 
 
 def _sentences(doc: Doc) -> list[list[int]]:

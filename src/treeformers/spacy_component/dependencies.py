@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 from spacy.attrs import DEP, HEAD, TAG
@@ -50,4 +51,5 @@ def set_heads(doc: Doc, trees: Iterable[tuple[Sequence[int], Tree]]) -> None:
         for i, (head, tag) in enumerate(zip(heads, tags, strict=True))
     ]
     if rows:
-        doc.from_array([HEAD, DEP, TAG], np.array(rows, dtype=np.uint64))
+        table: Any = np.array(rows, dtype=np.uint64)  # the type that spaCy declares is not the one it reads
+        doc.from_array([HEAD, DEP, TAG], table)

@@ -195,7 +195,7 @@ def _parsed(inputs: Sequence[SentenceInput], results: Mapping[str, Sequence[Tree
         sentences.append(
             ParsedSentence(
                 words=list(item.words),
-                offsets=item.offsets and list(item.offsets),
+                offsets=None if item.offsets is None else list(item.offsets),
                 trees={name: _tree(answer, item.offsets) for name, answer in found.items()},
                 f1=compare({name: found[name].tree for name in tagged}),
             )
