@@ -48,6 +48,15 @@ def inducer_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return save_inducer(tmp_path_factory.mktemp("inducer"))
 
 
+@pytest.fixture(scope="module")
+def tagger_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A parser that predicts tags."""
+    folder = tmp_path_factory.mktemp("tagger")
+    recipe = ParseRecipe(model={"embedding_size": 8, "hidden_size": 8, "tagging_loss_weight": 1.0})
+    save_model(*decided_parser(recipe), folder, {"recipe.json": recipe.to_dict()})
+    return folder
+
+
 def pipeline(folder: Path, **config: Any) -> Any:
     nlp = spacy.blank("en")
     nlp.add_pipe("sentencizer")
@@ -216,13 +225,11 @@ def test_error_handler_receives_failed_documents(parser_folder: Path, tmp_path: 
     assert failed == ["Ann ran.", "Ann"]
 
 
-def test_heads_are_those_of_the_conversion(tmp_path: Path) -> None:
-    recipe = ParseRecipe(model={"embedding_size": 8, "hidden_size": 8, "tagging_loss_weight": 1.0})
-    save_model(*decided_parser(recipe), tmp_path, {"recipe.json": recipe.to_dict()})
-    nlp = pipeline(tmp_path, set_heads=True)
+def test_heads_are_those_of_the_conversion(tagger_folder: Path) -> None:
+    nlp = pipeline(tagger_folder, set_heads=True)
     for text in TEXTS:
         doc = nlp(text)
-        before = [sentence.text for sentence in pipeline(tmp_path)(text).sents]
+        before = [sentence.text for sentence in pipeline(tagger_folder)(text).sents]
         assert [sentence.text for sentence in doc.sents] == before
         for sentence in doc.sents:
             placed = [token for token in sentence if not token.is_space]
@@ -238,6 +245,26 @@ def test_heads_are_those_of_the_conversion(tmp_path: Path) -> None:
             assert [token.head for token in placed] == expected
             blanks = [token for token in sentence if token.is_space]
             assert all(token.tag_ == "_SP" and abs(token.head.i - token.i) == 1 for token in blanks)
+
+
+def test_probabilities_are_those_of_the_parser(tagger_folder: Path, inducer_folder: Path) -> None:
+    doc = pipeline(tagger_folder, probabilities=True)("The dog sees Ann.\n")
+    [parsed] = Parser.from_pretrained(tagger_folder).analyze([words(doc)[0]])
+    assert doc._.trees == [parsed.tree]
+    lowest: dict[tuple[int, int], float] = {}
+    for part in parsed.constituents:
+        place = part.first_word, part.stop_word
+        lowest[place] = min(part.probability, lowest.get(place, 1.0))
+    for span in next(doc.sents)._.constituents:
+        word = parsed.words[span.start].probability
+        assert span._.probability == lowest.get((span.start, span.end), word)
+    assert list(doc.sents)[1]._.probability is None
+    again = Doc(NLP.vocab).from_bytes(doc.to_bytes())
+    assert again[0]._.probability == doc[0]._.probability
+    with pytest.raises(ValueError, match="the trees have no probabilities; expected a parser, and"):
+        pipeline(tagger_folder)("Ann ran.")[0]._.probability  # noqa: B018
+    with pytest.raises(ValueError, match="probabilities need a parser"):
+        pipeline(inducer_folder, probabilities=True)("Ann ran.")
 
 
 def test_heads_need_tags(parser_folder: Path, inducer_folder: Path) -> None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from treeformers.data.penn_tokenizer import Word, tokenize
-from treeformers.data.segmentation import split_document
+from treeformers.data.sentence_splitter import TextSentence, split_sentences
 from treeformers.trees.formats import holds_trees, is_bare
 from treeformers.trees.tree import Tree, parse_brackets
 from treeformers.web.limits import Limits
@@ -55,7 +55,7 @@ def read_text(text: str, limits: Limits, tokenized: bool = False) -> list[Senten
         inputs = []
         position = 0
         for number, line in enumerate(text.split("\n"), start=1):
-            for start, sentence in [(0, line)] if tokenized else _sentences(line):
+            for sentence, start in [TextSentence(line, 0)] if tokenized else split_sentences(line):
                 if len(sentence) > limits.characters:
                     raise ValueError(
                         f"line {number}: a sentence of {len(sentence)} characters, "
@@ -130,15 +130,6 @@ def _read_brackets(text: str, limits: Limits) -> list[Tree]:
             raise ValueError(f"tree {number} has only traces")
         trees.append(bare)
     return trees
-
-
-def _sentences(line: str) -> Iterator[tuple[int, str]]:
-    """The sentences of a line, each with its place."""
-    end = 0
-    for sentence in split_document(line):
-        start = line.index(sentence, end)
-        end = start + len(sentence)
-        yield start, sentence
 
 
 def _blank_separated(text: str) -> list[Word]:
