@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import zip_longest
 from typing import NamedTuple
 
 from treeformers.data.penn_tokenizer import ABBREVIATIONS, ACRONYM, NUMBERED, Word
@@ -100,10 +101,10 @@ def _paragraphs(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _line_blocks(text: str, start: int, stop: int) -> Iterator[tuple[int, int]]:
-    lines = text[start:stop].splitlines(keepends=True)
+    lines = re.findall(r"[^\n]*\n|[^\n]+", text[start:stop])
     width = max((len(line.rstrip()) for line in lines), default=0)
     begin = position = start
-    for line, following in zip(lines, [*lines[1:], ""], strict=True):
+    for line, following in zip_longest(lines, lines[1:], fillvalue=""):
         position += len(line)
         if following and (_ITEM.match(following) or _is_heading(line, following, width)):
             yield begin, position

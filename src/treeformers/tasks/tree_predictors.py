@@ -14,7 +14,7 @@ from treeformers.training.model_names import find_model
 if TYPE_CHECKING:
     from treeformers.tasks.induce.averaged import AveragedInducer
     from treeformers.tasks.induce.predictor import Inducer
-    from treeformers.tasks.parse.predictor import Parser
+    from treeformers.tasks.parse.predictor import ParsedSentence, Parser
     from treeformers.trees.tree import Tree
 
 __all__ = [
@@ -37,11 +37,13 @@ class TreePredictor:
         parse: takes sentences and a batch size; returns one tree for each sentence.
         read_line: turns a line of text into a sentence. A blank line becomes an empty sentence.
         labeled: whether the trees have labels.
+        analyze: for a parser, takes and returns the same as `parse`, but with probabilities.
     """
 
     parse: Callable[[Sequence[str | Sequence[str]], int], list[Tree]]
     read_line: Callable[[str], str | Sequence[str]]
     labeled: bool
+    analyze: Callable[[Sequence[str | Sequence[str]], int], list[ParsedSentence]] | None = None
 
 
 def load_parser_or_inducer(folder: str | Path) -> Parser | Inducer | AveragedInducer:
@@ -79,9 +81,13 @@ def load_tree_predictor(
         raise ValueError(f"--beam and --tokenized are for parsers, {folder} induces trees")
     model = _load(folder, is_parser)
     option = beam if is_parser else layer
+    analyze = getattr(model, "analyze", None)
     read_line = str.strip if is_parser and not tokenized else str.split
     predictor = TreePredictor(
-        lambda sentences, batch_size: model.parse(sentences, batch_size, option), read_line, labeled=is_parser
+        lambda sentences, batch_size: model.parse(sentences, batch_size, option),
+        read_line,
+        is_parser,
+        analyze and (lambda sentences, batch_size: analyze(sentences, batch_size, beam)),
     )
     predictor.parse([["a"]], 1)  # fails here, before any input is read, if the options do not fit the model
     return predictor

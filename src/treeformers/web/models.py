@@ -16,7 +16,7 @@ from treeformers.tasks.classify.predictor import Classifier
 from treeformers.tasks.induce.decoding import decode_trees
 from treeformers.tasks.induce.predictor import Inducer
 from treeformers.tasks.load import load_predictor
-from treeformers.tasks.parse.predictor import Parser
+from treeformers.tasks.parse.predictor import ParsedSentence, Parser
 from treeformers.training.model_folder import read_recipe
 from treeformers.training.model_names import find_model, model_title
 from treeformers.trees.tree import Tree
@@ -49,12 +49,12 @@ class TreeResult:
     Attributes:
         tree: over the words of the sentence.
         links: for an inducer, the (T-1,) links of the layer that the tree is read from.
-        score: for a parser, the log-probability in nats.
+        parsed: for a parser, the sentence with probabilities and the second-best tree.
     """
 
     tree: Tree
     links: list[float] | None = None
-    score: float | None = None
+    parsed: ParsedSentence | None = None
 
 
 class ModelNotLoaded(ValueError):
@@ -182,10 +182,9 @@ class ServedParser(_TrainedModel, ServedTreeModel):
         return parser
 
     def parse(self, sentences: Sequence[Words]) -> list[TreeResult]:
-        """The best tree of each sentence and its score."""
-        parser = self.load()
-        found = parser.parse_best(sentences, 1, batch_size=len(sentences))
-        return [TreeResult(best.tree, score=best.score) for best, *_ in found]
+        """The best two trees of each sentence, and the probabilities of the best."""
+        found = self.load().analyze(sentences, batch_size=len(sentences), beam=self.beam)
+        return [TreeResult(parsed.tree, parsed=parsed) for parsed in found]
 
 
 class ServedClassifier(_TrainedModel):
