@@ -112,7 +112,7 @@ class Parser:
             nn.Module.to(model, target)
         models, readers, recipes = zip(*loaded, strict=True)
         # The calibration of one model does not fit an ensemble: it must lie in the folder that was named.
-        calibrated = Calibration.load(Path(folders[0])) if len(folders) == 1 else None
+        calibrated = Calibration.load(find_model(folders[0])) if len(folders) == 1 else None
         return cls(models, readers, recipes[0].beam.size, calibrated)
 
     def parse(
