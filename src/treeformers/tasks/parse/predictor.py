@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from treeformers.data.checks import Sentence, check_positive, words_of
 from treeformers.data.penn_tokenizer import word_tokenize
 from treeformers.data.sentences import END, VOCABULARY, SentenceReader, SubwordReader
+from treeformers.kernels.precision import inference_precision
 from treeformers.models.parser import Memory, ParserConfig, TreeParser
 from treeformers.recipes import ParseRecipe
 from treeformers.tasks.batching import batches
@@ -40,6 +41,8 @@ class Reader(Protocol):
         sentences: Sequence[Sequence[str]],
         tags: Sequence[Sequence[str]] | None = None,
     ) -> dict[str, Tensor]: ...
+
+    def lengths(self, sentences: Sequence[Sequence[str]]) -> list[tuple[int, ...]]: ...
 
 
 class Analysis(NamedTuple):
@@ -105,6 +108,7 @@ class Parser:
         loaded = [_load(place) for place in places]
         for model, _, _ in loaded:
             nn.Module.to(model, target)
+            model.encoder.accelerate()
         models, readers, recipes = zip(*loaded, strict=True)
         return cls(models, readers, recipes[0].beam.size)
 
@@ -213,7 +217,8 @@ class Parser:
         """
         beam = self.beam if beam is None else beam
         check_positive(beam=beam, batch_size=batch_size)
-        for batch in batches([len(row) + 1 for row in words], batch_size):
+        lengths = self.readers[0].lengths(words)
+        for batch in batches([row[-1] for row in lengths], batch_size):
             rows = [words[number] for number in batch]
             given = None if tags is None else [tags[number] for number in batch]
             yield batch, *self._search(rows, given, beam, count, constrained)
@@ -227,12 +232,13 @@ class Parser:
         count: int | None,
         constrained: bool,
     ) -> tuple[Hypotheses, list[list[str]] | None]:
-        memories = [
-            _encode(model, reader, words, tags)
-            for model, reader in zip(self.models, self.readers, strict=True)
-        ]
-        found = search(self.models, memories, beam, constrained, count)
-        return found, self._predict_tags(memories, words)
+        with inference_precision(self.models[0].device):
+            memories = [
+                _encode(model, reader, words, tags)
+                for model, reader in zip(self.models, self.readers, strict=True)
+            ]
+            found = search(self.models, memories, beam, constrained, count)
+            return found, self._predict_tags(memories, words)
 
     def _predict_tags(
         self, memories: Sequence[Memory], words: Sequence[Sequence[str]]
