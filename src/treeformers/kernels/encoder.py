@@ -20,7 +20,7 @@ from torch import Tensor, nn
 
 from treeformers.kernels.precision import computes_bf16
 
-__all__ = ["FastEncoder", "fast_encoder"]
+__all__ = ["FastEncoder", "fast_encoder", "packed_linear"]
 
 _BERT = "attention.self.query", "attention.self.key", "attention.self.value", "attention.output.dense"
 _NORM = "attention.output.LayerNorm"
@@ -42,7 +42,11 @@ def fast_encoder(body: nn.Module) -> FastEncoder | None:
     if device.type != "cpu" or not computes_bf16():
         return None
     config: Any = body.config
-    if config.model_type not in _LAYOUTS or config.hidden_act != "gelu" or getattr(config, "is_decoder", False):
+    if (
+        config.model_type not in _LAYOUTS
+        or config.hidden_act != "gelu"
+        or getattr(config, "is_decoder", False)
+    ):
         return None
     return FastEncoder(body)
 
@@ -56,17 +60,20 @@ class FastEncoder:
     """
 
     def __init__(self, body: nn.Module, dtype: torch.dtype = torch.bfloat16) -> None:
-        self._body, self.dtype = body, dtype
-        config: Any = body.config
+        self._body: Any = body
+        self.dtype = dtype
+        config = self._body.config
         self.heads, self.eps = config.num_attention_heads, config.layer_norm_eps
         names = _LAYOUTS[config.model_type]
         with torch.inference_mode():
-            self.layers = [_Layer(layer, names, self.eps, dtype) for layer in body.get_submodule("encoder.layer")]
+            self.layers = [
+                _Layer(layer, names, self.eps, dtype) for layer in body.get_submodule("encoder.layer")
+            ]
 
     def __call__(self, input_ids: Tensor, attention_mask: Tensor) -> SimpleNamespace:
         """The last states (B, P, D) as `last_hidden_state`, from subwords and a mask of real ones (B, P)."""
         states = self._body.embeddings(input_ids=input_ids)
-        encoder: Any = self._body.encoder
+        encoder = self._body.encoder
         bias = torch.zeros_like(attention_mask, dtype=self.dtype).masked_fill(~attention_mask, -torch.inf)
         bias = bias[:, None, None]
         if hasattr(encoder, "compute_position_bias"):
@@ -82,10 +89,10 @@ class FastEncoder:
 class _Layer:
     def __init__(self, layer: nn.Module, names: tuple[str, ...], eps: float, dtype: torch.dtype) -> None:
         *inputs, output, norm = (layer.get_submodule(name) for name in names)
-        self.inputs = _linear(inputs, dtype)
-        self.output = _linear([output], dtype)
-        self.up = _linear([layer.get_submodule("intermediate.dense")], dtype)
-        self.down = _linear([layer.get_submodule("output.dense")], dtype)
+        self.inputs = _joined(inputs, dtype)
+        self.output = _joined([output], dtype)
+        self.up = _joined([layer.get_submodule("intermediate.dense")], dtype)
+        self.down = _joined([layer.get_submodule("output.dense")], dtype)
         self.norms = [_norm(part, eps, dtype) for part in (norm, layer.get_submodule("output.LayerNorm"))]
 
     def __call__(self, states: Tensor, bias: Tensor, heads: int) -> Tensor:
@@ -100,17 +107,28 @@ def _norm(norm: Any, eps: float, dtype: torch.dtype) -> Linear:
     return lambda states: F.layer_norm(states, weight.shape, weight, bias, eps)
 
 
-def _linear(parts: list[Any], dtype: torch.dtype) -> Linear:
-    """One product for several linear layers with the same input.
+def packed_linear(weight: Tensor, bias: Tensor | None, dtype: torch.dtype = torch.bfloat16) -> Linear:
+    """A linear layer, without gradients, whose weights are cast and packed once.
 
     oneDNN reorders a matrix in every product unless it is packed. PyTorch has that operation for its compiler
     only, so a PyTorch without it falls back to the plain product.
+
+    Args:
+        weight: (outputs, inputs).
+        bias: (outputs,).
+        dtype: dtype of the product and of its result.
     """
-    weight = torch.cat([part.weight for part in parts]).to(dtype)
-    bias = torch.cat([part.bias for part in parts]).to(dtype)
+    weight, bias = weight.detach().to(dtype), None if bias is None else bias.detach().to(dtype)
     try:
         product = torch.ops.mkldnn._linear_pointwise
         packed = torch.ops.mkldnn._reorder_linear_weight(weight)
     except (AttributeError, RuntimeError):
-        return lambda states: F.linear(states, weight, bias)
-    return lambda states: product(states, packed, bias, "none", [], "")
+        return lambda states: F.linear(states.to(dtype), weight, bias)
+    return lambda states: product(states.to(dtype), packed, bias, "none", [], "")
+
+
+def _joined(parts: list[Any], dtype: torch.dtype) -> Linear:
+    """One product for several linear layers with the same input."""
+    return packed_linear(
+        torch.cat([part.weight for part in parts]), torch.cat([part.bias for part in parts]), dtype
+    )

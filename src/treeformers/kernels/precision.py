@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-__all__ = ["autocast_weight", "computes_bf16", "inference_precision"]
+__all__ = ["autocast_weight", "computes_bf16"]
 
 
 def computes_bf16() -> bool:
@@ -27,8 +27,3 @@ def autocast_weight(weight: Tensor) -> Tensor:
     device = weight.device.type
     enabled = torch.is_autocast_enabled(device)
     return weight.detach().to(torch.get_autocast_dtype(device) if enabled else weight.dtype)
-
-
-def inference_precision(device: torch.device) -> torch.autocast:
-    """Autocast to bfloat16 on a CPU that is faster in it. It changes nothing on other devices."""
-    return torch.autocast("cpu", torch.bfloat16, enabled=device.type == "cpu" and computes_bf16())

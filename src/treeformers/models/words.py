@@ -151,7 +151,7 @@ class WordEncoder(nn.Module):
             )
 
     def accelerate(self) -> None:
-        """Prepare the fastest inference for the present weights, on the present device."""
+        """Make inference faster if this CPU has a faster way. The weights must not change afterwards."""
         if self.encoder == "pretrained":
             self._fast_body = fast_encoder(self.body)
 

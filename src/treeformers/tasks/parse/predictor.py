@@ -13,7 +13,6 @@ from torch import Tensor, nn
 from treeformers.data.checks import Sentence, check_positive, words_of
 from treeformers.data.penn_tokenizer import word_tokenize
 from treeformers.data.sentences import END, VOCABULARY, SentenceReader, SubwordReader
-from treeformers.kernels.precision import inference_precision
 from treeformers.models.parser import Memory, ParserConfig, TreeParser
 from treeformers.recipes import ParseRecipe
 from treeformers.tasks.batching import batches
@@ -108,7 +107,7 @@ class Parser:
         loaded = [_load(place) for place in places]
         for model, _, _ in loaded:
             nn.Module.to(model, target)
-            model.encoder.accelerate()
+            model.accelerate()
         models, readers, recipes = zip(*loaded, strict=True)
         return cls(models, readers, recipes[0].beam.size)
 
@@ -217,8 +216,9 @@ class Parser:
         """
         beam = self.beam if beam is None else beam
         check_positive(beam=beam, batch_size=batch_size)
-        lengths = self.readers[0].lengths(words)
-        for batch in batches([row[-1] for row in lengths], batch_size):
+        lengths = [row[-1] + 1 for row in self.readers[0].lengths(words)]  # subwords, if the model reads them
+        for similar in batches(lengths, batch_size):
+            batch = sorted(similar, key=lambda number: -len(words[number]))  # the order of the search
             rows = [words[number] for number in batch]
             given = None if tags is None else [tags[number] for number in batch]
             yield batch, *self._search(rows, given, beam, count, constrained)
@@ -232,13 +232,12 @@ class Parser:
         count: int | None,
         constrained: bool,
     ) -> tuple[Hypotheses, list[list[str]] | None]:
-        with inference_precision(self.models[0].device):
-            memories = [
-                _encode(model, reader, words, tags)
-                for model, reader in zip(self.models, self.readers, strict=True)
-            ]
-            found = search(self.models, memories, beam, constrained, count)
-            return found, self._predict_tags(memories, words)
+        memories = [
+            _encode(model, reader, words, tags)
+            for model, reader in zip(self.models, self.readers, strict=True)
+        ]
+        found = search(self.models, memories, beam, constrained, count)
+        return found, self._predict_tags(memories, words)
 
     def _predict_tags(
         self, memories: Sequence[Memory], words: Sequence[Sequence[str]]
