@@ -525,7 +525,7 @@ def test_a_pretrained_encoder_without_configuration() -> None:
 
 def test_acceleration_changes_inference_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("treeformers.kernels.encoder.computes_bf16", lambda: True)
-    monkeypatch.setattr("treeformers.models.parser.computes_bf16", lambda: True)
+    monkeypatch.setattr("treeformers.attention.deterministic.computes_bf16", lambda: True)
     settings = BertConfig(
         vocab_size=20, hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=16
     ).to_dict()

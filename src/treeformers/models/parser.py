@@ -7,7 +7,6 @@ Shapes: B batch, K hypotheses of a sentence, T words and end mark, S steps, M at
 the inventory, H width of the decoder's state, D of the encoder's state, C of the context, E of embeddings.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
@@ -20,8 +19,6 @@ from transformers import initialization as init
 from transformers.utils.generic import ModelOutput
 
 from treeformers.attention.deterministic import DeterministicAttention, gather_context
-from treeformers.kernels.encoder import packed_linear
-from treeformers.kernels.precision import computes_bf16
 from treeformers.kernels.recurrence import PrecomputedCell, gru_recurrence, gru_step
 from treeformers.models.gru import BidirectionalGRU
 from treeformers.models.losses import IGNORED
@@ -186,7 +183,6 @@ class TreeParser(PreTrainedModel):
         self.initial = nn.Linear(self.encoder.width, width)
         self.decoder = _Decoder(config, self.encoder.width)
         self.tagger = nn.Linear(self.encoder.width, len(config.tags)) if config.tags else None
-        self._fast_align: Callable[[Tensor], Tensor] | None = None
         self.post_init()
 
     def _init_weights(self, module: nn.Module) -> None:
@@ -228,10 +224,10 @@ class TreeParser(PreTrainedModel):
             inputs: See `WordEncoder.forward`.
         """
         states = self.encoder(lengths, **inputs)
-        values = self._align(states)
-        states = states.to(self.initial.weight.dtype)
         mask = torch.arange(states.shape[1], device=lengths.device) < lengths[:, None]
         attention = self.decoder.attention
+        values = attention.align(states) if isinstance(attention, DeterministicAttention) else None
+        states = states.to(self.initial.weight.dtype)
         return Memory(
             states=states,
             values=values,
@@ -246,17 +242,8 @@ class TreeParser(PreTrainedModel):
         The encoder and the products of Eq. 6 then compute in bfloat16, the decoder in float32 as before.
         """
         self.encoder.accelerate()
-        attention = self.decoder.attention
-        if self.device.type == "cpu" and computes_bf16() and isinstance(attention, DeterministicAttention):
-            self._fast_align = packed_linear(attention.alignment.flatten(0, 1), None)
-
-    def _align(self, states: Tensor) -> Tensor | None:
-        attention = self.decoder.attention
-        if not isinstance(attention, DeterministicAttention):
-            return None
-        if self._fast_align is None or self.training or torch.is_grad_enabled():
-            return attention.align(states)
-        return self._fast_align(states).unflatten(-1, attention.alignment.shape[:2])
+        if isinstance(self.decoder.attention, DeterministicAttention):
+            self.decoder.attention.accelerate()
 
     def initial_state(self, memory: Memory) -> Tensor:
         """The decoder's first state (B, 1, H), from the mean of the encoder states."""
