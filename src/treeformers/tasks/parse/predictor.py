@@ -52,6 +52,8 @@ class Reader(Protocol):
         tags: Sequence[Sequence[str]] | None = None,
     ) -> dict[str, Tensor]: ...
 
+    def lengths(self, sentences: Sequence[Sequence[str]]) -> list[tuple[int, ...]]: ...
+
 
 class Parser:
     """Parses sentences with one model or an ensemble.
@@ -110,6 +112,7 @@ class Parser:
         loaded = [_load(place) for place in places]
         for model, _, _ in loaded:
             nn.Module.to(model, target)
+            model.accelerate()
         models, readers, recipes = zip(*loaded, strict=True)
         # The calibration of one model does not fit an ensemble: it must lie in the folder that was named.
         calibrated = Calibration.load(find_model(folders[0])) if len(folders) == 1 else None
@@ -282,7 +285,9 @@ class Parser:
         """
         beam = self.beam if beam is None else beam
         check_positive(beam=beam, batch_size=batch_size)
-        for batch in batches([len(row) + 1 for row in words], batch_size):
+        lengths = [row[-1] + 1 for row in self.readers[0].lengths(words)]  # subwords, if the model reads them
+        for similar in batches(lengths, batch_size):
+            batch = sorted(similar, key=lambda number: -len(words[number]))  # the order of the search
             rows = [words[number] for number in batch]
             given = None if tags is None else [tags[number] for number in batch]
             yield batch, *self._search(rows, given, beam, count, constrained)
