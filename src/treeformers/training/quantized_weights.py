@@ -119,7 +119,6 @@ def _unpack_4(values: Tensor, scale: Tensor, offset: Tensor) -> Tensor:
     for target, packed, steps, lowest in chunks:
         target[:, : width // 2] = packed & 15
         target[:, width // 2 :] = packed >> 4
-        target.unflatten(-1, (steps.shape[-1], -1)).mul_(steps.float()[..., None]).add_(
-            lowest.float()[..., None]
-        )
+        groups = target.unflatten(-1, (steps.shape[-1], -1))
+        groups.mul_(steps.float()[..., None]).add_(lowest.float()[..., None])
     return weight
