@@ -2,8 +2,8 @@
 
     python -m lab.open_english
 
-reads the corpora in TREEFORMERS_DATA and writes `treeformers/data/open_english.brackets`. The choice is the same
-every time.
+reads the corpora in TREEFORMERS_DATA and writes `treeformers/data/open_english.brackets`. The choice is
+the same every time.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ CLAUSES = frozenset(("S", "SBARQ", "SINV", "SQ"))  # neither headings nor signat
 MARK = re.compile(r"^[<*]|/$")  # a disfluency, a trace that is a word, the end of a turn
 SEED = 1
 HEADER = """\
-# A hundred English sentences with gold trees, for tests and demonstrations. `python -m lab.open_english` chose
-# them at random among the full sentences (S, SBARQ, SINV, SQ) of 5 to 40 words in the test parts of two corpora, and
-# without those that a training part repeats, and removed traces, function tags, indices and the outer root
-# (`treeformers.data.corpora.clean_tree`).
+# A hundred English sentences with gold trees, for tests and demonstrations. `python -m lab.open_english`
+# chose them at random among the full sentences (S, SBARQ, SINV, SQ) of 5 to 40 words in the test parts of two
+# corpora, without those that a training part repeats, and removed traces, function tags, indices and the
+# outer root (`treeformers.data.corpora.clean_tree`).
 #
-# masc: the Manually Annotated Sub-Corpus of the Open American National Corpus (anc.org), "freely available for any
-# use, research and development, including commercial development".
-# craft: the Colorado Richly Annotated Full Text corpus, version 5 (github.com/UCDenver-ccp/CRAFT). Its annotations
-# are under CC BY 3.0 (creativecommons.org/licenses/by/3.0): Bada et al. 2012, Verspoor et al. 2012. Its texts are
-# articles of the PubMed Central Open Access Subset. The articles of its test part have these PubMed ids:
+# masc: the Manually Annotated Sub-Corpus of the Open American National Corpus (anc.org), "freely available
+# for any use, research and development, including commercial development".
+# craft: the Colorado Richly Annotated Full Text corpus, version 5 (github.com/UCDenver-ccp/CRAFT). Its
+# annotations are under CC BY 3.0 (creativecommons.org/licenses/by/3.0): Bada et al. 2012, Verspoor et al. 2012.
+# Its texts are articles of the PubMed Central Open Access Subset. Its test part has these PubMed ids:
 {articles}
 """
 
@@ -90,8 +90,8 @@ def choose(
 ) -> list[Tree]:
     """Choose full sentences of a readable length, one of each document in turn, in random order.
 
-    Sentences with the same words count once. Sentences that a training part repeats (`trained`, their words) and
-    those with marks of a transcription are left out.
+    Sentences with the same words count once. Sentences that a training part repeats (`trained`, their words)
+    and those with marks of a transcription are left out.
 
     Raises:
         ValueError: the documents have fewer such sentences.

@@ -80,7 +80,8 @@ def load(
         trees of sst-5 and sst-2 give `LabeledText`; sick and msrp give `TextPair`; blimp and marvin-linzen
         give `MinimalPair`. multi30k, tatoeba-de-en and parallel files give dictionaries from language to
         sentence. open-english is part of the library (`treeformers.data.open_english`). agreement-id, -gen
-        and -rec-gen need no files: they are generated once per process (`treeformers.data.agreement`, seed 1).
+        and -rec-gen need no files: they are generated once per process (`treeformers.data.agreement`, seed
+        1).
 
     Raises:
         FileNotFoundError: the corpus or path does not exist.
