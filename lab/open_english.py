@@ -38,7 +38,7 @@ HEADER = """\
 # masc: the Manually Annotated Sub-Corpus of the Open American National Corpus (anc.org), "freely available
 # for any use, research and development, including commercial development".
 # craft: the Colorado Richly Annotated Full Text corpus, version 5 (github.com/UCDenver-ccp/CRAFT). Its
-# annotations are under CC BY 3.0 (creativecommons.org/licenses/by/3.0): Bada et al. 2012, Verspoor et al. 2012.
+# annotations are under CC BY 3.0 (creativecommons.org/licenses/by/3.0): Bada et al. and Verspoor et al. 2012.
 # Its texts are articles of the PubMed Central Open Access Subset. Its test part has these PubMed ids:
 {articles}
 """

@@ -49,7 +49,7 @@ def score_open_english(parser: Parser, path: Path) -> dict[str, ParsevalScore]:
             ("Scores", score_table(["corpus", "F1", "exact match", "sentences"], rows, signature)),
             ("Parsed trees beside gold", trees_beside_gold(pairs, ("parsed", "gold"))),
         ],
-        "The parser read a hundred sentences of test parts that did not train it: fifty of many genres (masc) "
+        "The parser read a hundred sentences that did not train it: fifty of many genres (masc) "
         "and fifty of biomedical articles (craft).",
     )
     with atomic_write(path) as file:
