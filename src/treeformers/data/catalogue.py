@@ -212,6 +212,15 @@ CORPORA: Mapping[str, Corpus] = {
             home="the files of gum",
         ),
         Corpus(
+            "open-english",
+            "",
+            "constituency",
+            "the embedded test set: fifty gold trees each of the test parts of masc and craft",
+            "masc: free for any use; craft: annotations CC BY 3.0, texts PubMed Central Open Access",
+            (0, 0, 100),
+            home="it is part of the library",
+        ),
+        Corpus(
             "masc",
             "masc",
             "constituency",
