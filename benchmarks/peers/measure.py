@@ -1,15 +1,19 @@
-"""Make, load and time one parser in this process. `benchmarks/parsers.py` runs it with the parser's own Python.
+"""Make, load and time one parser in this process. `benchmarks/parsers.py` runs it with the parser's own
+Python.
 
     python measure.py make PARSER VARIANT FOLDER --text text.json --encoder FOLDER
     python measure.py first|rates|trees PARSER VARIANT FOLDER --text text.json
 
 PARSER names an adapter, the module `with_PARSER.py` beside this file. An adapter has two functions:
 
-- `make(folder, variant, sentences, encoder)` saves a model with random weights, in the parser's own format. It
+- `make(folder, variant, sentences, encoder)` saves a model with random weights, in the parser's own format.
+It
   returns "random", or "published" if it found published weights.
-- `load(folder, variant)` loads a model. It returns a function from sentences and a batch size to bracketed trees.
+- `load(folder, variant)` loads a model. It returns a function from sentences and a batch size to bracketed
+trees.
 
-`make` prints the kind of weights. `first` prints "tree" as soon as it has a tree. `rates` prints a JSON object with
+`make` prints the kind of weights. `first` prints "tree" as soon as it has a tree. `rates` prints a JSON
+object with
 the sentences a second at each batch size and the peak memory in MB. `trees` prints a tree per line.
 """
 

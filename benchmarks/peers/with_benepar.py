@@ -1,6 +1,7 @@
 """benepar: a BERT encoder, two layers of self-attention and a chart decoder.
 
-The published English models are of this kind over T5 small (benepar_en3) or BERT large. The sizes below are the
+The published English models are of this kind over T5 small (benepar_en3) or BERT large. The sizes below are
+the
 defaults of benepar's training script.
 """
 

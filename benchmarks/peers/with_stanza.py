@@ -1,7 +1,8 @@
 """Stanza's shift-reduce constituency parser: variant "charlm" with the sizes of its default English model.
 
 Tags are given, so the time does not include Stanza's tagger. With random weights a shift-reduce parser would
-hardly stop opening nodes. So the network scores the transitions, and the transitions of a tree with as many nodes
+hardly stop opening nodes. So the network scores the transitions, and the transitions of a tree with as many
+nodes
 as trees of the Penn Treebank have are taken.
 """
 

@@ -1,6 +1,7 @@
 """SuPar's constituency parser with a CRF: variant "lstm" as `crf-con-en`, or "bert" over BERT base.
 
-The sizes are the defaults of SuPar's training command. The published `crf-con-roberta-en` reads RoBERTa large.
+The sizes are the defaults of SuPar's training command. The published `crf-con-roberta-en` reads RoBERTa
+large.
 """
 
 import logging
