@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import zip_longest
 from typing import NamedTuple
 
 from treeformers.data.penn_tokenizer import ABBREVIATIONS, ACRONYM, NUMBERED, Word
@@ -41,7 +42,8 @@ _STARTERS = frozenset({
 
 _STOP = r"[.!?…]"
 _CLOSING = "[\"'’”»)\\]}]"
-_END = re.compile(rf"{_STOP}++{_CLOSING}{{0,4}}+(?=\s|\Z)|[。！？｡．]++[」』”’）】]{{0,4}}+")
+_NOTES = r"(?:\s?\[\d{1,3}\])*+"  # references, as in encyclopedias
+_END = re.compile(rf"{_STOP}++{_CLOSING}{{0,4}}+{_NOTES}(?=\s|\Z)|[。！？｡．]++[」』”’）】]{{0,4}}+")
 _PARAGRAPH = re.compile(r"\r?\n(?:[^\S\n]*\r?\n)+|\u2029|\f")
 _NEXT = re.compile(r"\s*+[\"'‘“«(\[{¿¡—–-]{0,4}+([\w.'’]*+)")
 _LAST_WORD = re.compile(r"[\w.&-]{1,40}\Z")
@@ -100,10 +102,10 @@ def _paragraphs(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _line_blocks(text: str, start: int, stop: int) -> Iterator[tuple[int, int]]:
-    lines = text[start:stop].splitlines(keepends=True)
+    lines = re.findall(r"[^\n]*\n|[^\n]+", text[start:stop])
     width = max((len(line.rstrip()) for line in lines), default=0)
     begin = position = start
-    for line, following in zip(lines, [*lines[1:], ""], strict=True):
+    for line, following in zip_longest(lines, lines[1:], fillvalue=""):
         position += len(line)
         if following and (_ITEM.match(following) or _is_heading(line, following, width)):
             yield begin, position
