@@ -179,7 +179,8 @@ class Parser:
         probabilities (`Calibration`).
 
         Args:
-            texts: One string is a document, which is split into sentences of at most 300 words. A list holds sentences: strings or
+            texts: One string is a document, which is split into sentences of at most 300 words.
+                A list holds sentences: strings or
                 lists of words.
             batch_size: As in `parse`.
             beam: Beam size, by default that of the calibration. Probabilities fit that size alone.
