@@ -61,7 +61,8 @@ def split_sentences(text: str) -> list[TextSentence]:
     A sentence ends at a full stop, a question or exclamation mark or an ellipsis, with the quotes and
     brackets after it. The periods of abbreviations, initials, numbers and decimals end none, unless the next
     word can only begin a sentence. A blank line always ends a sentence. A line end does so before the item
-    of a list, and after a heading: a line that is too short to be wrapped. The time is linear in the length of the text.
+    of a list, and after a heading: a line that is too short to be wrapped. The time is linear in the length
+    of the text.
 
     Returns:
         The sentences without the blanks around them. Together they hold all characters but blanks. Empty
