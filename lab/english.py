@@ -1,6 +1,6 @@
-"""`make en`: train the English parser, quantize it into its package, score it and write its card.
+"""`make en`: train the English parser, quantize and calibrate it, score it and write its card.
 
-    python -m lab.english [train] [quantize] [score] [card]
+    python -m lab.english [train] [quantize] [calibrate] [score] [card]
 
 Without arguments, all steps run. A finished training is not repeated, and a stopped one resumes.
 """
@@ -13,6 +13,7 @@ import subprocess
 import sys
 import zipfile
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -25,13 +26,16 @@ from treeformers.recipes import ParseRecipe, Recipe
 from treeformers.training.checksums import sha256
 from treeformers.training.quantized_weights import Bits
 from treeformers.trees.files import atomic_write, read_object, write_json
+from treeformers.trees.tree import Tree
 
-__all__ = ["Places", "fetch_encoder", "main", "quantize", "score", "train", "write_card"]
+__all__ = ["Places", "calibrate", "fetch_encoder", "main", "quantize", "score", "train", "write_card"]
 
 logger = logging.getLogger(f"treeformers.{__name__}")
 
 ROOT = Path(__file__).parents[1]
 BITS: Bits = 4
+CALIBRATION_TREES = 300
+"""Number of trees of a treebank that probabilities are fitted to, and measured on."""
 ENCODER = "all-mpnet-base-v2"
 PARTS = 5
 ENCODER_SHA256 = "78c0197b6159d92658e319bc1d72e4c73a9a03dd03815e70e555c5ef05615658"
@@ -138,19 +142,35 @@ def quantize(places: Places) -> None:
         quantize_model(staging, places.model, BITS)
 
 
+def calibrate(places: Places) -> None:
+    """Fit the probabilities of the packaged model to validation trees, and store them beside it."""
+    from treeformers.tasks.parse import calibrate as fitting
+    from treeformers.tasks.parse.predictor import Parser
+    from treeformers.tasks.parse.train import treebank_reader
+
+    recipe = _parse_recipe(places.model)
+    read = treebank_reader(replace(recipe.data, scored_sentences=0))
+    names = recipe.data.validation or recipe.data.train
+    gold = [tree for name in names for tree in _sample(read(name, "validation"), CALIBRATION_TREES)]
+    found = fitting.calibrate(Parser.from_pretrained(places.model), gold)
+    found.save(places.model)
+    logger.info("%s", found)
+
+
 def score(places: Places) -> dict[str, Any]:
     """Score the packaged model on the whole test parts of its recipe, and write the results file.
 
     `f1` and its kin are those of the model's own beam; `f1_greedy` is compared with the weights before they
-    were quantized.
+    were quantized. The errors of calibration are those of some hundred sentences.
     """
+    from treeformers.metrics.calibration import expected_calibration_error
+    from treeformers.tasks.parse.calibrate import measure
     from treeformers.tasks.parse.predictor import Parser
     from treeformers.tasks.parse.score import score_parser
     from treeformers.tasks.parse.train import treebank_reader
-    from treeformers.training.model_folder import checksum, read_recipe
+    from treeformers.training.model_folder import checksum
 
-    recipe = read_recipe(places.model)
-    assert isinstance(recipe, ParseRecipe)
+    recipe = _parse_recipe(places.model)
     packaged, whole = (Parser.from_pretrained(folder) for folder in (places.model, places.trained))
     read = treebank_reader(replace(recipe.data, scored_sentences=0))
     tests, signature = {}, ""
@@ -163,6 +183,9 @@ def score(places: Places) -> dict[str, Any]:
             "f1_greedy": score_parser(packaged, gold, beam=1).f1,
             "f1_greedy_float32": score_parser(whole, gold, beam=1).f1,
         }
+        outcomes = measure(packaged, _sample(gold, CALIBRATION_TREES))
+        for kind, pairs in (("constituents", outcomes.constituents), ("tags", outcomes.tags)):
+            tests[name][f"calibration_error_{kind}"] = expected_calibration_error(*zip(*pairs, strict=True))
         logger.info("%s: F1 %.2f in %d sentences", name, found.f1, found.sentences)
     limit = recipe.data.max_length
     training = {
@@ -208,7 +231,7 @@ def write_card(places: Places) -> None:
         render(readme)
 
 
-STEPS = {"train": train, "quantize": quantize, "score": score, "card": write_card}
+STEPS = {"train": train, "quantize": quantize, "calibrate": calibrate, "score": score, "card": write_card}
 
 
 def main(arguments: list[str] | None = None, places: Places | None = None) -> None:
@@ -228,6 +251,19 @@ def main(arguments: list[str] | None = None, places: Places | None = None) -> No
         if name in given.steps or not given.steps:
             logger.info("%s", name)
             step(places)
+
+
+def _parse_recipe(model: Path) -> ParseRecipe:
+    from treeformers.training.model_folder import read_recipe
+
+    recipe = read_recipe(model)
+    assert isinstance(recipe, ParseRecipe)
+    return recipe
+
+
+def _sample(trees: Sequence[Tree], count: int) -> list[Tree]:
+    """At most `count` trees, evenly spaced."""
+    return list(trees[:: max(1, len(trees) // count)][:count])
 
 
 def _made(folder: Path) -> Path:

@@ -17,6 +17,8 @@ _METRICS = {
     "exact_match": "exact",
     "f1_greedy": "F1, greedy",
     "f1_greedy_float32": "F1, greedy, 32 bits",
+    "calibration_error_constituents": "calibration error",
+    "calibration_error_tags": "of tags",
 }
 """Columns of the table of scores."""
 _ENCODERS = {
