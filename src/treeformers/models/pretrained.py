@@ -82,7 +82,9 @@ def read_encoder_config(folder: Path, layers: int = 0) -> PreTrainedConfig:
     if config.is_encoder_decoder:
         raise ValueError("an encoder with a decoder, expected an encoder such as BERT")
     if not isinstance(getattr(config, "hidden_size", None), int) or not getattr(config, "vocab_size", 0):
-        raise ValueError(f"a model of the type {config.model_type!r}, expected an encoder of text such as BERT")
+        raise ValueError(
+            f"a model of the type {config.model_type!r}, expected an encoder of text such as BERT"
+        )
     if layers:
         count = config.num_hidden_layers
         if not 0 < layers <= count:
@@ -90,7 +92,9 @@ def read_encoder_config(folder: Path, layers: int = 0) -> PreTrainedConfig:
         try:
             config.num_hidden_layers = layers
         except NotImplementedError:  # Funnel has blocks of layers
-            raise ValueError(f"an encoder of the type {config.model_type!r} cannot keep lower layers only") from None
+            raise ValueError(
+                f"an encoder of the type {config.model_type!r} cannot keep lower layers only"
+            ) from None
         if getattr(config, "layer_types", None):  # full or sliding attention, for each layer
             config.layer_types = config.layer_types[:layers]
     return config
