@@ -5,14 +5,16 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet -c constraints.txt
 
-.PHONY: demo serve install check test docs
+MODEL := packages/treeformers-en
+
+.PHONY: demo serve install check test docs en
 
 demo: $(VENV)/draw
 	$(BIN)/treeformers demo
 
-# Serves the model of the demo; if there is none, trains a small one first.
+# Serves the English model, beside the model of the demo if there is one.
 serve: $(VENV)/draw
-	$(BIN)/treeformers serve $(wildcard runs/demo/model)
+	$(BIN)/treeformers serve en $(wildcard runs/demo/model)
 
 install: $(VENV)/dev
 
@@ -26,6 +28,11 @@ check: $(VENV)/dev
 test: $(VENV)/dev
 	OMP_NUM_THREADS=1 TOKENIZERS_PARALLELISM=false $(BIN)/python -m pytest -q -n $(WORKERS)
 
+# Trains, quantizes, scores and packages the English model; see experiments/en. This takes hours. A stopped run
+# continues.
+en: $(VENV)/dev
+	$(BIN)/python -m lab.english
+
 docs: $(VENV)/dev
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
@@ -33,10 +40,10 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 # The empty files draw and dev record what is installed.
-$(VENV)/draw: pyproject.toml constraints.txt | $(BIN)/python
-	$(PIP) -e '.[draw,web]'
+$(VENV)/draw: pyproject.toml constraints.txt $(MODEL)/pyproject.toml | $(BIN)/python
+	$(PIP) -e '.[draw,web]' -e ./$(MODEL)
 	touch $@
 
-$(VENV)/dev: pyproject.toml constraints.txt | $(BIN)/python
-	$(PIP) -e '.[dev]'
+$(VENV)/dev: pyproject.toml constraints.txt $(MODEL)/pyproject.toml | $(BIN)/python
+	$(PIP) -e '.[dev]' -e ./$(MODEL)
 	touch $(VENV)/draw $@

@@ -22,7 +22,7 @@ from treeformers.trees.files import atomic_write
 
 PAPERS = {
     paper: f"lab.tables.{paper}"
-    for paper in ("wang2019", "ma2017", "nguyen2020", "ahmed2019", "ginn2024", "trees", "encoders")
+    for paper in ("wang2019", "ma2017", "nguyen2020", "ahmed2019", "ginn2024", "trees", "encoders", "en")
 }
 """Experiment folders, and the modules of their tables.
 

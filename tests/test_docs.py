@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from conftest import ROOT
+from tiny_models import save_parser
 from treeformers import Classifier
 from treeformers.data import corpora
 from treeformers.models import encoders
@@ -41,6 +42,14 @@ def test_the_page_on_extensions_runs(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert extension.how.startswith("root_split|punctuation:kept|version:")
     [answer] = Classifier.from_pretrained("runs/toy").classify(["the book is dull"])
     assert answer.label in {"good", "bad"}
+
+
+def test_the_page_for_users_of_benepar_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    package = tmp_path / "treeformers_en"
+    save_parser(package / "model")
+    (package / "__init__.py").touch()
+    monkeypatch.syspath_prepend(tmp_path)
+    test_snippets_run(ROOT / "docs" / "how-to" / "from-benepar.md")
 
 
 @pytest.mark.parametrize("page", ALL_PAGES, ids=lambda path: path.relative_to(ROOT).as_posix())

@@ -12,6 +12,7 @@ import pytest
 from treeformers.data.grammar import default_grammar
 from treeformers.tasks.demo import RECIPE
 from treeformers.tasks.induce.train import train_inducer
+from treeformers.training.model_names import is_installed
 
 ROOT = Path(__file__).parent.parent
 BLOCK = re.compile(r"^```(console|python)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -55,6 +56,8 @@ def test_snippets_run_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         language, code = block.groups()
         languages.append(language)
         line = text.count("\n", 0, block.start()) + 1
+        if '"en"' in code and not is_installed("en"):
+            continue  # the model's package holds the weights
         if language == "python":
             exec(compile("\n" * line + code, "README.md", "exec"), {})
             continue

@@ -15,11 +15,14 @@ from hypothesis import strategies as st
 from spacy.tokens import Doc
 
 from between_processes import send
-from tiny_models import save_inducer, save_parser
+from tiny_models import decided_parser, save_inducer, save_parser
 from tree_strategies import tokens, trees
+from treeformers.recipes import ParseRecipe
 from treeformers.spacy_component import KEY, Component, Constituents, NotAConstituent
 from treeformers.tasks.induce.predictor import Inducer
 from treeformers.tasks.parse.predictor import Parser
+from treeformers.training.saving import save_model
+from treeformers.trees.heads import to_dependencies
 from treeformers.trees.tree import Span, Tree
 
 torch.set_num_threads(1)
@@ -43,6 +46,15 @@ def parser_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def inducer_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return save_inducer(tmp_path_factory.mktemp("inducer"))
+
+
+@pytest.fixture(scope="module")
+def tagger_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A parser that predicts tags."""
+    folder = tmp_path_factory.mktemp("tagger")
+    recipe = ParseRecipe(model={"embedding_size": 8, "hidden_size": 8, "tagging_loss_weight": 1.0})
+    save_model(*decided_parser(recipe), folder, {"recipe.json": recipe.to_dict()})
+    return folder
 
 
 def pipeline(folder: Path, **config: Any) -> Any:
@@ -162,9 +174,15 @@ def test_white_space_is_skipped(parser_folder: Path) -> None:
     sentence = doc[:]  # includes the final line breaks, which spaCy makes a sentence of their own
     assert sentence._.tree.words == ("The", "dog", "sees", "Ann", ".")
     assert next(span.text for span in sentence._.constituents) == "The dog  \n sees Ann."
-    blank = next(token for token in doc if token.is_space)
-    with pytest.raises(NotAConstituent, match="are not a constituent"):
-        blank._.labels  # noqa: B018
+
+
+def test_sentence_of_blanks_has_no_constituents(parser_folder: Path) -> None:
+    doc = pipeline(parser_folder)("The dog barks.\n")
+    words, blanks = doc.sents
+    assert (blanks.text, blanks._.labels, blanks._.parse_string) == ("\n", (), "")
+    assert (blanks._.parent, blanks._.tree) == (None, None)
+    assert list(blanks._.constituents) == list(blanks._.children) == []
+    assert doc._.trees == [words._.tree]
 
 
 def test_span_that_is_not_a_constituent() -> None:
@@ -185,26 +203,74 @@ def test_document_without_trees_or_with_other_tokens() -> None:
         doc[0]._.labels  # noqa: B018
 
 
-def test_missing_boundaries_model_or_folder(parser_folder: Path, tmp_path: Path) -> None:
-    nlp = spacy.blank("en")
-    with pytest.raises(ValueError, match="no model was given; expected nlp"):
-        nlp.add_pipe("treeformers")
-    nlp.add_pipe("treeformers", config={"model": str(parser_folder)})
-    assert nlp("").user_data[KEY]["length"] == 0
-    with pytest.raises(ValueError, match=r"no sentence boundaries; expected .*sentencizer"):
-        nlp("The dog ran.")
+def test_missing_folder(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="no such file; expected a folder of `treeformers train`"):
         pipeline(tmp_path / "none")("The dog ran.")
 
 
-def test_error_handler_receives_failed_documents(parser_folder: Path) -> None:
+def test_sentences_are_split_only_if_nothing_else_did(parser_folder: Path) -> None:
     nlp = spacy.blank("en")
     nlp.add_pipe("treeformers", config={"model": str(parser_folder)})
+    assert [sentence.text for sentence in nlp("The dog ran. Ann ran!").sents] == ["The dog ran.", "Ann ran!"]
+    whole = Doc(nlp.vocab, words=["Ann", "ran", ".", "Ann"], sent_starts=[True, False, False, False])
+    assert len(list(nlp(whole).sents)) == 1
+    assert len(nlp(whole)._.trees) == 1
+
+
+def test_error_handler_receives_failed_documents(parser_folder: Path, tmp_path: Path) -> None:
     failed: list[str] = []
+    nlp = pipeline(tmp_path / "none")
     nlp.set_error_handler(lambda name, component, docs, error: failed.extend(doc.text for doc in docs))
-    whole = Doc(nlp.vocab, words=["The", "dog", "ran"], sent_starts=[True, False, False])
-    assert found(nlp.pipe([whole, "no boundaries"])) == found([whole])
-    assert failed == ["no boundaries"]
+    assert list(nlp.pipe(["Ann ran.", "Ann"])) == []
+    assert failed == ["Ann ran.", "Ann"]
+
+
+def test_heads_are_those_of_the_conversion(tagger_folder: Path) -> None:
+    nlp = pipeline(tagger_folder, set_heads=True)
+    for text in TEXTS:
+        doc = nlp(text)
+        before = [sentence.text for sentence in pipeline(tagger_folder)(text).sents]
+        assert [sentence.text for sentence in doc.sents] == before
+        for sentence in doc.sents:
+            placed = [token for token in sentence if not token.is_space]
+            assert [token.dep_ for token in sentence].count("ROOT") == 1
+            assert {token.dep_ for token in sentence} <= {"ROOT", "dep"}
+            if not placed:
+                continue
+            tree = to_dependencies(sentence._.tree)
+            assert [token.tag_ for token in placed] == list(tree.tags)
+            expected = [
+                placed[head - 1] if head else token for head, token in zip(tree.heads, placed, strict=True)
+            ]
+            assert [token.head for token in placed] == expected
+            blanks = [token for token in sentence if token.is_space]
+            assert all(token.tag_ == "_SP" and abs(token.head.i - token.i) == 1 for token in blanks)
+
+
+def test_probabilities_are_those_of_the_parser(tagger_folder: Path, inducer_folder: Path) -> None:
+    doc = pipeline(tagger_folder, probabilities=True)("The dog sees Ann.\n")
+    [parsed] = Parser.from_pretrained(tagger_folder).analyze([words(doc)[0]])
+    assert doc._.trees == [parsed.tree]
+    lowest: dict[tuple[int, int], float] = {}
+    for part in parsed.constituents:
+        place = part.first_word, part.stop_word
+        lowest[place] = min(part.probability, lowest.get(place, 1.0))
+    for span in next(doc.sents)._.constituents:
+        word = parsed.words[span.start].probability
+        assert span._.probability == lowest.get((span.start, span.end), word)
+    assert list(doc.sents)[1]._.probability is None
+    again = Doc(NLP.vocab).from_bytes(doc.to_bytes())
+    assert again[0]._.probability == doc[0]._.probability
+    with pytest.raises(ValueError, match="the trees have no probabilities; expected a parser, and"):
+        pipeline(tagger_folder)("Ann ran.")[0]._.probability  # noqa: B018
+    with pytest.raises(ValueError, match="probabilities need a parser"):
+        pipeline(inducer_folder, probabilities=True)("Ann ran.")
+
+
+def test_heads_need_tags(parser_folder: Path, inducer_folder: Path) -> None:
+    for folder in (parser_folder, inducer_folder):
+        with pytest.raises(ValueError, match="set_heads needs tags, and the model predicts none"):
+            pipeline(folder, set_heads=True)("The dog ran.")
 
 
 def test_document_serialization(parser_folder: Path) -> None:

@@ -51,7 +51,7 @@ def test_help_is_cheap() -> None:
 
 def test_module_runs_as_a_script() -> None:
     for arguments, says in (
-        ("parse", "Missing argument 'MODEL'; see treeformers parse --help"),
+        ("evaluate", "Missing argument 'MODEL'; see treeformers evaluate --help"),
         ("data list > /dev/full", "standard output: No space left on device"),
         ("data list >&-", "standard output: Bad file descriptor"),
         ("score - trees.txt <&-", "<stdin>: Bad file descriptor"),
@@ -134,7 +134,7 @@ def test_all_commands_are_tested() -> None:
 
 
 def test_bad_usage() -> None:
-    for arguments in ([], ["sing"], ["parse"], ["parse", "--pretty"]):
+    for arguments in ([], ["sing"], ["evaluate"], ["parse", "--pretty"]):
         assert "--help" in complaint(*arguments)
 
 

@@ -115,7 +115,7 @@ class TestParse:
 
     def test_bad_model(self, model: Path, tmp_path: Path) -> None:
         def says(folder: Path) -> str:
-            return complaint("parse", folder, stdin="he runs\n")
+            return complaint("parse", folder, "-", stdin="he runs\n")
 
         assert "config.json: no such file" in says(tmp_path / "none")
         truncated = copied(model, tmp_path / "truncated")
@@ -221,3 +221,56 @@ class TestParser:
         recipe = ROOT / "examples" / "treebank.toml"
         says = output("train", recipe, "--scale", "smoke", "train.max_steps=1", "--out", tmp_path / "model")
         assert says.startswith(f"{tmp_path / 'model'}\tvalidation f1 ")
+
+
+class TestArguments:
+    """Which of the positional arguments is the model, and which the file."""
+
+    TEXT = "the dogs run\n"
+
+    @pytest.fixture
+    def en(self, parser: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+        """A file of text in a working directory without models, beside a made-up package of the model en."""
+        package = tmp_path / "packages" / "treeformers_en"
+        copied(parser, package / "model")
+        (package / "__init__.py").touch()
+        monkeypatch.syspath_prepend(str(package.parent))
+        (tmp_path / "here").mkdir()
+        monkeypatch.chdir(tmp_path / "here")
+        Path("my.txt").write_text(self.TEXT)
+        return Path("my.txt")
+
+    def test_any_of_them_may_be_missing(self, en: Path, parser: Path, model: Path) -> None:
+        expected = output("parse", parser, en)
+        for arguments in (["en", "my.txt"], ["my.txt"], ["./my.txt"]):
+            assert output("parse", *arguments) == expected, arguments
+        for arguments in ([], ["-"], ["en"], ["en", "-"], [parser]):
+            assert output("parse", *arguments, stdin=self.TEXT) == expected, arguments
+        assert output("parse", "my.txt", "--beam", 1, "--format", "pretty").count("─") > 4
+        assert output("parse", model, stdin=self.TEXT) != expected
+
+    def test_a_folder_of_texts_is_the_file(self, en: Path, tmp_path: Path) -> None:
+        Path("texts").mkdir()
+        en.rename("texts/my.txt")
+        output("parse", "texts", "--out", tmp_path / "trees")
+        assert len(list((tmp_path / "trees").rglob("my*-000000.txt"))) == 1
+
+    def test_arguments_that_are_not_clear(self, en: Path) -> None:
+        assert complaint("parse", "my.text") == (
+            "my.text: neither a file nor a model; see treeformers parse --help"
+        )
+        assert complaint("parse", "no-model", en).startswith("no-model: neither a model folder nor a known")
+        assert complaint("parse", en, "en").startswith("my.txt: a file, expected the folder or the name of")
+        Path("en").write_text(self.TEXT)
+        assert complaint("parse", "en") == (
+            "en: both a file and a model; write ./en for the file, and en - for the model"
+        )
+        assert output("parse", "./en") == output("parse", "en", "-", stdin=self.TEXT) != ""
+
+    def test_other_commands_take_the_name(self, en: Path, tmp_path: Path) -> None:
+        gold = tmp_path / "gold.mrg"
+        gold.write_text("(S (NP (DT the) (NN dog)) (VP (VBZ runs)) (. .))\n")
+        output("evaluate", "en", "--data", gold, "--json", tmp_path / "scores.json")
+        assert json.loads((tmp_path / "scores.json").read_text())["model"] == "en"
+        says = complaint("draw", gold, "--model", "en", "--out", tmp_path / "page.html")
+        assert "a model of the task 'parse', expected 'induce'" in says

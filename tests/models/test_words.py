@@ -278,6 +278,7 @@ def test_a_pretrained_encoder_reads_last_subwords(
 ) -> None:
     encoder, reader, bert = pretrained
     assert encoder.width == 8
+    assert not any("pooler" in name for name in encoder.state_dict())
     sentences = [["owls", "see", "it"], ["a"]]
     states = encoder(**reader.batch(sentences))
     cut = [

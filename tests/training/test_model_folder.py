@@ -5,6 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
+from safetensors.torch import save
 
 from treeformers.recipes import InduceRecipe, ParseRecipe
 from treeformers.training.checksums import write_checksums
@@ -17,6 +19,8 @@ from treeformers.training.model_folder import (
     read_settings,
     seed_folders,
 )
+
+WEIGHTS = save({"w": torch.ones(2)})
 
 
 class Model:
@@ -36,7 +40,7 @@ class Model:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    (tmp_path / "model.safetensors").write_bytes(b"weights")
+    (tmp_path / "model.safetensors").write_bytes(WEIGHTS)
     (tmp_path / "config.json").write_text('{"model_type": "tree"}')
     (tmp_path / "recipe.json").write_text('{"task": "parse"}')
     (tmp_path / "tokenizer.json").write_text("{}")
@@ -82,7 +86,7 @@ class TestSeedFolders:
         for name in ("history.json", "run.json", "README.md"):
             (folder / name).write_text("{}")
         assert checksum(folder) == before
-        (folder / "model.safetensors").write_bytes(b"weightS")
+        (folder / "model.safetensors").write_bytes(WEIGHTS[:-1] + b"S")
         assert checksum(folder) != before
 
 
@@ -117,8 +121,8 @@ class TestReadSettings:
 
 class TestLoading:
     def test_an_error_names_the_folder_once_in_one_line(self, folder: Path) -> None:
-        assert load_weights(Model, folder) == b"weights"
-        (folder / "model.safetensors").write_bytes(b"weighty")
+        assert load_weights(Model, folder) == WEIGHTS
+        (folder / "model.safetensors").write_bytes(WEIGHTS[:-1] + b"y")
         with pytest.raises(
             ValueError, match=rf"^{folder}: cannot be loaded: model\.safetensors is damaged or was changed"
         ):

@@ -89,8 +89,28 @@ class TestAnswers:
             assert trees == [str(tree) for tree in models[name].parse(split)]
         links = models["inducer"].links([WORDS])[0][-1]
         assert found["sentences"][0]["trees"]["inducer"]["links"] == pytest.approx(links.tolist(), abs=1e-4)
-        ((best, *_),) = models["parser"].parse_best([WORDS], 1)
-        assert found["sentences"][0]["trees"]["parser"]["score"] == pytest.approx(best.score, abs=1e-4)
+
+    def test_offsets_and_probabilities(self, client: TestClient, models: dict[str, Any]) -> None:
+        text = "  Oslo sleeps. The \N{GRINNING FACE} ferry (old) left!\nOslo"
+        found = answer(client, "/api/parse", text=text, models=["parser", "right"])["sentences"]
+        spelled = [[text[start:end] for start, end in sentence["offsets"]] for sentence in found]
+        ferry = ["The", "\N{GRINNING FACE}", "ferry", "(", "old", ")", "left", "!"]
+        assert spelled == [["Oslo", "sleeps", "."], ferry, ["Oslo"]]
+        expected = models["parser"].analyze([sentence["words"] for sentence in found])
+        for sentence, parsed in zip(found, expected, strict=True):
+            tree = sentence["trees"]["parser"]
+            assert tree["probability"] == pytest.approx(parsed.probability, abs=1e-4)
+            assert tree["alternative"] == (str(parsed.alternatives[0].tree) if parsed.alternatives else None)
+            assert tree["tag_probabilities"] is None  # this model has no tagging layer
+            for part, other in zip(tree["constituents"], parsed.constituents, strict=True):
+                assert part["probability"] == pytest.approx(other.probability, abs=1e-4)
+                place = part["label"], part["first"], part["stop"]
+                assert place == (other.label, other.first_word, other.stop_word)
+                first, last = sentence["offsets"][part["first"]], sentence["offsets"][part["stop"] - 1]
+                assert (part["start"], part["end"]) == (first[0], last[1])
+            assert all(part["probability"] is None for part in sentence["trees"]["right"]["constituents"])
+        (gold,) = answer(client, "/api/parse", text=str(TREES[0]), models=["right"])["sentences"]
+        assert gold["offsets"] is gold["trees"]["gold"]["constituents"][0]["start"] is None
 
     def test_tokenization_equals_that_of_parse(self, client: TestClient, models: dict[str, Any]) -> None:
         line = "Oslo (and I) don't sleep."
@@ -208,7 +228,7 @@ class TestLimits:
             ("a\nb\nc\nd\ne", "5 sentences, expected at most 4"),
             ("a " * 13, "sentence 1 has 13 words, expected at most 12"),
             ("b\n" + "a" * 21, "sentence 2 has a word of 21 characters"),
-            ("aaaaaaaaa " * 10, "line 1: 100 characters, expected at most 90"),
+            ("aaaaaaaaa " * 10, "line 1: a sentence of 99 characters, expected at most 90"),
             ("\n".join(["a " * 10] * 4), "40 words in total, expected at most 30"),
             ("a\x00b", "U+0000"),
             ("a\u009bb", "U+009B"),

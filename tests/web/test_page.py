@@ -143,6 +143,29 @@ def test_a_sentence_is_drawn_by_each_engine(visit: Visit) -> None:
     assert "0.0" in row.text_content()  # left-branching shares only the whole sentence
 
 
+def test_the_second_parse_is_one_click_away(visit: Visit) -> None:
+    card = visit.page.get_by_role("article", name="parser")
+    expect(card).to_contain_text("Here the best two parses differ.")
+    best = card.get_by_role("treeitem").evaluate_all(
+        "all => all.map((one) => one.getAttribute('aria-label'))"
+    )
+    assert any(re.search(r"[A-Z]+, words \d+ to \d+, [\d.]+ %", label) for label in best)
+    assert card.locator(".node.doubt").count() >= 1
+    card.get_by_role("button", name="Show the second parse").click()
+    expect(visit.page.locator("#status")).to_have_text("Second parse of parser")
+    second = card.get_by_role("treeitem").evaluate_all(
+        "all => all.map((one) => one.getAttribute('aria-label'))"
+    )
+    assert card.locator(".node.doubt").count() >= 1
+    assert second != best
+    assert visit.words("parser") == SENTENCE.split()
+    card.get_by_role("button", name="Show the best parse").click()
+    again = card.get_by_role("treeitem").evaluate_all(
+        "all => all.map((one) => one.getAttribute('aria-label'))"
+    )
+    assert again == best
+
+
 def test_gold_tree_marks_the_others(visit: Visit) -> None:
     visit.draw(str(TREES[0]))
     assert visit.words("gold") == list(TREES[0].words)

@@ -84,3 +84,15 @@ def test_server_finishes_running_requests_before_it_stops(
     assert {"time", "level", "logger", "message"} <= set(lines[0])
     assert [line["status"] for line in lines if line["message"] == "request"] == [200]
     assert "quiet" not in json.dumps(lines)
+
+
+def test_the_model_of_a_service_that_names_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    served: list[list[str]] = []
+    monkeypatch.setattr("treeformers.web.serve", lambda models, *_, **__: served.append(list(models)))
+    monkeypatch.setattr("treeformers.web.find_models", lambda models, beam: map(str, models))
+    monkeypatch.setattr("treeformers.web.demo_model", lambda progress: "demo")
+    for installed in (True, False):
+        monkeypatch.setattr("treeformers.cli.serving.is_installed", lambda name, it=installed: it)
+        assert CliRunner().invoke(app, ["serve"]).exit_code == 0
+    CliRunner().invoke(app, ["serve", "other"])
+    assert served == [["en"], ["demo"], ["other"]]

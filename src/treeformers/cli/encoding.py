@@ -62,7 +62,7 @@ AnswerFormat = Annotated[
 
 
 def classify(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="Folder of a trained classifier.")],
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="Folder or name of a classifier.")],
     file: File = "-",
     trees: Trees = None,
     format: AnswerFormat = None,
@@ -92,7 +92,7 @@ def classify(
 
 
 def similarity(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="Folder of a trained similarity model.")],
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="Folder or name of a similarity model.")],
     file: Annotated[
         str,
         typer.Argument(metavar="[FILE|-]", help="Two sentences or trees per line, separated by a tab."),
@@ -128,7 +128,7 @@ def similarity(
 
 
 def translate(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="Folder of a trained translation model.")],
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="Folder or name of a translation model.")],
     file: File = "-",
     trees: Trees = None,
     beam: Annotated[int | None, typer.Option(min=1, help="Beam size; 1 is greedy.")] = None,

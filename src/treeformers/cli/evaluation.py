@@ -19,10 +19,13 @@ from treeformers.recipes import (
 )
 from treeformers.tasks.tree_predictors import load_parser_or_inducer
 from treeformers.training.model_folder import read_recipe
+from treeformers.training.model_names import find_model
 
 
 def evaluate(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="Folder of a trained model.")],
+    model: Annotated[
+        Path, typer.Argument(metavar="MODEL", help="Folder of a trained model, or a name such as en.")
+    ],
     data: Annotated[
         str | None,
         typer.Option(
@@ -52,6 +55,7 @@ def evaluate(
     """
     from treeformers.trees.files import write_json
 
+    name, model = model, find_model(model)
     recipe = read_recipe(model, several=(ParseRecipe, InduceRecipe))
     if trees and isinstance(recipe, ParseRecipe | InduceRecipe):
         raise ValueError(f"--trees is for models that read trees, {model} produces them")
@@ -67,7 +71,7 @@ def evaluate(
         case _:
             raise ValueError(f"{model}: a model of the task {recipe.task!r}, which is scored by reproduce")
     if json_file:
-        write_json(json_file, {"model": str(model), **result})
+        write_json(json_file, {"model": str(name), **result})
 
 
 def _inducer(model: Path, recipe: InduceRecipe, data: str | None, split: list[str] | None) -> dict[str, Any]:

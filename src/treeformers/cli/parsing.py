@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import sys
 import time
@@ -21,6 +22,7 @@ from treeformers.tasks.tree_predictors import (
     load_tree_predictor,
     parse_lines,
 )
+from treeformers.training.model_names import DEFAULT_MODEL, find_model, is_model
 from treeformers.trees.dependency import DependencyTree
 from treeformers.trees.escapes import unescape_word
 from treeformers.trees.files import atomic_write, suffix_of
@@ -45,8 +47,19 @@ _BY_SUFFIX: dict[str, Format] = {
 
 
 def parse(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="Folder of a parser or an inducer.")],
-    file: Annotated[str, typer.Argument(metavar="[FILE|-]", help="Sentences, one per line.")] = "-",
+    first_argument: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[MODEL]",
+            help=f"Folder or name of a parser or an inducer; by default {DEFAULT_MODEL}.",
+        ),
+    ] = None,
+    second_argument: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[FILE|-]", help="Sentences, one per line; by default, or for -, standard input."
+        ),
+    ] = None,
     format: Annotated[
         Format | None,
         typer.Option(
@@ -63,6 +76,10 @@ def parse(
     tokenized: Annotated[
         bool,
         typer.Option("--tokenized", help="Parser: white space already separates the words."),
+    ] = False,
+    text: Annotated[
+        bool,
+        typer.Option("--text", help="Parser: the input is running text, which is split into sentences."),
     ] = False,
     out: Annotated[
         Path | None,
@@ -86,6 +103,10 @@ def parse(
 ) -> None:
     """Parse sentences, one per line.
 
+    A single argument is the MODEL if it is a folder with a model, the name of a model such as en, or a name
+    of the Hub such as org/name; the sentences then come from standard input. Any other single argument is
+    the FILE, and the model is en.
+
     An inducer splits a line at white space. A parser tokenizes raw text as in the Penn Treebank.
 
     In the formats brackets and json, line n of the output is the tree of line n of the input. An empty line
@@ -93,9 +114,21 @@ def parse(
     first ten at the end. The format conllu converts the trees of a parser to dependency trees with the head
     rules of Collins, without relations.
 
+    With --text, each line of the output is a sentence of the text. The format json then also has character
+    offsets, probabilities and the second best tree.
+
     A folder, or a very large file, is parsed into a folder: --out DIR. The trees of FILE are then in
     FILE-000000.txt and so on, and manifest.json describes the run.
     """
+    name, file = _model_and_file(first_argument, second_argument)
+    model = find_model(name)
+    if text:
+        if tokenized or layer is not None or resume or ray or workers > 1 or shard_lines:
+            raise ValueError("--text is for running text, a parser and one output file")
+        if out and _is_folder(out, file):
+            raise ValueError(f"--text needs one input file and one output file, got {file} and {out}")
+        _parse_text(model, file, format_of(format, out, _BY_SUFFIX, "brackets"), batch_size, beam, out)
+        return
     load = partial(load_tree_predictor, model, layer=layer, beam=beam, tokenized=tokenized)
     if out and _is_folder(out, file):
         options: dict[str, Any] = {"shard_lines": shard_lines} if shard_lines else {}
@@ -142,6 +175,46 @@ def parse(
         logger.info("%d sentences", count)
     if problems:
         _fail(problems, len(problems), count + len(problems))
+
+
+def _model_and_file(first: str | None, second: str | None) -> tuple[str, str]:
+    """The model and the file that the positional arguments name.
+
+    Raises:
+        ValueError: a single argument names both a model and a file.
+        FileNotFoundError: a single argument names neither.
+    """
+    if first is None:
+        return DEFAULT_MODEL, "-"
+    if second is not None:
+        return first, second
+    if is_model(first):
+        if Path(first).is_file():
+            raise ValueError(
+                f"{first}: both a file and a model; write ./{first} for the file, and {first} - for the model"
+            )
+        return first, "-"
+    if first != "-" and not Path(first).exists():
+        raise FileNotFoundError(f"{first}: neither a file nor a model; see treeformers parse --help")
+    return DEFAULT_MODEL, first
+
+
+def _parse_text(
+    model: Path, file: str, format: Format, batch_size: int, beam: int | None, out: Path | None
+) -> None:
+    """Split running text into sentences, parse them and write one result for each."""
+    from treeformers.tasks.parse.predictor import Parser
+
+    document = "".join(f"{line}\n" for _, line in read_sentences(file, strict=False))
+    sentences = Parser.from_pretrained(model).analyze(document, batch_size, beam)
+    with atomic_write(out) if out else nullcontext(sys.stdout) as target:
+        write = _writer(format, target)
+        for sentence in sentences:
+            if format == "json":
+                target.write(json.dumps(sentence.to_dict(), ensure_ascii=False) + "\n")
+            else:
+                write(sentence.tree)
+    logger.info("%d sentences", len(sentences))
 
 
 def _lines(file: str) -> Iterator[tuple[str, str]]:

@@ -24,7 +24,8 @@ def probe(
         list[str] | None,
         typer.Argument(
             metavar="MODEL|TREES",
-            help="Folder of an inducer or parser, file of trees, or right, left, balanced, random or gold.",
+            help="Folder or name of an inducer or parser, file of trees, or right, left, balanced, random or "
+            "gold.",
         ),
     ] = None,
     sentences: Annotated[

@@ -7,11 +7,16 @@ from typing import Annotated
 
 import typer
 
+from treeformers.training.model_names import DEFAULT_MODEL, is_installed
+
 
 def serve(
     models: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="[MODEL]...", help="Folders of trained inducers, parsers and classifiers."),
+        typer.Argument(
+            metavar="[MODEL]...",
+            help=f"Folders or names of inducers, parsers and classifiers; by default {DEFAULT_MODEL}.",
+        ),
     ] = None,
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 is any free one.")] = 8000,
@@ -26,8 +31,8 @@ def serve(
 ) -> None:
     """Serve the playground: a local web page that draws the trees of your sentences.
 
-    Without a model, the command trains the small demonstration model once, which takes one or two minutes,
-    and keeps it in the cache folder. It logs JSON on standard error.
+    If no model is named and en is not installed, the command trains the small demonstration model once, which
+    takes one or two minutes, and keeps it in the cache folder. It logs JSON on standard error.
     """
     try:
         import fastapi  # noqa: F401
@@ -38,4 +43,6 @@ def serve(
     from treeformers.web import demo_model, find_models
     from treeformers.web import serve as run
 
-    run(find_models(models or [demo_model(progress=True)], beam), host, port, report, started=typer.echo)
+    if not models:
+        models = [Path(DEFAULT_MODEL) if is_installed(DEFAULT_MODEL) else demo_model(progress=True)]
+    run(find_models(models, beam), host, port, report, started=typer.echo)

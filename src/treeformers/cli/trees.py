@@ -13,6 +13,7 @@ from treeformers.cli.console import JsonFile, read_sentences, stdout
 from treeformers.cli.encoding import BLAMES_ONE, Trees, holds_dependencies, read_text
 from treeformers.recipes import ClassifyRecipe, InduceRecipe, TranslateRecipe
 from treeformers.training.model_folder import read_recipe
+from treeformers.training.model_names import find_model
 from treeformers.trees.files import atomic_write
 from treeformers.trees.formats import read_dependencies, read_parses, read_trees
 from treeformers.trees.tree import DependencyTree, Tree
@@ -219,7 +220,7 @@ def _attention_page(model: Path, file: str, trees: str | None) -> Iterator[str]:
     """An HTML page with the attention of a model, one section per sentence."""
     from treeformers.drawing import report
 
-    recipe = read_recipe(model)
+    recipe = read_recipe(find_model(model))
     if isinstance(recipe, InduceRecipe):
         if trees:
             raise ValueError(f"--trees is for models that read trees, {model} induces them")

@@ -205,11 +205,22 @@ CORPORA: Mapping[str, Corpus] = {
             "annotations CC BY 4.0; texts CC BY or CC BY-SA",
             (3707, 438, 491),
             {
-                "constituency": tuple(
-                    (f"const/{split}.ptb", f"dep/{split}.conllu") for split in ("train", "dev", "test")
+                "constituency": (
+                    ("const/train.ptb", "dep/train.conllu"),
+                    ("const/dev.ptb", "dep/dev.conllu"),
+                    ("const/test.ptb", "dep/test.conllu"),
                 ),
             },
             home="the files of gum",
+        ),
+        Corpus(
+            "open-english",
+            "",
+            "constituency",
+            "the embedded test set: fifty gold trees each of the test parts of masc and craft",
+            "masc: free for any use; craft: annotations CC BY 3.0, texts PubMed Central Open Access",
+            (0, 0, 100),
+            home="it is part of the library",
         ),
         Corpus(
             "masc",

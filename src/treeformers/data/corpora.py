@@ -17,7 +17,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from io import TextIOWrapper
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import IO, Any, TypeAlias, cast
 
@@ -25,6 +25,7 @@ from treeformers.data.agreement import SetName, make_set
 from treeformers.data.catalogue import CORPORA, Corpus, Kind
 from treeformers.data.examples import LabeledText
 from treeformers.data.minimal_pairs import MINIMAL_PAIRS, load_minimal_pairs
+from treeformers.data.open_english import load_open_english
 from treeformers.data.tables import read_table
 from treeformers.data.task_corpora import READERS, load_task_corpus, read_parallel
 from treeformers.trees.files import is_gzip, suffix_of
@@ -78,8 +79,9 @@ def load(
         `DependencyTree`; text corpora give non-blank lines. imdb, the agreement corpora and the dependency
         trees of sst-5 and sst-2 give `LabeledText`; sick and msrp give `TextPair`; blimp and marvin-linzen
         give `MinimalPair`. multi30k, tatoeba-de-en and parallel files give dictionaries from language to
-        sentence. agreement-id, -gen and -rec-gen need no files: they are generated once per process
-        (`treeformers.data.agreement`, seed 1).
+        sentence. open-english is part of the library (`treeformers.data.open_english`). agreement-id, -gen
+        and -rec-gen need no files: they are generated once per process (`treeformers.data.agreement`, seed
+        1).
 
     Raises:
         FileNotFoundError: the corpus or path does not exist.
@@ -179,6 +181,8 @@ def _load_corpus(
     kind = trees or corpus.kind
     if corpus.name == "wsj" and kind == "constituency":
         return _load_wsj(Path(data_dir) if data_dir is not None else _folder(corpus, None), clean)
+    if corpus.name == "open-english" and kind == corpus.kind:
+        return {"test": list(chain.from_iterable(load_open_english().values()))}
     if not corpus.folder and kind == corpus.kind:
         return _generate(corpus.name)
     if kind not in corpus.files:
@@ -193,7 +197,8 @@ def _load_corpus(
         return _load_masc(files[0][0], clean)
     if corpus.name == "gum-open":
         return {
-            split: _load_open_genres(*paths, clean) for split, paths in zip(_SPLITS, files, strict=True)
+            split: _load_open_genres(trees_file, words_file, clean)
+            for split, (trees_file, words_file) in zip(_SPLITS, files, strict=True)
         }
     if corpus.name not in READERS:
         return {split: _read(path, kind, clean) for split, (path,) in zip(_SPLITS, files, strict=True)}

@@ -12,7 +12,7 @@ import re
 import unicodedata
 from typing import NamedTuple
 
-__all__ = ["Word", "tokenize", "word_tokenize"]
+__all__ = ["ABBREVIATIONS", "ACRONYM", "NUMBERED", "Word", "tokenize", "word_tokenize"]
 
 
 class Word(NamedTuple):
@@ -24,7 +24,7 @@ class Word(NamedTuple):
 
 
 # fmt: off
-_ABBREVIATIONS = frozenset({
+ABBREVIATIONS = frozenset({
     "Mr", "Mrs", "Ms", "Messrs", "Mme", "Mmes", "Mlle", "Dr", "Drs", "Prof", "Rev", "Hon", "Sen", "Sens",
     "Rep", "Reps", "Gov", "Govs", "Pres", "Supt", "Gen", "Col", "Lt", "Capt", "Cmdr", "Sgt", "Cpl", "Maj",
     "Adm", "Fr", "Jr", "Sr", "St", "Mt", "Ft", "Inc", "Corp", "Co", "Cos", "Ltd", "Bros", "Assn", "Assoc",
@@ -35,13 +35,13 @@ _ABBREVIATIONS = frozenset({
     "Pa", "Tenn", "Tex", "Va", "Vt", "Wash", "Wis", "Wyo", "mr", "mrs", "dr", "prof", "jr", "sr", "inc",
     "corp", "ltd", "dept", "etc", "vs", "v", "al", "cf", "ca", "viz", "approx", "est",
 })
-_NUMBERED = frozenset({
+NUMBERED = frozenset({
     "No", "Nos", "no", "nos", "Fig", "Figs", "fig", "figs", "Eq", "Eqs", "eq", "Sec", "sec", "Art", "art",
     "Ch", "ch", "Vol", "vol", "Op", "op", "Ref", "ref", "ext", "pp", "p", "b", "c", "d", "m",
 })
 """Abbreviations before numbers only: "No. 5", but "He said no."."""
 # fmt: on
-_ACRONYM = re.compile(r"(?:[^\W\d_]{1,2}\.)+[^\W\d_]{1,2}")
+ACRONYM = re.compile(r"(?:[^\W\d_]{1,2}\.)+[^\W\d_]{1,2}")
 
 _PLAIN = str.maketrans(
     {
@@ -166,7 +166,7 @@ def tokenize(text: str) -> list[Word]:
             form = form[:-1]
         elif kind == "word" and _PERIOD.match(text, position):
             if _ENDS_TEXT.match(text, position):
-                form += "." if _ACRONYM.fullmatch(form) else ""
+                form += "." if ACRONYM.fullmatch(form) else ""
             elif _keeps_period(form, text, position):
                 form += "."
                 position += 1
@@ -179,8 +179,8 @@ def _keeps_period(word: str, text: str, position: int) -> bool:
     last = word.rpartition("-")[2]
     if _GOES_ON.match(text, position):
         return True
-    if last in _NUMBERED:
+    if last in NUMBERED:
         return _BEFORE_NUMBER.match(text, position) is not None
     initial = len(last) == 1 and last.isupper()
     name = last.title() if last.isupper() else last
-    return initial or name in _ABBREVIATIONS or _ACRONYM.fullmatch(last) is not None
+    return initial or name in ABBREVIATIONS or ACRONYM.fullmatch(last) is not None

@@ -33,6 +33,8 @@ UNKNOWN_WEIGHT = 0.8375
 """z: in training, a word seen f times becomes its class with probability z / (z + f) (Cross & Huang 2016)."""
 MAX_CHARS = 24
 """Maximum number of characters read from a word. A longer word keeps its first and last characters."""
+MAX_CACHED = 1 << 16
+"""Number of words above which the cache of subwords is emptied."""
 
 _SUFFIX = re.compile(
     r"(?:ings?|ed|ly|tions?|sions?|ness|ments?|ity|ies|able|ible|al|ous|ive|ers?|ors?|est|ists?|isms?|ful|"
@@ -234,6 +236,7 @@ class SubwordReader:
 
     tokenizer: PreTrainedTokenizerBase
     limit: int = 512
+    _cache: dict[str, list[int]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if self.limit < 3:
@@ -296,16 +299,10 @@ class SubwordReader:
         """
         rows: list[list[int]] = []
         places: list[list[tuple[int, int, int]]] = []
+        room = self.limit - 2
+        known = self._subwords({word for words in sentences for word in words})
         for words in sentences:
-            # Byte-level tokenizers recognize the start of a word by the blank before it.
-            split = self.tokenizer(
-                [" " + unescape_word(word) for word in words],
-                add_special_tokens=False,
-                return_attention_mask=False,
-                verbose=False,  # a word with more subwords than positions is truncated below
-            )["input_ids"]
-            room = self.limit - 2
-            subwords = [word[:room] or [self.tokenizer.unk_token_id] for word in split]
+            subwords = [known[word] for word in words]
             found: dict[int, tuple[int, int, int]] = {}
             for start, stop, first in _windows([len(word) for word in subwords], room):
                 row = [self.tokenizer.cls_token_id]
@@ -317,6 +314,23 @@ class SubwordReader:
             end = len(rows[-1])
             places.append([*(found[word] for word in range(len(words))), (len(rows) - 1, end - 1, end)])
         return rows, places
+
+    def _subwords(self, words: set[str]) -> dict[str, list[int]]:
+        """The subwords of words, from a cache: a text repeats its words, and tokenizers are slow."""
+        cache = self._cache
+        if len(cache) > MAX_CACHED:
+            cache.clear()
+        if new := [word for word in words if word not in cache]:
+            # Byte-level tokenizers recognize the start of a word by the blank before it.
+            split = self.tokenizer(
+                [" " + unescape_word(word) for word in new],
+                add_special_tokens=False,
+                return_attention_mask=False,
+                verbose=False,  # a word with more subwords than positions is truncated here
+            )["input_ids"]
+            for word, ids in zip(new, split, strict=True):
+                cache[word] = ids[: self.limit - 2] or [self.tokenizer.unk_token_id]
+        return cache
 
 
 def _windows(sizes: Sequence[int], limit: int) -> Iterator[tuple[int, int, int]]:

@@ -226,13 +226,24 @@ class TreeParser(PreTrainedModel):
         states = self.encoder(lengths, **inputs)
         mask = torch.arange(states.shape[1], device=lengths.device) < lengths[:, None]
         attention = self.decoder.attention
+        values = attention.align(states) if isinstance(attention, DeterministicAttention) else None
+        states = states.to(self.initial.weight.dtype)
         return Memory(
             states=states,
-            values=attention.align(states) if isinstance(attention, DeterministicAttention) else None,
+            values=values,
             keys=attention.keys(states) if isinstance(attention, _ProbabilisticAttention) else None,
             mask=mask,
             tag_logits=None if self.tagger is None else self.tagger(states),
         )
+
+    def accelerate(self) -> None:
+        """Make inference faster if this CPU has a faster way. The weights must not change afterwards.
+
+        The encoder and the products of Eq. 6 then compute in bfloat16, the decoder in float32 as before.
+        """
+        self.encoder.accelerate()
+        if isinstance(self.decoder.attention, DeterministicAttention):
+            self.decoder.attention.accelerate()
 
     def initial_state(self, memory: Memory) -> Tensor:
         """The decoder's first state (B, 1, H), from the mean of the encoder states."""
@@ -256,13 +267,16 @@ class TreeParser(PreTrainedModel):
         if memory.projected_values is not None:
             return gather_context(memory.projected_values, positions)
         assert memory.values is not None
-        return self.decoder.project_context(gather_context(memory.values, positions))
+        context = gather_context(memory.values, positions).to(memory.states.dtype)
+        return self.decoder.project_context(context)
 
     def project_values(self, memory: Memory) -> Memory:
         """The memory with `projected_values`. This is faster if many hypotheses read the same words."""
         if memory.values is None:
             return memory
-        return memory._replace(projected_values=self.decoder.project_context(memory.values))
+        return memory._replace(
+            projected_values=self.decoder.project_context(memory.values.to(memory.states.dtype))
+        )
 
     def project_actions(self) -> Tensor:
         """The contribution of each last action in the gates and in the output layer (A+1, 3H + E), for

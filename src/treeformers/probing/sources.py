@@ -12,6 +12,7 @@ from treeformers.data.tree_file import TreeFile
 from treeformers.probing.minimal_pairs import sample_groups
 from treeformers.probing.systems import System
 from treeformers.tasks.tree_predictors import load_parser_or_inducer
+from treeformers.training.model_names import is_model
 from treeformers.trees.tree import Tree
 
 __all__ = ["AGREEMENT", "SHAPES", "find_pairs", "find_system", "find_treebank"]
@@ -24,7 +25,7 @@ def find_system(name: str) -> System:
     """Resolve the name of a system.
 
     Args:
-        name: a shape, a file of trees, or the folder of a parser or inducer.
+        name: a shape, a file of trees, or the folder or name of a parser or inducer.
 
     Raises:
         FileNotFoundError: the name is neither a shape, nor a file, nor a folder.
@@ -36,11 +37,12 @@ def find_system(name: str) -> System:
     path = Path(name)
     if path.is_file():
         return TreeFile.read(name)
-    if not path.is_dir():
-        raise FileNotFoundError(
-            f"{name}: neither {', '.join(SHAPES)}, nor a file of trees, nor the folder of a parser or inducer"
-        )
-    return load_parser_or_inducer(path)
+    if path.is_dir() or is_model(name):
+        return load_parser_or_inducer(name)
+    raise FileNotFoundError(
+        f"{name}: neither {', '.join(SHAPES)}, nor a file of trees, nor the folder or name of a parser or "
+        "inducer"
+    )
 
 
 def find_treebank(corpus: str, split: str, data_dir: str | None = None) -> list[Tree]:

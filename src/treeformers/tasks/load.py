@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from treeformers.recipes import ClassifyRecipe, InduceRecipe, ParseRecipe, SimilarityRecipe, TranslateRecipe
 from treeformers.training.model_folder import read_recipe
+from treeformers.training.model_names import find_model
 
 if TYPE_CHECKING:
     from treeformers.tasks.classify.predictor import Classifier
@@ -22,7 +23,7 @@ Predictor: TypeAlias = "Parser | Inducer | AveragedInducer | Classifier | Simila
 
 
 def load_predictor(folder: str | Path) -> Predictor:
-    """Load the model in a folder that `treeformers train` wrote, whatever its task.
+    """Load a model by its folder or name, whatever its task; see `training.model_names.find_model`.
 
     Several seeds of a parser become an ensemble, and several seeds of an inducer are averaged.
 
@@ -31,7 +32,8 @@ def load_predictor(folder: str | Path) -> Predictor:
         ValueError: the folder is damaged, it holds several seeds of another kind of model, or no predictor
             exists for its task.
     """
-    recipe = read_recipe(Path(folder), several=(ParseRecipe, InduceRecipe))
+    folder = find_model(folder)
+    recipe = read_recipe(folder, several=(ParseRecipe, InduceRecipe))
     match recipe:
         case ParseRecipe() | InduceRecipe():
             from treeformers.tasks.tree_predictors import load_parser_or_inducer

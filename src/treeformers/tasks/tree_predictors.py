@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 
 from treeformers.recipes import InduceRecipe, ParseRecipe
 from treeformers.training.model_folder import read_recipe, seed_folders
+from treeformers.training.model_names import find_model
 
 if TYPE_CHECKING:
     from treeformers.tasks.induce.averaged import AveragedInducer
     from treeformers.tasks.induce.predictor import Inducer
-    from treeformers.tasks.parse.predictor import Parser
+    from treeformers.tasks.parse.predictor import ParsedSentence, Parser
     from treeformers.trees.tree import Tree
 
 __all__ = [
@@ -36,20 +37,23 @@ class TreePredictor:
         parse: takes sentences and a batch size; returns one tree for each sentence.
         read_line: turns a line of text into a sentence. A blank line becomes an empty sentence.
         labeled: whether the trees have labels.
+        analyze: for a parser, takes and returns the same as `parse`, but with probabilities.
     """
 
     parse: Callable[[Sequence[str | Sequence[str]], int], list[Tree]]
     read_line: Callable[[str], str | Sequence[str]]
     labeled: bool
+    analyze: Callable[[Sequence[str | Sequence[str]], int], list[ParsedSentence]] | None = None
 
 
 def load_parser_or_inducer(folder: str | Path) -> Parser | Inducer | AveragedInducer:
-    """Load the parser or inducer in a folder that `treeformers train` wrote, with all its seeds.
+    """Load a parser or inducer by its folder or name, with all its seeds.
 
     Raises:
         FileNotFoundError: the folder does not exist or holds no model.
         ValueError: the folder is damaged, or the model does another task.
     """
+    folder = find_model(folder)
     return _load(folder, _is_parser(folder))
 
 
@@ -59,7 +63,7 @@ def load_tree_predictor(
     """Load a parser or an inducer and set its options.
 
     Args:
-        folder: the model folder.
+        folder: folder or name of the model, see `training.model_names.find_model`.
         layer: for an inducer, the only layer to read trees from.
         beam: for a parser, the beam size.
         tokenized: for a parser, whether white space already separates the words of a line.
@@ -69,6 +73,7 @@ def load_tree_predictor(
         ValueError: the folder is damaged, the model does another task or has no trees, the layer does not
             exist, or an option belongs to the other kind of model.
     """
+    folder = find_model(folder)
     is_parser = _is_parser(folder)
     if is_parser and layer is not None:
         raise ValueError(f"--layer is for models that induce trees, {folder} is a parser")
@@ -76,27 +81,31 @@ def load_tree_predictor(
         raise ValueError(f"--beam and --tokenized are for parsers, {folder} induces trees")
     model = _load(folder, is_parser)
     option = beam if is_parser else layer
+    analyze = getattr(model, "analyze", None)
     read_line = str.strip if is_parser and not tokenized else str.split
     predictor = TreePredictor(
-        lambda sentences, batch_size: model.parse(sentences, batch_size, option), read_line, labeled=is_parser
+        lambda sentences, batch_size: model.parse(sentences, batch_size, option),
+        read_line,
+        is_parser,
+        analyze and (lambda sentences, batch_size: analyze(sentences, batch_size, beam)),
     )
     predictor.parse([["a"]], 1)  # fails here, before any input is read, if the options do not fit the model
     return predictor
 
 
-def _is_parser(folder: str | Path) -> bool:
-    recipe = read_recipe(Path(folder), several=(ParseRecipe, InduceRecipe))
+def _is_parser(folder: Path) -> bool:
+    recipe = read_recipe(folder, several=(ParseRecipe, InduceRecipe))
     if not isinstance(recipe, ParseRecipe | InduceRecipe):
         raise ValueError(f"{folder}: a model of the task {recipe.task!r}, expected 'parse' or 'induce'")
     return isinstance(recipe, ParseRecipe)
 
 
-def _load(folder: str | Path, is_parser: bool) -> Parser | Inducer | AveragedInducer:
+def _load(folder: Path, is_parser: bool) -> Parser | Inducer | AveragedInducer:
     if is_parser:
         from treeformers.tasks.parse.predictor import Parser
 
         return Parser.from_pretrained(folder)
-    if seed_folders(folder) != [Path(folder)]:
+    if seed_folders(folder) != [folder]:
         from treeformers.tasks.induce.averaged import AveragedInducer
 
         return AveragedInducer.from_pretrained(folder)

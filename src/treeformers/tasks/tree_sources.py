@@ -20,6 +20,7 @@ from treeformers.tasks.inputs import AnyTree
 from treeformers.tasks.pipelines import LIBRARIES, load_pipeline
 from treeformers.tasks.tree_predictors import load_parser_or_inducer
 from treeformers.training.model_folder import checksum, model_files
+from treeformers.training.model_names import find_model, is_model
 from treeformers.trees.batch import join_trees
 from treeformers.trees.dependency import DependencyTree
 from treeformers.trees.escapes import unescape_word
@@ -68,8 +69,9 @@ def find_trees(texts: Sequence[Text], source: str | Path, multi_sentence: bool =
 
     Args:
         texts: raw text, which is tokenized as in the Penn Treebank, or lists of words.
-        source: the folder of a parser (which then searches greedily) or of an inducer; "spacy:PIPELINE",
-            "stanza:LANGUAGE" or "benepar:MODEL", see `treeformers.tasks.pipelines.load_pipeline`; a file of
+        source: the folder or name of a parser (which then searches greedily) or of an inducer;
+            "spacy:PIPELINE", "stanza:LANGUAGE" or "benepar:MODEL", see
+            `treeformers.tasks.pipelines.load_pipeline`; a file of
             brackets with one tree per text, in the same order and over the same letters; a name given to
             `register_tree_source`; or the shape "right", "left", "balanced" or "random".
         multi_sentence: the texts may hold several sentences. Each sentence gets a tree, and `join_trees` puts
@@ -174,13 +176,14 @@ def _trees_of(texts: Sequence[Text], name: str, keep: bool) -> list[Tree]:
         if not keep:
             return pipeline.parse(_all_words(texts))
         return _cached(name, pipeline.identity, texts, lambda: pipeline.parse(_all_words(texts)))
-    path = Path(name)
-    if path.is_dir():
+    if Path(name).is_dir() or is_model(name):
+        folder = find_model(name)
         if not keep:
-            return _parse(_loaded(path), texts)
-        return _cached(name, checksum(path), texts, lambda: _parse(load_parser_or_inducer(path), texts))
+            return _parse(_loaded(folder), texts)
+        return _cached(name, checksum(folder), texts, lambda: _parse(load_parser_or_inducer(folder), texts))
     raise FileNotFoundError(
-        f"{name}: neither {', '.join(SHAPES)}, nor a file of brackets, nor the folder of a parser or inducer"
+        f"{name}: neither {', '.join(SHAPES)}, nor a file of brackets, nor the folder or name of a parser or "
+        "inducer"
     )
 
 

@@ -26,7 +26,14 @@ RECORDS = frozenset({"fit.json", "history.json", "run.json"})
 """Files that record the training. A model loads without them."""
 
 _EDITABLE = frozenset(
-    {"config.json", "generation_config.json", "history.json", "recipe.json", "tokenizer_config.json"}
+    {
+        "calibration.json",
+        "config.json",
+        "generation_config.json",
+        "history.json",
+        "recipe.json",
+        "tokenizer_config.json",
+    }
 )
 
 

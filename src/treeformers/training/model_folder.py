@@ -119,6 +119,8 @@ def read_settings(folder: Path, recipe_class: type[R], *model_types: str) -> tup
 def load_weights(model_class: Any, folder: Path, **options: Any) -> Any:
     """A model with the weights of a folder. Only safetensors are read, because pickles can run code.
 
+    Quantized weights become float32, see `training.quantized_weights`.
+
     Args:
         model_class: a subclass of `transformers.PreTrainedModel`.
         folder: the model folder.
@@ -127,12 +129,18 @@ def load_weights(model_class: Any, folder: Path, **options: Any) -> Any:
     Raises:
         FileNotFoundError: a file is missing.
         ValueError: the weights are damaged, differ from the saved ones, have other shapes or are incomplete,
-            or the vocabulary differs from the saved one.
+            or have a later format; or the vocabulary differs from the saved one.
     """
+    from treeformers.training.quantized_weights import is_quantized, read_quantized
+
+    path = folder / "model.safetensors"
     with wrap_load_errors(folder), _quiet_transformers():
         verify_checksums(folder)
+        source: Path | None = folder
+        if is_quantized(path):
+            source, options = None, options | {"config": folder, "state_dict": read_quantized(path)}
         model, report = model_class.from_pretrained(
-            folder, use_safetensors=True, output_loading_info=True, ignore_mismatched_sizes=True, **options
+            source, use_safetensors=True, output_loading_info=True, ignore_mismatched_sizes=True, **options
         )
         if mismatched := sorted(report["mismatched_keys"]):
             name, found, wanted = mismatched[0]

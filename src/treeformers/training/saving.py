@@ -10,8 +10,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
-from transformers import PreTrainedModel
-
 from treeformers.training.checksums import files_with_checksums, write_checksums
 from treeformers.trees.files import atomic_write
 
@@ -22,12 +20,12 @@ STAGING_PREFIX = ".saving-"
 
 
 class Saveable(Protocol):
-    """A tokenizer, or an object that is saved like one."""
+    """A model, a tokenizer, or an object that is saved like one."""
 
     def save_pretrained(self, folder: str, /) -> Any: ...
 
 
-def save_model(model: PreTrainedModel, tokenizer: Saveable, folder: Path, records: Mapping[str, Any]) -> None:
+def save_model(model: Saveable, tokenizer: Saveable, folder: Path, records: Mapping[str, Any]) -> None:
     """Write a model folder. If writing fails, the former model stays complete.
 
     Files of the former model that the new one lacks are removed: they would be loaded with it.

@@ -45,6 +45,12 @@ EXAMPLES = (  # in the vocabulary of the demonstration model
     "(S (NP (DT the) (NNS girls)) (VP (VBP love) (NP (NP (DT those) (JJ big) (NNS ducks)) "
     "(SBAR (WHNP (WDT that)) (S (VP (VBP kick) (NP (DT the) (NN boy))))))))",
 )
+PARSER_EXAMPLES = (
+    "I saw the man with the telescope. The old man the boats.",
+    "She asked why, after all these years, nobody had told him. He said that he would leave on Tuesday, if "
+    "it rains, or else stay until the end of the week.",
+    EXAMPLES[2],
+)
 REFUSALS: dict[int | str, dict[str, Any]] = {
     400: {"model": Problem, "description": "The request is not JSON in UTF-8."},
     413: {"model": Problem, "description": "The request is too large."},
@@ -68,7 +74,7 @@ def create_app(
     limits: Limits | None = None,
     report: str | Path | None = None,
     hosts: Sequence[str] = ("*",),
-    examples: Sequence[str] = EXAMPLES,
+    examples: Sequence[str] | None = None,
 ) -> Guard:
     """Create the application of the playground, for any ASGI server.
 
@@ -78,7 +84,8 @@ def create_app(
         report: a page (.html) or metrics (.json) to show, such as those of `treeformers probe`.
         hosts: accepted host names. They keep out foreign pages that reach this machine by a name of their own
             (DNS rebinding).
-        examples: example texts on the page.
+        examples: example texts on the page; by default real sentences if a parser is among the models, and
+            else sentences of the demonstration model.
 
     Raises:
         FileNotFoundError: the report does not exist.
@@ -86,6 +93,8 @@ def create_app(
     """
     limits = limits or Limits()
     kind, content = _read_report(report)
+    if examples is None:
+        examples = PARSER_EXAMPLES if any(model.kind == "parser" for model in models) else EXAMPLES
     if len({model.name for model in models}) < len(models):
         raise ValueError("two models have the same name")
     service = Service(models, limits)

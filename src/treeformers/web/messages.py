@@ -12,6 +12,7 @@ __all__ = [
     "Class",
     "Classes",
     "ClassifyRequest",
+    "Constituent",
     "Health",
     "Info",
     "Latex",
@@ -37,9 +38,12 @@ class _Request(BaseModel):
 
 
 class ParseRequest(_Request):
-    """Sentences, and the models that parse them."""
+    """A text, and the models that parse it."""
 
-    text: str = Field(description="Sentences, one per line, or trees in brackets, named gold.")
+    text: str = Field(
+        description="A text, or trees in brackets, named gold. A line break ends a sentence. If a parser is "
+        "among the models, lines are split into sentences."
+    )
     models: list[str] = Field(description="Names of models.")
 
 
@@ -97,6 +101,17 @@ class Health(BaseModel):
     models: dict[str, str] = Field(description="State of each model.")
 
 
+class Constituent(BaseModel):
+    """A constituent of a tree: the words from first to stop - 1, the characters from start to end - 1."""
+
+    label: str
+    first: int
+    stop: int
+    start: int | None = Field(description="In the text as given; null if the text held trees.")
+    end: int | None
+    probability: float | None = Field(description="Parser: probability that the constituent is right.")
+
+
 class ParsedTree(BaseModel):
     """The tree of a model."""
 
@@ -104,7 +119,12 @@ class ParsedTree(BaseModel):
     links: list[float] | None = Field(
         None, description="Inducer: the T - 1 links between neighbouring words in the layer of the tree."
     )
-    score: float | None = Field(None, description="Parser: log-probability in nats.")
+    constituents: list[Constituent] = Field(description="All constituents but the words, in pre-order.")
+    probability: float | None = Field(None, description="Parser: probability of the tree.")
+    tag_probabilities: list[float] | None = Field(
+        None, description="Parser: probability of each tag; null if the model predicts none."
+    )
+    alternative: str | None = Field(None, description="Parser: the second-best tree, if there is one.")
 
 
 class Score(BaseModel):
@@ -119,6 +139,10 @@ class ParsedSentence(BaseModel):
     """One sentence and its trees."""
 
     words: list[str]
+    offsets: list[tuple[int, int]] | None = Field(
+        description="First character of each word in the text as given, and the one after its last. "
+        "Characters are Unicode code points. Null if the text held trees."
+    )
     trees: dict[str, ParsedTree] = Field(description="Tree of each model.")
     f1: list[Score]
 

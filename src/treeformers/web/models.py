@@ -16,8 +16,9 @@ from treeformers.tasks.classify.predictor import Classifier
 from treeformers.tasks.induce.decoding import decode_trees
 from treeformers.tasks.induce.predictor import Inducer
 from treeformers.tasks.load import load_predictor
-from treeformers.tasks.parse.predictor import Parser
+from treeformers.tasks.parse.predictor import ParsedSentence, Parser
 from treeformers.training.model_folder import read_recipe
+from treeformers.training.model_names import find_model, model_title
 from treeformers.trees.tree import Tree
 
 __all__ = [
@@ -48,12 +49,12 @@ class TreeResult:
     Attributes:
         tree: over the words of the sentence.
         links: for an inducer, the (T-1,) links of the layer that the tree is read from.
-        score: for a parser, the log-probability in nats.
+        parsed: for a parser, the sentence with probabilities and the second-best tree.
     """
 
     tree: Tree
     links: list[float] | None = None
-    score: float | None = None
+    parsed: ParsedSentence | None = None
 
 
 class ModelNotLoaded(ValueError):
@@ -181,10 +182,9 @@ class ServedParser(_TrainedModel, ServedTreeModel):
         return parser
 
     def parse(self, sentences: Sequence[Words]) -> list[TreeResult]:
-        """The best tree of each sentence and its score."""
-        parser = self.load()
-        found = parser.parse_best(sentences, 1, batch_size=len(sentences))
-        return [TreeResult(best.tree, score=best.score) for best, *_ in found]
+        """The best two trees of each sentence, and the probabilities of the best."""
+        found = self.load().analyze(sentences, batch_size=len(sentences), beam=self.beam)
+        return [TreeResult(parsed.tree, parsed=parsed) for parsed in found]
 
 
 class ServedClassifier(_TrainedModel):
@@ -212,13 +212,13 @@ _KINDS: dict[str, type[_TrainedModel]] = {
 
 
 def find_models(folders: Iterable[str | Path] = (), beam: int | None = None) -> list[ServedModel]:
-    """The models in folders, and the three baselines.
+    """The models with these folders or names, and the three baselines.
 
-    Each model takes the name of its folder; a folder seed-N takes the name of its parent.
+    Each model keeps its name or takes that of its folder; a folder seed-N takes the name of its parent.
 
     Args:
-        folders: folders that `treeformers train` wrote, of inducers, parsers (also with several seeds) or
-            classifiers.
+        folders: folders or names of inducers, parsers (also with several seeds) or classifiers; see
+            `training.model_names.find_model`.
         beam: beam size of all parsers; by default the one in the recipe of each.
 
     Raises:
@@ -229,13 +229,12 @@ def find_models(folders: Iterable[str | Path] = (), beam: int | None = None) -> 
     check_positive(beam=1 if beam is None else beam)
     models: list[ServedModel] = []
     taken = {GOLD, "right", "left", "balanced"}
-    for folder in map(Path, folders):
+    for given in folders:
+        folder = find_model(given)
         task = read_recipe(folder).task
         if task not in _KINDS:
             raise ValueError(f"{folder}: a model of the task {task!r}, expected {', '.join(_KINDS)}")
-        resolved = folder.resolve()
-        title = resolved.parent.name if re.fullmatch(r"seed-\d+", resolved.name) else resolved.name
-        stem = re.sub(r"[^\w.-]+", "-", title) or "model"
+        stem = re.sub(r"[^\w.-]+", "-", model_title(given)) or "model"
         name, number = stem, 1
         while name in taken:
             number += 1

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from treeformers.data.penn_tokenizer import word_tokenize
+from treeformers.data.penn_tokenizer import Word, tokenize
+from treeformers.data.sentence_splitter import TextSentence, split_sentences
 from treeformers.trees.formats import holds_trees, is_bare
 from treeformers.trees.tree import Tree, parse_brackets
 from treeformers.web.limits import Limits
@@ -18,24 +19,30 @@ _BLANK = re.compile("[ \t\r\n\f\v]")
 
 
 class SentenceInput(NamedTuple):
-    """The words of a sentence, and its gold tree if the text had brackets."""
+    """A sentence of the text.
+
+    Attributes:
+        words: its words.
+        gold: its tree, if the text had brackets.
+        offsets: for each word, its first character in the text and the one after its last; None for a tree.
+    """
 
     words: tuple[str, ...]
-    gold: Tree | None
+    gold: Tree | None = None
+    offsets: tuple[tuple[int, int], ...] | None = None
 
 
-def read_text(
-    text: str, limits: Limits, split: Callable[[str], Sequence[str]] = word_tokenize
-) -> list[SentenceInput]:
-    """Read sentences, one per line, or trees in brackets if the text begins with a tree.
+def read_text(text: str, limits: Limits, tokenized: bool = False) -> list[SentenceInput]:
+    """Read the sentences of a text, or trees in brackets if the text begins with a tree.
 
-    A sentence in parentheses is not a tree, see `treeformers.trees.formats.holds_trees`. Traces are removed
-    from trees.
+    A line break ends a sentence. Lines are split into sentences, and sentences into words of the Penn
+    Treebank. A sentence in parentheses is not a tree, see `treeformers.trees.formats.holds_trees`. Traces are
+    removed from trees.
 
     Args:
         text: the pasted text.
         limits: bounds on the text.
-        split: splits a sentence into words.
+        tokenized: a line is a sentence, and white space separates its words.
 
     Raises:
         ValueError: the text is empty, its brackets are malformed, or it exceeds a limit. The message names
@@ -46,15 +53,21 @@ def read_text(
         inputs = [SentenceInput(tree.words, tree) for tree in _read_brackets(text, limits)]
     else:
         inputs = []
+        position = 0
         for number, line in enumerate(text.split("\n"), start=1):
-            if len(line) > limits.characters:
-                raise ValueError(
-                    f"line {number}: {len(line)} characters, expected at most {limits.characters}"
-                )
-            if words := tuple(split(line)):
-                inputs.append(SentenceInput(words, None))
+            for sentence, start in [TextSentence(line, 0)] if tokenized else split_sentences(line):
+                if len(sentence) > limits.characters:
+                    raise ValueError(
+                        f"line {number}: a sentence of {len(sentence)} characters, "
+                        f"expected at most {limits.characters}"
+                    )
+                if words := _blank_separated(sentence) if tokenized else tokenize(sentence):
+                    shift = position + start
+                    offsets = tuple((shift + word.start, shift + word.end) for word in words)
+                    inputs.append(SentenceInput(tuple(word.text for word in words), offsets=offsets))
+            position += len(line) + 1
     if not inputs:
-        raise ValueError("nothing to read: expected sentences, one per line, or trees in brackets")
+        raise ValueError("nothing to read: expected sentences, or trees in brackets")
     check_words([item.words for item in inputs], limits)
     return inputs
 
@@ -117,6 +130,10 @@ def _read_brackets(text: str, limits: Limits) -> list[Tree]:
             raise ValueError(f"tree {number} has only traces")
         trees.append(bare)
     return trees
+
+
+def _blank_separated(text: str) -> list[Word]:
+    return [Word(found[0], *found.span()) for found in re.finditer(r"\S+", text)]
 
 
 def _check_controls(text: str) -> None:

@@ -9,13 +9,22 @@ from itertools import combinations
 from statistics import fmean
 from typing import Any, NoReturn, TypeVar
 
-from treeformers.data.penn_tokenizer import word_tokenize
 from treeformers.drawing import tree_latex
 from treeformers.metrics import unlabeled_f1
 from treeformers.trees.tree import Tree
 from treeformers.web.batcher import Batcher
 from treeformers.web.limits import Limits
-from treeformers.web.messages import Class, Classes, Latex, Layers, Parsed, ParsedSentence, ParsedTree, Score
+from treeformers.web.messages import (
+    Class,
+    Classes,
+    Constituent,
+    Latex,
+    Layers,
+    Parsed,
+    ParsedSentence,
+    ParsedTree,
+    Score,
+)
 from treeformers.web.messages import Steps as StepsMessage
 from treeformers.web.models import (
     GOLD,
@@ -79,7 +88,9 @@ class Service:
         for name in names:
             if name not in self._batchers:
                 self._unknown(name, self._batchers)
-        inputs = await _beside(len(text) > SMALL, lambda: read_text(text, self.limits, self._split(names)))
+        inputs = await _beside(
+            len(text) > SMALL, lambda: read_text(text, self.limits, self._tokenized(names))
+        )
         if not names and not any(item.gold for item in inputs):
             raise ValueError("no model was named, expected at least one")
         words = [item.words for item in inputs]
@@ -136,14 +147,14 @@ class Service:
             return model
         self._unknown(name, [other for other, found in self.models.items() if isinstance(found, kind)])
 
-    def _split(self, names: Iterable[str]) -> Callable[[str], Sequence[str]]:
-        """The tokenizer for these models.
+    def _tokenized(self, names: Iterable[str]) -> bool:
+        """Whether white space separates the words for these models.
 
-        Inducers split at white space. If a parser is among the models, all use its Penn Treebank tokenizer:
-        only trees over the same words can be compared.
+        It does for inducers. If a parser is among the models, all use its Penn Treebank tokenizer: only trees
+        over the same words can be compared.
         """
         kinds = {self.models[name].kind for name in names}
-        return str.split if "inducer" in kinds and "parser" not in kinds else word_tokenize
+        return "inducer" in kinds and "parser" not in kinds
 
     def _unknown(self, name: str, known: Iterable[str]) -> NoReturn:
         known = list(known)
@@ -184,18 +195,36 @@ def _parsed(inputs: Sequence[SentenceInput], results: Mapping[str, Sequence[Tree
         sentences.append(
             ParsedSentence(
                 words=list(item.words),
-                trees={
-                    name: ParsedTree(
-                        brackets=str(answer.tree),
-                        links=answer.links and [round(link, 4) for link in answer.links],
-                        score=answer.score,
-                    )
-                    for name, answer in found.items()
-                },
+                offsets=None if item.offsets is None else list(item.offsets),
+                trees={name: _tree(answer, item.offsets) for name, answer in found.items()},
                 f1=compare({name: found[name].tree for name in tagged}),
             )
         )
     return Parsed(models=list(sentences[0].trees), sentences=sentences, f1=_means(sentences))
+
+
+def _tree(answer: TreeResult, offsets: Sequence[tuple[int, int]] | None) -> ParsedTree:
+    spans, parsed = answer.tree.spans(), answer.parsed
+    certain = [part.probability for part in parsed.constituents] if parsed else [None] * len(spans)
+    tags = [word.probability for word in parsed.words if word.probability is not None] if parsed else []
+    return ParsedTree(
+        brackets=str(answer.tree),
+        links=answer.links and [round(link, 4) for link in answer.links],
+        constituents=[
+            Constituent(
+                label=label,
+                first=first,
+                stop=stop,
+                start=offsets[first][0] if offsets else None,
+                end=offsets[stop - 1][1] if offsets else None,
+                probability=None if probability is None else round(probability, 4),
+            )
+            for (first, stop, label), probability in zip(spans, certain, strict=True)
+        ],
+        probability=round(parsed.probability, 4) if parsed else None,
+        tag_probabilities=[round(probability, 4) for probability in tags] or None,
+        alternative=str(parsed.alternatives[0].tree) if parsed and parsed.alternatives else None,
+    )
 
 
 def _means(sentences: Sequence[ParsedSentence]) -> list[Score]:

@@ -21,6 +21,7 @@ from treeformers.tasks.classify.build import longest_input
 from treeformers.tasks.inputs import AnyTree, Encoded, TreeReader
 from treeformers.tasks.tree_sources import complete_trees
 from treeformers.training.model_folder import load_weights, read_settings
+from treeformers.training.model_names import find_model
 from treeformers.trees.tree import Tree
 
 __all__ = ["Classified", "Classifier", "EncoderPredictor", "load_parts"]
@@ -102,15 +103,15 @@ class Classifier(EncoderPredictor):
         """Load a folder of `treeformers train`.
 
         Args:
-            folder: folder of the model.
+            folder: folder or name of the model, see `training.model_names.find_model`.
             device: by default "cuda" if there is a GPU, else "cpu".
 
         Raises:
-            FileNotFoundError: no such folder, or a folder without a model.
+            FileNotFoundError: no such model, or a folder without a model.
             ValueError: a model of another kind, or a damaged file.
         """
         kinds = {**own_classifiers(), SentenceClassifierConfig.model_type: SentenceClassifier}
-        return cls(*load_parts(Path(folder), ClassifyRecipe, kinds, device))
+        return cls(*load_parts(find_model(folder), ClassifyRecipe, kinds, device))
 
     def classify(self, texts: Iterable[Text | Sequence[str]], trees: str | None = None) -> list[Classified]:
         """Classes of texts, in their order.

@@ -12,6 +12,7 @@ from treeformers.recipes import Decoding
 from treeformers.tasks.induce.decoding import decode_layers, decode_trees
 from treeformers.tasks.induce.predictor import Inducer
 from treeformers.training.model_folder import seed_folders
+from treeformers.training.model_names import find_model
 from treeformers.trees.tree import Tree
 
 __all__ = ["AveragedInducer"]
@@ -44,14 +45,15 @@ class AveragedInducer:
         """Load all seeds in a folder of `treeformers train`, or its only model.
 
         Args:
-            folder: a folder of one model, or of the folders `seed-1` and so on.
+            folder: a folder of one model, or of the folders `seed-1` and so on; or the name of a model, see
+                `training.model_names.find_model`.
             device: by default "cuda" if a GPU is available, else "cpu".
 
         Raises:
             FileNotFoundError: the folder does not exist, or there is no model in it.
             ValueError: the model is of another kind, or a file is damaged.
         """
-        return cls([Inducer.from_pretrained(path, device) for path in seed_folders(folder)])
+        return cls([Inducer.from_pretrained(path, device) for path in seed_folders(find_model(folder))])
 
     def parse(
         self, sentences: Iterable[Sentence], batch_size: int = 64, layer: int | None = None

@@ -24,6 +24,7 @@ from treeformers.recipes import Decoding, InduceRecipe
 from treeformers.tasks.batching import batches
 from treeformers.tasks.induce.decoding import decode_trees
 from treeformers.training.model_folder import load_tokenizer, load_weights, read_settings
+from treeformers.training.model_names import find_model
 from treeformers.trees.tree import Tree
 
 __all__ = ["Inducer", "LayerOutputs", "SubwordLinks"]
@@ -123,14 +124,14 @@ class Inducer:
         """Load a model folder of `treeformers train`.
 
         Args:
-            folder: the model folder.
+            folder: folder or name of the model, see `training.model_names.find_model`.
             device: by default "cuda" if a GPU is available, else "cpu".
 
         Raises:
             FileNotFoundError: the folder does not exist, or there is no model in it.
             ValueError: the model is of another kind, or a file is damaged.
         """
-        folder = Path(folder)
+        folder = find_model(folder)
         recipe, _ = read_settings(folder, InduceRecipe, TreeBertConfig.model_type)
         model = load_weights(TreeBertForMaskedLM, folder, attn_implementation="sdpa")
         tokenizer = load_tokenizer(folder)

@@ -4,18 +4,28 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple, Protocol, Self
+from typing import Protocol, Self
 
 import torch
 from torch import Tensor, nn
 
-from treeformers.data.checks import Sentence, check_positive, words_of
+from treeformers.data.checks import Sentence, check_positive, ensure_list, words_of
 from treeformers.data.penn_tokenizer import word_tokenize
 from treeformers.data.sentences import END, VOCABULARY, SentenceReader, SubwordReader
 from treeformers.models.parser import Memory, ParserConfig, TreeParser
 from treeformers.recipes import ParseRecipe
 from treeformers.tasks.batching import batches
+from treeformers.tasks.parse.analysis import (
+    Analysis,
+    Calibration,
+    ParsedSentence,
+    TagScores,
+    locate_sentences,
+    locate_words,
+    parsed_sentence,
+)
 from treeformers.tasks.parse.beam import Hypotheses, search
 from treeformers.training.model_folder import (
     EXPECTED,
@@ -24,10 +34,11 @@ from treeformers.training.model_folder import (
     seed_folders,
     wrap_load_errors,
 )
+from treeformers.training.model_names import find_model
 from treeformers.trees.actions import from_bottom_up, from_top_down, is_well_formed
 from treeformers.trees.tree import Tree
 
-__all__ = ["Analysis", "Parser", "load_reader"]
+__all__ = ["Analysis", "ParsedSentence", "Parser", "load_reader"]
 
 logger = logging.getLogger(__name__)
 
@@ -41,19 +52,7 @@ class Reader(Protocol):
         tags: Sequence[Sequence[str]] | None = None,
     ) -> dict[str, Tensor]: ...
 
-
-class Analysis(NamedTuple):
-    """A tree of a sentence and its score.
-
-    Attributes:
-        tree: The tree.
-        score: Log-probability in nats of the tree's best derivation in the beam, the mean over the models. A
-            bottom-up parser has several derivations of a node with three children or more. A top-down parser
-            has one derivation per tree.
-    """
-
-    tree: Tree
-    score: float
+    def lengths(self, sentences: Sequence[Sequence[str]]) -> list[tuple[int, ...]]: ...
 
 
 class Parser:
@@ -67,18 +66,26 @@ class Parser:
             differ in anything but their actions.
         readers: One reader per model.
         beam: Beam size; 1 is greedy search.
+        calibration: How `analyze` turns scores into probabilities.
 
     Raises:
         ValueError: There are no models, the models have different actions, or the beam size is below 1.
     """
 
-    def __init__(self, models: Sequence[TreeParser], readers: Sequence[Reader], beam: int = 10) -> None:
+    def __init__(
+        self,
+        models: Sequence[TreeParser],
+        readers: Sequence[Reader],
+        beam: int = 10,
+        calibration: Calibration | None = None,
+    ) -> None:
         if not models:
             raise ValueError("expected at least one model, got none")
         check_positive(beam=beam)
         self.models = [model.eval() for model in models]
         self.readers = list(readers)
         self.beam = beam
+        self.calibration = calibration or Calibration()
         self.actions = tuple(self.models[0].config.actions)
         for model in self.models:
             if tuple(model.config.actions) != self.actions:
@@ -89,24 +96,32 @@ class Parser:
         """Load the models that `treeformers train` wrote.
 
         Args:
-            folders: Model folders. Several folders, or a folder that holds the folders of several seeds, make
-                an ensemble.
+            folders: Folders or names of models, such as "en"; see `training.model_names.find_model`. Several
+                models, or a folder that holds the folders of several seeds, make an ensemble.
             device: By default "cuda" if available, else "cpu".
 
         Raises:
-            FileNotFoundError: A folder does not exist or holds no model.
+            FileNotFoundError: A model is not installed, or a folder does not exist or holds no model.
             ValueError: A model has another type, a file is damaged, the models have different actions, or no
                 folder is given.
         """
         if not folders:
             raise ValueError("expected at least one model folder, got none")
         target = device or ("cuda" if torch.cuda.is_available() else "cpu")
-        places = [place for folder in folders for place in seed_folders(Path(folder))]
+        places = [place for folder in folders for place in seed_folders(find_model(folder))]
         loaded = [_load(place) for place in places]
         for model, _, _ in loaded:
             nn.Module.to(model, target)
+            model.accelerate()
         models, readers, recipes = zip(*loaded, strict=True)
-        return cls(models, readers, recipes[0].beam.size)
+        # The calibration of one model does not fit an ensemble: it must lie in the folder that was named.
+        calibrated = Calibration.load(find_model(folders[0])) if len(folders) == 1 else None
+        return cls(models, readers, recipes[0].beam.size, calibrated)
+
+    @property
+    def tag_names(self) -> list[str]:
+        """The part-of-speech tags that the parser predicts; empty if it predicts none."""
+        return next((list(model.config.tags) for model in self.models if model.config.tags), [])
 
     def parse(
         self,
@@ -154,6 +169,70 @@ class Parser:
         beam = max(count, self.beam if beam is None else beam)
         return self._parse(sentences, batch_size, beam, tags, count)
 
+    def analyze(
+        self,
+        texts: str | Iterable[Sentence],
+        batch_size: int = 64,
+        beam: int | None = None,
+        tags: Iterable[Sequence[str]] | None = None,
+        alternatives: int = 1,
+    ) -> list[ParsedSentence]:
+        """Parse, and say where each word and constituent stands and how probable it is.
+
+        The probability of a constituent is the share of the trees in the beam that hold it, weighted by their
+        probabilities (`Calibration`).
+
+        Args:
+            texts: One string is a document, which is split into sentences of at most 300 words.
+                A list holds sentences: strings or
+                lists of words.
+            batch_size: As in `parse`.
+            beam: Beam size, by default that of the calibration. Probabilities fit that size alone.
+            tags: As in `parse`.
+            alternatives: Number of further trees to return for each sentence.
+
+        Raises:
+            ValueError: As in `parse`, or the number of alternatives is negative.
+        """
+        if alternatives < 0:
+            raise ValueError(f"alternatives is {alternatives}, expected at least 0")
+        starts: Sequence[int] | None = None
+        if isinstance(texts, str):
+            document = locate_sentences(texts)
+            starts = [start for _, _, start in document]
+            located = [(text, row) for text, row, _ in document]
+        else:
+            located = [
+                locate_words(sentence, f"sentence {number}")
+                for number, sentence in enumerate(ensure_list(texts, "sentences"), start=1)
+            ]
+        words = [[word.text for word in row] for _, row in located]
+        given = _check_tags(words, tags)
+        found: list[ParsedSentence | None] = [None] * len(words)
+        size = self.calibration.beam if beam is None else beam
+        for numbers, hypotheses, predicted in self._batches(words, given, batch_size, size, None, True):
+            certain = None
+            if predicted is not None and given is None:
+                certain = (predicted.logits / self.calibration.tags).softmax(-1).amax(-1).tolist()
+            for place, number in enumerate(numbers):
+                row = given[number] if given is not None else predicted.names[place] if predicted else None
+                text, places = located[number]
+                found[number] = parsed_sentence(
+                    text,
+                    places,
+                    (
+                        Analysis(self._build(actions, words[number], row), score)
+                        for actions, score in hypotheses.of(place)
+                    ),
+                    certain[place][: len(places)] if certain else None,
+                    self.calibration,
+                    alternatives,
+                )
+        parsed = [sentence for sentence in found if sentence is not None]
+        if starts is None:
+            return parsed
+        return [replace(one, start=start) for one, start in zip(parsed, starts, strict=True)]
+
     def malformed(
         self,
         sentences: Iterable[Sentence],
@@ -189,7 +268,7 @@ class Parser:
             words, given, batch_size, beam, None if whole_beam else count, constrained
         ):
             for place, number in enumerate(numbers):
-                row = given[number] if given is not None else predicted[place] if predicted else None
+                row = given[number] if given is not None else predicted.names[place] if predicted else None
                 found[number] = _distinct(
                     (
                         Analysis(self._build(actions, words[number], row), score)
@@ -207,13 +286,15 @@ class Parser:
         beam: int | None,
         count: int | None,
         constrained: bool,
-    ) -> Iterator[tuple[list[int], Hypotheses, list[list[str]] | None]]:
+    ) -> Iterator[tuple[list[int], Hypotheses, TagScores | None]]:
         """Yield the indices of the sentences in a batch, their hypotheses, and their predicted tags if
         any.
         """
         beam = self.beam if beam is None else beam
         check_positive(beam=beam, batch_size=batch_size)
-        for batch in batches([len(row) + 1 for row in words], batch_size):
+        lengths = [row[-1] + 1 for row in self.readers[0].lengths(words)]  # subwords, if the model reads them
+        for similar in batches(lengths, batch_size):
+            batch = sorted(similar, key=lambda number: -len(words[number]))  # the order of the search
             rows = [words[number] for number in batch]
             given = None if tags is None else [tags[number] for number in batch]
             yield batch, *self._search(rows, given, beam, count, constrained)
@@ -226,7 +307,7 @@ class Parser:
         beam: int,
         count: int | None,
         constrained: bool,
-    ) -> tuple[Hypotheses, list[list[str]] | None]:
+    ) -> tuple[Hypotheses, TagScores | None]:
         memories = [
             _encode(model, reader, words, tags)
             for model, reader in zip(self.models, self.readers, strict=True)
@@ -234,14 +315,13 @@ class Parser:
         found = search(self.models, memories, beam, constrained, count)
         return found, self._predict_tags(memories, words)
 
-    def _predict_tags(
-        self, memories: Sequence[Memory], words: Sequence[Sequence[str]]
-    ) -> list[list[str]] | None:
+    def _predict_tags(self, memories: Sequence[Memory], words: Sequence[Sequence[str]]) -> TagScores | None:
         for model, memory in zip(self.models, memories, strict=True):
             if memory.tag_logits is not None:
                 names = model.config.tags
                 best = memory.tag_logits.argmax(-1).tolist()
-                return [[names[tag] for tag in row[: len(of)]] for row, of in zip(best, words, strict=True)]
+                rows = [[names[tag] for tag in row[: len(of)]] for row, of in zip(best, words, strict=True)]
+                return TagScores(rows, memory.tag_logits)
         return None
 
     def _build(self, actions: Sequence[int], words: Sequence[str], tags: Sequence[str] | None) -> Tree:

@@ -139,7 +139,9 @@ def build_parser(
 
 def _check_model(recipe: ParseRecipe) -> None:
     """Check the settings of the model before the treebank is read."""
-    given = {key: value for key, value in recipe.model.items() if key not in ("pretrained", "pretrained_layers")}
+    given = {
+        key: value for key, value in recipe.model.items() if key not in ("pretrained", "pretrained_layers")
+    }
     configure(ParserConfig, given, ("actions", "tags", "vocab_size", "char_vocab_size", "tag_vocab_size"))
     encoder = recipe.model.get("pretrained")
     if given.get("encoder") == "pretrained" and not isinstance(encoder, str):

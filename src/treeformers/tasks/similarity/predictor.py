@@ -13,6 +13,7 @@ from treeformers.models.classifiers import PairClassifier, PairClassifierConfig
 from treeformers.recipes import SimilarityRecipe
 from treeformers.tasks.classify.batches import predict
 from treeformers.tasks.classify.predictor import EncoderPredictor, load_parts
+from treeformers.training.model_names import find_model
 
 __all__ = ["Compared", "Similarity"]
 
@@ -39,7 +40,7 @@ class Similarity(EncoderPredictor):
     def from_pretrained(cls, folder: str | Path, device: str | None = None) -> Self:
         """Load a folder of `treeformers train`; see `Classifier.from_pretrained`."""
         kinds = {PairClassifierConfig.model_type: PairClassifier}
-        return cls(*load_parts(Path(folder), SimilarityRecipe, kinds, device))
+        return cls(*load_parts(find_model(folder), SimilarityRecipe, kinds, device))
 
     def compare(
         self, pairs: Iterable[tuple[Text | Sequence[str], Text | Sequence[str]]], trees: str | None = None

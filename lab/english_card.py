@@ -1,0 +1,75 @@
+"""The README of the package treeformers-en: the model card, rendered from the results file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from lab.tables.en import data_table, score_table
+from treeformers.drawing.markdown import markdown_table
+
+__all__ = ["english_card"]
+
+INTRODUCTION = """\
+# treeformers-en
+
+A constituency parser of English for treeformers. The package holds weights, vocabulary and settings, no code.
+
+```sh
+pip install ./packages/treeformers-en
+echo "The old man the boats." | treeformers parse
+```
+
+```python
+from treeformers import Parser
+
+Parser.from_pretrained("en").parse(["The old man the boats."])
+```"""
+
+LIMITS = """\
+The parser knows written English of the genres above: newspapers, fiction, letters, the web, science. Expect
+more errors in transcribed speech, in verse, in messages without punctuation, and in sentences of more than a
+hundred words. It gives any text a tree; a tree of another language means nothing. Its labels are those of the
+Penn Treebank, without functions and traces."""
+
+
+def english_card(figures: Mapping[str, Any]) -> str:
+    """The card as Markdown, with the front matter that model hubs read.
+
+    Args:
+        figures: the results file of `lab.english`.
+    """
+    package, fit = figures["package"], figures["fit"]
+    training, tests = figures["training"], figures["tests"]
+    head = ["---", "library_name: treeformers", "license: apache-2.0", "language: en", "datasets:"]
+    head += [*(f"- {name}" for name in training), "---"]
+    untrained = "The parser has seen no sentence of a test part."
+    if "wsj-sample" in tests.keys() - training.keys():
+        untrained = "The parser has seen no sentence of a test part, and no other of `wsj-sample`."
+    made = {
+        "weights": f"{package['bits']} bits, {fit['parameters']:,} parameters in training",
+        "size": f"{package['megabytes']:.1f} MB",
+        "SHA-256 of the model": f"`{package['sha256']}`",
+        "steps": f"{fit['steps']:,}",
+        "hours of processor": f"{fit['processor_seconds'] / 3600:.1f}",
+        "date": figures["date"],
+        "commit": figures["commit"],
+        "scores on": figures["environment"]["device"],
+    }
+    parts = (
+        "\n".join(head),
+        INTRODUCTION,
+        "## Scores",
+        untrained,
+        score_table(figures),
+        "## Data and terms",
+        data_table(figures),
+        "Anyone may use the model for anything. Whoever passes it on names these sources.",
+        "## Limits",
+        LIMITS,
+        "## How it was made",
+        markdown_table(("", ""), list(made.items()), numbers=False),
+        "`make en` makes it again; `experiments/en` has the recipe, the log and these figures. "
+        "`sha256sum --check SHA256SUMS` in the model folder checks the files.",
+    )
+    return "\n\n".join(parts) + "\n"

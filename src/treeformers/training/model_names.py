@@ -1,0 +1,139 @@
+"""The names of models: a folder, an installed package such as `en`, or a model of the Hugging Face Hub."""
+
+from __future__ import annotations
+
+import importlib.util
+import pkgutil
+import re
+from pathlib import Path
+
+__all__ = ["DEFAULT_MODEL", "find_model", "installed_models", "is_installed", "is_model", "model_title"]
+
+DEFAULT_MODEL = "en"
+"""The model of commands that name none."""
+
+_PREFIX = "treeformers_"
+_PUBLISHED = ("en",)
+"""Models that have a package in this repository."""
+_HUB_NAME = re.compile(r"\w[\w.-]*/\w[\w.-]*")
+
+
+def find_model(name: str | Path) -> Path:
+    """Find the folder of a model. A model of the Hub is downloaded once; its code never runs.
+
+    Args:
+        name: a folder that `treeformers train` wrote; the name of an installed model: `en` is the folder
+            `model` of the package `treeformers_en`; or `org/name`, a model of the Hub.
+
+    Returns:
+        The folder. Any other path stays as it is: the functions of `training.model_folder` say what it lacks.
+
+    Raises:
+        FileNotFoundError: the model is not installed, its package is damaged, nobody has this name, or the
+            Hub does not give the model.
+        ValueError: the name is that of a file.
+    """
+    path, name = Path(name), str(name)
+    if _holds_model(path):
+        return path
+    if folder := _package_folder(name):
+        if not _holds_model(folder):
+            raise FileNotFoundError(f"{name}: its package is damaged: no model in {folder}; install it again")
+        return folder
+    if name in _PUBLISHED:
+        raise FileNotFoundError(
+            f"{name}: the model is not installed: pip install ./packages/treeformers-{name} in a clone, "
+            f"or pip install treeformers[{name}]"
+        )
+    if path.is_file():
+        raise ValueError(f"{path}: a file, expected the folder or the name of a model")
+    if path.exists():
+        return path
+    if _is_hub_name(name):
+        return _download(name)
+    if len(path.parts) > 1 or path.is_absolute():
+        return path
+    known = ", ".join(sorted({*installed_models(), *_PUBLISHED}))
+    raise FileNotFoundError(
+        f"{name}: neither a model folder nor a known model; expected a folder of `treeformers train`, "
+        f"{known}, or a model of the Hub, such as org/name"
+    )
+
+
+def is_model(name: str) -> bool:
+    """Whether a name is that of a model: a folder with a model, `en`, or `org/name`. Does not ask the Hub."""
+    return _holds_model(Path(name)) or is_installed(name) or name in _PUBLISHED or _is_hub_name(name)
+
+
+def is_installed(name: str) -> bool:
+    """Whether a package holds the model of this name."""
+    return _package_folder(name) is not None
+
+
+def installed_models() -> list[str]:
+    """Names of the installed models, in order."""
+    names = (module.name for module in pkgutil.iter_modules() if module.name.startswith(_PREFIX))
+    return sorted(name.removeprefix(_PREFIX).replace("_", "-") for name in names)
+
+
+def model_title(name: str | Path) -> str:
+    """A short name to show: the last part of the name, or of the folder that holds the seeds.
+
+    Example:
+        >>> model_title("org/parser"), model_title("runs/parser/seed-1"), model_title("en")
+        ('parser', 'parser', 'en')
+    """
+    path = Path(name)
+    path = path.resolve() if path.exists() else path
+    return path.parent.name if re.fullmatch(r"seed-\d+", path.name) else path.name
+
+
+def _holds_model(folder: Path) -> bool:
+    return (folder / "config.json").is_file() or any(folder.glob("seed-*/config.json"))
+
+
+def _package_folder(name: str) -> Path | None:
+    """The folder of a model in its package; None if there is no such package."""
+    package = _PREFIX + name.replace("-", "_")
+    spec = importlib.util.find_spec(package) if package.isidentifier() else None
+    roots = spec.submodule_search_locations if spec else None
+    return Path(next(iter(roots)), "model") if roots else None
+
+
+def _is_hub_name(name: str) -> bool:
+    """Whether a name can be one of the Hub. If `org` is a folder here, `org/name` is a path."""
+    return bool(_HUB_NAME.fullmatch(name)) and not Path(name).parent.exists()
+
+
+def _download(name: str) -> Path:
+    """The snapshot of a model of the Hub. Only data is downloaded, never code.
+
+    Raises:
+        FileNotFoundError: the Hub does not have the model, does not give it, or cannot be reached; or the
+            model is not one of this library.
+    """
+    import httpx
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import GatedRepoError, LocalEntryNotFoundError, RepositoryNotFoundError
+
+    try:
+        folder = Path(snapshot_download(name, allow_patterns=["*.json", "*.txt"]))
+        if not any(folder.rglob("recipe.json")):  # before the weights, which may be of any size
+            raise FileNotFoundError(
+                f"{name}: not a model of treeformers: it has no recipe.json; "
+                "the pretrained encoder of a new parser is `model.pretrained` of a recipe"
+            )
+        return Path(snapshot_download(name, allow_patterns=["*.safetensors", "*.json", "*.txt"]))
+    except GatedRepoError:
+        problem = (
+            f"its owners want you to agree to terms: see https://huggingface.co/{name}, then hf auth login"
+        )
+    except RepositoryNotFoundError:
+        problem = "no such folder, and the Hub has no such model, or it is private: hf auth login"
+    except LocalEntryNotFoundError:
+        problem = (
+            "no such folder, and the Hub cannot be reached: there is no network, or HF_HUB_OFFLINE is set"
+        )
+    except httpx.HTTPError as error:
+        problem = f"the Hub does not give it: {' '.join(str(error).split())[:200]}"
+    raise FileNotFoundError(f"{name}: {problem}")

