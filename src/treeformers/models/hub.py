@@ -53,7 +53,8 @@ def download(name: str) -> Path:
             "that has them, such as org/name@refs/pr/1"
         )
     except GatedRepoError:
-        problem = f"its owners want you to agree to terms: see https://huggingface.co/{repository}, then hf auth login"
+        page = f"https://huggingface.co/{repository}"
+        problem = f"its owners want you to agree to terms: see {page}, then hf auth login"
     except RevisionNotFoundError:
         problem = f"the Hub has no revision {revision!r} of it"
     except RepositoryNotFoundError:

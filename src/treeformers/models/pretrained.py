@@ -7,7 +7,6 @@ the weights never runs.
 from __future__ import annotations
 
 import importlib.util
-import inspect
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -27,6 +26,7 @@ __all__ = [
     "max_subwords",
     "quiet_transformers",
     "read_encoder_config",
+    "saved_settings",
 ]
 
 DEFAULT_SUBWORDS = 512
@@ -66,16 +66,17 @@ def _configs(root: str) -> list[Path]:
     return sorted(Path(root).rglob("config.json"), key=lambda path: (len(path.parts), path))
 
 
-def read_encoder_config(folder: Path, layers: int = 0) -> PreTrainedConfig:
+def read_encoder_config(folder: Path, layers: int = 0, pad: int | None = None) -> PreTrainedConfig:
     """The configuration of an encoder.
 
     Args:
         folder: Folder of the encoder.
         layers: Number of its layers to keep, the lowest ones. 0 keeps all.
+        pad: The padding of the tokenizer. An encoder that names none gets this one.
 
     Raises:
         ValueError: The model has a decoder or does not read text, transformers does not know it, or it does
-            not have so many layers.
+            not have so many layers, or the tokenizer has another padding.
         OSError: `config.json` cannot be read.
     """
     config = AutoConfig.from_pretrained(folder, trust_remote_code=False)
@@ -97,7 +98,16 @@ def read_encoder_config(folder: Path, layers: int = 0) -> PreTrainedConfig:
             ) from None
         if getattr(config, "layer_types", None):  # full or sliding attention, for each layer
             config.layer_types = config.layer_types[:layers]
+    if pad is not None:
+        if config.pad_token_id not in (None, pad):
+            raise ValueError(f"config.json pads with {config.pad_token_id}, the tokenizer with {pad}")
+        config.pad_token_id = pad
     return config
+
+
+def saved_settings(config: PreTrainedConfig) -> dict[str, Any]:
+    """The settings of an encoder that a saved parser keeps; `encoder_config` reads them."""
+    return {key: value for key, value in config.to_dict().items() if key not in _LOCAL}
 
 
 def encoder_config(settings: Mapping[str, Any]) -> PreTrainedConfig:
@@ -138,8 +148,8 @@ def load_encoder(folder: Path, config: PreTrainedConfig) -> PreTrainedModel:
 
 
 def _without_pooler(model: PreTrainedModel) -> PreTrainedModel:
-    if "add_pooling_layer" in inspect.signature(type(model)).parameters:
-        model.pooler = None
+    if getattr(model, "pooler", None) is not None:
+        model.pooler = None  # type: ignore[assignment]
     return model
 
 
