@@ -17,11 +17,10 @@ from pathlib import Path
 from typing import Any, Self
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
-from transformers import AutoConfig, AutoTokenizer, PreTrainedTokenizerBase
+from transformers import AutoConfig, AutoModel, AutoTokenizer, PreTrainedConfig, PreTrainedTokenizerBase
 
-from treeformers.models.pretrained import encoder_config, max_subwords
 from treeformers.trees.escapes import unescape_word
 from treeformers.trees.files import atomic_write
 from treeformers.trees.tree import Tree
@@ -29,6 +28,8 @@ from treeformers.trees.tree import Tree
 __all__ = ["END", "VOCABULARY", "SentenceReader", "SubwordReader", "word_class"]
 
 VOCABULARY = "vocabulary.json"
+DEFAULT_SUBWORDS = 512
+"""Maximum number of subwords of an encoder that names none, such as one with relative positions."""
 PAD, END = "[PAD]", "</s>"
 UNKNOWN_WEIGHT = 0.8375
 """z: in training, a word seen f times becomes its class with probability z / (z + f) (Cross & Huang 2016)."""
@@ -267,11 +268,12 @@ class SubwordReader:
         """Read a folder that `save_pretrained` wrote, or the folder of an encoder."""
         config = AutoConfig.from_pretrained(folder, trust_remote_code=False)
         if settings := getattr(config, "pretrained", None):
-            config = encoder_config(settings)
+            settings = dict(settings)
+            config = AutoConfig.for_model(settings.pop("model_type"), **settings)
         tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
         if len(tokenizer) > config.vocab_size:
             raise ValueError(f"the tokenizer has {len(tokenizer)} subwords, the encoder {config.vocab_size}")
-        return cls(tokenizer, min(max_subwords(config), tokenizer.model_max_length))
+        return cls(tokenizer, min(_max_subwords(config), tokenizer.model_max_length))
 
     def save_pretrained(self, folder: str | Path) -> None:
         """Write the tokenizer."""
@@ -353,6 +355,22 @@ class SubwordReader:
             for word, ids in zip(new, split, strict=True):
                 cache[word] = ids[: self.limit - 2] or [unknown]
         return cache
+
+
+def _max_subwords(config: PreTrainedConfig) -> int:
+    """Maximum number of subwords, with special tokens, that an encoder reads at once.
+
+    The RoBERTa family counts positions from the padding's index on, so it has fewer than its table.
+    """
+    positions = getattr(config, "max_position_embeddings", None) or 0
+    if positions < 1:
+        return DEFAULT_SUBWORDS
+    with torch.device("meta"):
+        model = AutoModel.from_config(config)
+    for name, module in model.named_modules():
+        if name.endswith("position_embeddings") and isinstance(module, nn.Embedding):
+            return module.num_embeddings - (0 if module.padding_idx is None else module.padding_idx + 1)
+    return positions
 
 
 def _windows(sizes: Sequence[int], limit: int) -> Iterator[tuple[int, int, int]]:

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import nn
 from transformers import AutoConfig, AutoModel, PreTrainedConfig, PreTrainedModel
 
 from treeformers.models.hub import download, is_hub_name
@@ -23,14 +22,10 @@ __all__ = [
     "encoder_config",
     "find_pretrained",
     "load_encoder",
-    "max_subwords",
     "quiet_transformers",
     "read_encoder_config",
     "saved_settings",
 ]
-
-DEFAULT_SUBWORDS = 512
-"""Maximum number of subwords of an encoder that names none, such as one with relative positions."""
 
 _LOCAL = ("_name_or_path", "dtype", "auto_map")
 """Settings that a saved parser does not keep: a path, the type of the stored weights, and names of code."""
@@ -151,22 +146,6 @@ def _without_pooler(model: PreTrainedModel) -> PreTrainedModel:
     if getattr(model, "pooler", None) is not None:
         model.pooler = None  # type: ignore[assignment]
     return model
-
-
-def max_subwords(config: PreTrainedConfig) -> int:
-    """Maximum number of subwords, with special tokens, that an encoder reads at once.
-
-    The RoBERTa family counts positions from the padding's index on, so it has fewer than its table.
-    """
-    positions = getattr(config, "max_position_embeddings", None) or 0
-    if positions < 1:
-        return DEFAULT_SUBWORDS
-    with torch.device("meta"):
-        model = AutoModel.from_config(config)
-    for name, module in model.named_modules():
-        if name.endswith("position_embeddings") and isinstance(module, nn.Embedding):
-            return module.num_embeddings - (0 if module.padding_idx is None else module.padding_idx + 1)
-    return positions
 
 
 @contextmanager

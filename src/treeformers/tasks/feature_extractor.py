@@ -12,13 +12,14 @@ import torch
 import torch.nn.functional as F
 from rich.console import Console
 from rich.progress import track
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 from transformers import PreTrainedModel
 
 from treeformers.data.sentences import SubwordReader
 from treeformers.models.pretrained import find_pretrained, load_encoder, read_encoder_config
 from treeformers.tasks.batching import by_tokens
+from treeformers.training.device import choose_device
 from treeformers.training.model_folder import wrap_load_errors
 
 __all__ = ["FeatureExtractor"]
@@ -62,7 +63,7 @@ class FeatureExtractor:
         Args:
             name: a folder, an installed package or a model of the Hub, see
                 `treeformers.models.pretrained.find_pretrained`.
-            device: by default "cuda" if there is a GPU, else "cpu".
+            device: see `training.device.choose_device`.
             layers: number of last states that are concatenated.
 
         Raises:
@@ -73,8 +74,8 @@ class FeatureExtractor:
         with wrap_load_errors(folder):
             model = load_encoder(folder, read_encoder_config(folder))
             reader = SubwordReader.load(folder)
-        target = device or ("cuda" if torch.cuda.is_available() else "cpu")
-        return cls(model.to(target), reader, name, layers)
+        nn.Module.to(model, choose_device(device))
+        return cls(model, reader, name, layers)
 
     @torch.no_grad()
     def encode(
