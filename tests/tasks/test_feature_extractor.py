@@ -150,7 +150,7 @@ def test_damaged_weights(copy: Path) -> None:
 
 def test_weights_that_are_missing(copy: Path) -> None:
     change(copy, num_hidden_layers=3)
-    with pytest.raises(ValueError, match=r"copy: the weights lack encoder\.layer\.2\."):
+    with pytest.raises(ValueError, match=r"copy: cannot be loaded: the weights lack encoder\.layer\.2\."):
         FeatureExtractor.load(str(copy), "cpu")
 
 

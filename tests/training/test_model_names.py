@@ -51,7 +51,7 @@ def hub(monkeypatch: pytest.MonkeyPatch) -> Callable[[object], None]:
 
     def answer(what: object) -> None:
         def download(name: str, allow_patterns: list[str]) -> str:
-            assert set(allow_patterns) <= {"*.json", "*.txt", "*.safetensors"}
+            assert set(allow_patterns) <= {"*.json", "*.txt", "*.model", "*.safetensors"}
             if isinstance(what, Exception):
                 raise what
             return str(what)

@@ -35,6 +35,25 @@ Overrides = Annotated[
 ScaleOption = Annotated[Scale, typer.Option(help="Scale of the recipe to use.")]
 JsonFile = Annotated[Path | None, typer.Option("--json", help="Also write all metrics to this file.")]
 
+
+def _use_device(name: str | None) -> str | None:
+    """Set the device of all models that the command loads. Without a name, torch is not imported yet."""
+    if name or "treeformers.training.device" in sys.modules:
+        from treeformers.training.device import use_device
+
+        use_device(name)
+    return name
+
+
+DeviceOption = Annotated[
+    str | None,
+    typer.Option(
+        "--device",
+        help="Where models compute: cpu, cuda, cuda:1 or mps. By default, a GPU if there is one.",
+        callback=_use_device,
+    ),
+]
+
 _WRITES = {"--out", "--json", "--html", "--write"}
 _COLUMNS = {
     "sentence_f1": "sentence F1",

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
 
 import typer
 
-from treeformers.cli.console import MAX_PROBLEMS, format_of, read_sentences
+from treeformers.cli.console import MAX_PROBLEMS, DeviceOption, format_of, read_sentences
 from treeformers.data.corpora import clean_tree
 from treeformers.trees.files import atomic_write, suffix_of
 from treeformers.trees.formats import CONLL, JSON, is_bare, opens_tree, read_dependencies
@@ -67,6 +67,7 @@ def classify(
     trees: Trees = None,
     format: AnswerFormat = None,
     out: Out = None,
+    device: DeviceOption = None,
 ) -> None:
     """Classify sentences or trees, or documents if the model was trained on documents.
 
@@ -100,6 +101,7 @@ def similarity(
     trees: Trees = None,
     format: AnswerFormat = None,
     out: Out = None,
+    device: DeviceOption = None,
 ) -> None:
     """Compare the two sentences of each line.
 
@@ -133,6 +135,7 @@ def translate(
     trees: Trees = None,
     beam: Annotated[int | None, typer.Option(min=1, help="Beam size; 1 is greedy.")] = None,
     out: Out = None,
+    device: DeviceOption = None,
 ) -> None:
     """Translate sentences or trees.
 

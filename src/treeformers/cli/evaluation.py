@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from treeformers.cli.console import JsonFile, print_scores, stdout
+from treeformers.cli.console import DeviceOption, JsonFile, print_scores, stdout
 from treeformers.recipes import (
     ClassifyRecipe,
     InduceRecipe,
@@ -46,6 +46,7 @@ def evaluate(
         ),
     ] = None,
     json_file: JsonFile = None,
+    device: DeviceOption = None,
 ) -> None:
     """Score a model.
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn, TextIO
 
 import typer
 
-from treeformers.cli.console import MAX_PROBLEMS, format_of, read_sentences, resumable
+from treeformers.cli.console import MAX_PROBLEMS, DeviceOption, format_of, read_sentences, resumable
 from treeformers.tasks.tree_predictors import (
     LINES_PER_CHUNK,
     TreePredictor,
@@ -100,6 +100,7 @@ def parse(
         int | None,
         typer.Option(min=1, help="With a folder: number of lines in a shard; 10,000 by default."),
     ] = None,
+    device: DeviceOption = None,
 ) -> None:
     """Parse sentences, one per line.
 
@@ -129,7 +130,7 @@ def parse(
             raise ValueError(f"--text needs one input file and one output file, got {file} and {out}")
         _parse_text(model, file, format_of(format, out, _BY_SUFFIX, "brackets"), batch_size, beam, out)
         return
-    load = partial(load_tree_predictor, model, layer=layer, beam=beam, tokenized=tokenized)
+    load = partial(load_tree_predictor, model, layer=layer, beam=beam, tokenized=tokenized, device=device)
     if out and _is_folder(out, file):
         options: dict[str, Any] = {"shard_lines": shard_lines} if shard_lines else {}
         options |= {"batch_size": batch_size, "resume": resume, "workers": workers, "ray": ray}
@@ -285,7 +286,10 @@ def _parse_to_shards(
                 _duration(progress.seconds_left),
             )
 
-    settings = {"model": checksum(model), **load.keywords}
+    settings = {
+        "model": checksum(model),
+        **{key: value for key, value in load.keywords.items() if key != "device"},
+    }
     with resumable():
         summary = parse_files(load, file, out, format=format, settings=settings, progress=log, **options)
     logger.info("%s lines in %s shards", f"{summary.lines:,}", f"{summary.shards:,}")

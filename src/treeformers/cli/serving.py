@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from treeformers.cli.console import DeviceOption
 from treeformers.training.model_names import DEFAULT_MODEL, is_installed
 
 
@@ -28,6 +29,7 @@ def serve(
         int | None,
         typer.Option(min=1, help="Parsers: beam size; 1 is several times as fast as 10."),
     ] = None,
+    device: DeviceOption = None,
 ) -> None:
     """Serve the playground: a local web page that draws the trees of your sentences.
 

@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any, Self
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
-from transformers import AutoConfig, AutoTokenizer, PreTrainedTokenizerBase
+from transformers import AutoConfig, AutoModel, AutoTokenizer, PreTrainedConfig, PreTrainedTokenizerBase
 
 from treeformers.trees.escapes import unescape_word
 from treeformers.trees.files import atomic_write
@@ -28,6 +28,8 @@ from treeformers.trees.tree import Tree
 __all__ = ["END", "VOCABULARY", "SentenceReader", "SubwordReader", "word_class"]
 
 VOCABULARY = "vocabulary.json"
+DEFAULT_SUBWORDS = 512
+"""Maximum number of subwords of an encoder that names none, such as one with relative positions."""
 PAD, END = "[PAD]", "</s>"
 UNKNOWN_WEIGHT = 0.8375
 """z: in training, a word seen f times becomes its class with probability z / (z + f) (Cross & Huang 2016)."""
@@ -241,19 +243,37 @@ class SubwordReader:
     def __post_init__(self) -> None:
         if self.limit < 3:
             raise ValueError(f"limit is {self.limit}, expected at least 3: a subword and two special tokens")
-        for token in ("cls_token", "sep_token", "pad_token"):
-            if getattr(self.tokenizer, token) is None:
-                raise ValueError(f"the tokenizer has no {token}, expected one of an encoder such as BERT")
+        for name, token in (
+            ("cls_token", self.start),
+            ("sep_token", self.stop),
+            ("pad_token", self.tokenizer.pad_token_id),
+        ):
+            if token is None:
+                raise ValueError(f"the tokenizer has no {name}, expected one of an encoder such as BERT")
+
+    @property
+    def start(self) -> int | None:
+        """The special token before a row, which some tokenizers call bos."""
+        cls_token = self.tokenizer.cls_token_id
+        return self.tokenizer.bos_token_id if cls_token is None else cls_token
+
+    @property
+    def stop(self) -> int | None:
+        """The special token after a row, which some tokenizers call eos."""
+        sep_token = self.tokenizer.sep_token_id
+        return self.tokenizer.eos_token_id if sep_token is None else sep_token
 
     @classmethod
     def load(cls, folder: Path) -> Self:
         """Read a folder that `save_pretrained` wrote, or the folder of an encoder."""
-        config = AutoConfig.from_pretrained(folder, trust_remote_code=False).to_dict()
-        settings = config.get("pretrained") or config
+        config = AutoConfig.from_pretrained(folder, trust_remote_code=False)
+        if settings := getattr(config, "pretrained", None):
+            settings = dict(settings)
+            config = AutoConfig.for_model(settings.pop("model_type"), **settings)
         tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
-        # The RoBERTa family has two more positions than it uses.
-        limit = min(settings.get("max_position_embeddings") or 512, tokenizer.model_max_length)
-        return cls(tokenizer, limit)
+        if len(tokenizer) > config.vocab_size:
+            raise ValueError(f"the tokenizer has {len(tokenizer)} subwords, the encoder {config.vocab_size}")
+        return cls(tokenizer, min(_max_subwords(config), tokenizer.model_max_length))
 
     def save_pretrained(self, folder: str | Path) -> None:
         """Write the tokenizer."""
@@ -300,17 +320,18 @@ class SubwordReader:
         rows: list[list[int]] = []
         places: list[list[tuple[int, int, int]]] = []
         room = self.limit - 2
+        assert self.start is not None and self.stop is not None
         known = self._subwords({word for words in sentences for word in words})
         for words in sentences:
             subwords = [known[word] for word in words]
             found: dict[int, tuple[int, int, int]] = {}
             for start, stop, first in _windows([len(word) for word in subwords], room):
-                row = [self.tokenizer.cls_token_id]
+                row = [self.start]
                 for word in range(start, stop):
                     row += subwords[word]
                     if word >= first:
                         found[word] = (len(rows), len(row) - len(subwords[word]), len(row))
-                rows.append([*row, self.tokenizer.sep_token_id])
+                rows.append([*row, self.stop])
             end = len(rows[-1])
             places.append([*(found[word] for word in range(len(words))), (len(rows) - 1, end - 1, end)])
         return rows, places
@@ -321,6 +342,9 @@ class SubwordReader:
         if len(cache) > MAX_CACHED:
             cache.clear()
         if new := [word for word in words if word not in cache]:
+            unknown = self.tokenizer.unk_token_id
+            if unknown is None:
+                unknown = self.stop
             # Byte-level tokenizers recognize the start of a word by the blank before it.
             split = self.tokenizer(
                 [" " + unescape_word(word) for word in new],
@@ -329,8 +353,24 @@ class SubwordReader:
                 verbose=False,  # a word with more subwords than positions is truncated here
             )["input_ids"]
             for word, ids in zip(new, split, strict=True):
-                cache[word] = ids[: self.limit - 2] or [self.tokenizer.unk_token_id]
+                cache[word] = ids[: self.limit - 2] or [unknown]
         return cache
+
+
+def _max_subwords(config: PreTrainedConfig) -> int:
+    """Maximum number of subwords, with special tokens, that an encoder reads at once.
+
+    The RoBERTa family counts positions from the padding's index on, so it has fewer than its table.
+    """
+    positions = getattr(config, "max_position_embeddings", None) or 0
+    if positions < 1:
+        return DEFAULT_SUBWORDS
+    with torch.device("meta"):
+        model = AutoModel.from_config(config)
+    for name, module in model.named_modules():
+        if name.endswith("position_embeddings") and isinstance(module, nn.Embedding):
+            return module.num_embeddings - (0 if module.padding_idx is None else module.padding_idx + 1)
+    return positions
 
 
 def _windows(sizes: Sequence[int], limit: int) -> Iterator[tuple[int, int, int]]:

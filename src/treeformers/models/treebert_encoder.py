@@ -15,10 +15,11 @@ from transformers import initialization as init
 from transformers.utils.generic import ModelOutput, can_return_tuple
 
 from treeformers.attention.constituent import LinkProjection, constituent_prior
+from treeformers.models.pretrained import find_pretrained
 from treeformers.models.treebert_checkpoint import read_bert
 from treeformers.models.treebert_config import TreeBertConfig
 from treeformers.models.treebert_layers import BatchLayout, TreeBertLayer, apply_until_stable
-from treeformers.models.words import find_pretrained, sinusoids
+from treeformers.models.words import sinusoids
 
 __all__ = ["TreeBertModel", "TreeBertOutput", "TreeBertPreTrainedModel"]
 

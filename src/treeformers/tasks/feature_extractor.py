@@ -6,19 +6,20 @@ Shapes: T words of a sentence, R rows of a batch, P subwords of the longest row,
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Self
+from typing import Self
 
 import torch
 import torch.nn.functional as F
 from rich.console import Console
 from rich.progress import track
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
-from transformers import AutoModel, PreTrainedModel
+from transformers import PreTrainedModel
 
 from treeformers.data.sentences import SubwordReader
-from treeformers.models.words import find_pretrained
+from treeformers.models.pretrained import find_pretrained, load_encoder, read_encoder_config
 from treeformers.tasks.batching import by_tokens
+from treeformers.training.device import choose_device
 from treeformers.training.model_folder import wrap_load_errors
 
 __all__ = ["FeatureExtractor"]
@@ -60,8 +61,9 @@ class FeatureExtractor:
         """Load an encoder in float32, from safetensors only. Code in its folder is never run.
 
         Args:
-            name: a folder or an installed package, see `treeformers.models.words.find_pretrained`.
-            device: by default "cuda" if there is a GPU, else "cpu".
+            name: a folder, an installed package or a model of the Hub, see
+                `treeformers.models.pretrained.find_pretrained`.
+            device: see `training.device.choose_device`.
             layers: number of last states that are concatenated.
 
         Raises:
@@ -70,22 +72,10 @@ class FeatureExtractor:
         """
         folder = find_pretrained(name)
         with wrap_load_errors(folder):
-            found: Any = AutoModel.from_pretrained(
-                folder,
-                use_safetensors=True,
-                trust_remote_code=False,
-                dtype=torch.float32,
-                output_loading_info=True,
-            )
+            model = load_encoder(folder, read_encoder_config(folder))
             reader = SubwordReader.load(folder)
-        model, report = found
-        if model.config.is_encoder_decoder:
-            raise ValueError(f"{folder}: an encoder with a decoder, expected an encoder such as BERT")
-        # The pooler is unused, and many encoders have none.
-        if missing := sorted(key for key in report["missing_keys"] if not key.startswith("pooler.")):
-            raise ValueError(f"{folder}: the weights lack {', '.join(missing)[:300]}")
-        target = device or ("cuda" if torch.cuda.is_available() else "cpu")
-        return cls(model.to(target), reader, name, layers)
+        nn.Module.to(model, choose_device(device))
+        return cls(model, reader, name, layers)
 
     @torch.no_grad()
     def encode(

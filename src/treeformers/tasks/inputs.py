@@ -20,7 +20,7 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from treeformers.data.sentences import SentenceReader
-from treeformers.models.words import find_pretrained
+from treeformers.models.pretrained import find_pretrained
 from treeformers.tasks.feature_extractor import FeatureExtractor
 from treeformers.trees.batch import collate_plans, plan_tree
 from treeformers.trees.dependency import DependencyTree

@@ -58,7 +58,11 @@ def load_parser_or_inducer(folder: str | Path) -> Parser | Inducer | AveragedInd
 
 
 def load_tree_predictor(
-    folder: str | Path, layer: int | None = None, beam: int | None = None, tokenized: bool = False
+    folder: str | Path,
+    layer: int | None = None,
+    beam: int | None = None,
+    tokenized: bool = False,
+    device: str | None = None,
 ) -> TreePredictor:
     """Load a parser or an inducer and set its options.
 
@@ -67,6 +71,7 @@ def load_tree_predictor(
         layer: for an inducer, the only layer to read trees from.
         beam: for a parser, the beam size.
         tokenized: for a parser, whether white space already separates the words of a line.
+        device: see `training.device.choose_device`.
 
     Raises:
         FileNotFoundError: the folder does not exist or holds no model.
@@ -79,7 +84,7 @@ def load_tree_predictor(
         raise ValueError(f"--layer is for models that induce trees, {folder} is a parser")
     if not is_parser and (beam is not None or tokenized):
         raise ValueError(f"--beam and --tokenized are for parsers, {folder} induces trees")
-    model = _load(folder, is_parser)
+    model = _load(folder, is_parser, device)
     option = beam if is_parser else layer
     analyze = getattr(model, "analyze", None)
     read_line = str.strip if is_parser and not tokenized else str.split
@@ -100,18 +105,18 @@ def _is_parser(folder: Path) -> bool:
     return isinstance(recipe, ParseRecipe)
 
 
-def _load(folder: Path, is_parser: bool) -> Parser | Inducer | AveragedInducer:
+def _load(folder: Path, is_parser: bool, device: str | None = None) -> Parser | Inducer | AveragedInducer:
     if is_parser:
         from treeformers.tasks.parse.predictor import Parser
 
-        return Parser.from_pretrained(folder)
+        return Parser.from_pretrained(folder, device=device)
     if seed_folders(folder) != [folder]:
         from treeformers.tasks.induce.averaged import AveragedInducer
 
-        return AveragedInducer.from_pretrained(folder)
+        return AveragedInducer.from_pretrained(folder, device=device)
     from treeformers.tasks.induce.predictor import Inducer
 
-    return Inducer.from_pretrained(folder)
+    return Inducer.from_pretrained(folder, device=device)
 
 
 def parse_lines(

@@ -29,7 +29,7 @@ __all__ = [
 
 R = TypeVar("R", bound=Recipe)
 
-_MODEL_SUFFIXES = frozenset({".json", ".safetensors", ".txt"})
+_MODEL_SUFFIXES = frozenset({".json", ".model", ".safetensors", ".txt"})
 
 
 def seed_folders(folder: str | Path) -> list[Path]:
@@ -134,7 +134,9 @@ def load_weights(model_class: Any, folder: Path, **options: Any) -> Any:
     from treeformers.training.quantized_weights import is_quantized, read_quantized
 
     path = folder / "model.safetensors"
-    with wrap_load_errors(folder), _quiet_transformers():
+    from treeformers.models.pretrained import quiet_transformers
+
+    with wrap_load_errors(folder), quiet_transformers():
         verify_checksums(folder)
         source: Path | None = folder
         if is_quantized(path):
@@ -186,19 +188,3 @@ def wrap_load_errors(path: Path) -> Iterator[None]:
         if isinstance(error, FileNotFoundError) and not error.errno:  # our own message, which names the file
             raise
         raise ValueError(f"{path}: cannot be loaded: {' '.join(str(error).split())[:300]}") from error
-
-
-@contextmanager
-def _quiet_transformers() -> Iterator[None]:
-    """Suppress transformers' progress bar and its table of weights that do not fit."""
-    from transformers.utils import logging
-
-    verbosity, bar = logging.get_verbosity(), logging.is_progress_bar_enabled()
-    logging.set_verbosity_error()
-    logging.disable_progress_bar()
-    try:
-        yield
-    finally:
-        logging.set_verbosity(verbosity)
-        if bar:
-            logging.enable_progress_bar()

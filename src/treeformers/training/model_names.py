@@ -123,7 +123,7 @@ def _download(name: str) -> Path:
                 f"{name}: not a model of treeformers: it has no recipe.json; "
                 "the pretrained encoder of a new parser is `model.pretrained` of a recipe"
             )
-        return Path(snapshot_download(name, allow_patterns=["*.safetensors", "*.json", "*.txt"]))
+        return Path(snapshot_download(name, allow_patterns=["*.safetensors", "*.json", "*.txt", "*.model"]))
     except GatedRepoError:
         problem = (
             f"its owners want you to agree to terms: see https://huggingface.co/{name}, then hf auth login"

