@@ -185,7 +185,9 @@ def score(places: Places) -> dict[str, Any]:
         }
         outcomes = measure(packaged, _sample(gold, CALIBRATION_TREES))
         for kind, pairs in (("constituents", outcomes.constituents), ("tags", outcomes.tags)):
-            tests[name][f"calibration_error_{kind}"] = expected_calibration_error(*zip(*pairs, strict=True))
+            tests[name][f"calibration_error_{kind}"] = expected_calibration_error(
+                [probability for probability, _ in pairs], [true for _, true in pairs]
+            )
         logger.info("%s: F1 %.2f in %d sentences", name, found.f1, found.sentences)
     limit = recipe.data.max_length
     training = {
