@@ -116,7 +116,7 @@ def test_trees_of_several_models_are_marked_against_gold() -> None:
     assert re.findall(r'"branch (\w+)"', one) == ["agree", "cross"]
     assert set(re.findall(r'"branch (\w+)"', two)) == {"agree"}
     assert "<figcaption>&lt;two&gt;</figcaption>" in two
-    with pytest.raises(ValueError, match="shorter|longer"):
+    with pytest.raises(ValueError, match=r"shorter|longer"):
         trees_against_gold([GOLD], {"one": []})
 
 
