@@ -41,7 +41,8 @@ figcaption{font-size:.78rem;letter-spacing:.04em;margin-bottom:.4rem}
 .fit svg{max-width:100%;height:auto}
 svg{display:block}
 table{border-collapse:collapse;font-variant-numeric:tabular-nums;min-width:min(30rem,100%)}
-caption{text-align:left;font-size:.86rem;padding-bottom:.5rem;max-width:min(100%,calc(100vw - 3rem))}
+caption{text-align:left;font-size:.86rem;padding-bottom:.5rem;max-width:min(100%,calc(100vw - 3rem));
+  overflow-wrap:anywhere}
 th,td{padding:.45rem .9rem .45rem 0;text-align:right;border-bottom:1px solid var(--rule)}
 th{font-size:.82rem;font-weight:600;color:var(--muted)}
 th:first-child,td:first-child{text-align:left}

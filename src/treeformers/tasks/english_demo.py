@@ -176,9 +176,9 @@ def _comparison(result: EnglishDemo, seconds: float) -> str:
     return (
         f"<p>A Tree Transformer was trained for {seconds:.0f} seconds to fill in masked words of these "
         "hundred sentences. It never saw a tree. A hundred sentences are far too few to learn from: most of "
-        "their words occur once. Its trees mostly show its bias for branching to the right, so compare it "
-        "with the right-branching trees. Inducers need tens of thousands of sentences, and even then they "
-        "stay far behind a parser.</p>"
+        "the different words in them occur once. Its trees mostly show its bias for branching to the right, "
+        "so compare it with trees that always branch to the right. Inducers need tens of thousands of "
+        "sentences, and even then they stay far behind a parser.</p>"
         + score_table(["trees", "unlabelled sentence F1"], rows, result.signature, strong=[0])
     )
 
