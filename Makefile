@@ -12,9 +12,9 @@ MODEL := packages/treeformers-en
 demo: $(VENV)/draw
 	$(BIN)/treeformers demo
 
-# Serves the English model, beside the model of the demo if there is one.
+# Serves the English model, beside the models of the demo if there are any.
 serve: $(VENV)/draw
-	$(BIN)/treeformers serve en $(wildcard runs/demo/model)
+	$(BIN)/treeformers serve en $(wildcard runs/demo/induced runs/demo/model)
 
 install: $(VENV)/dev
 

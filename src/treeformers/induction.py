@@ -28,6 +28,7 @@ __all__ = [
     "greedy_tree",
     "summarise_structure",
     "trivial_tree",
+    "unlabeled_tree",
 ]
 
 LABEL = "X"
@@ -392,3 +393,9 @@ def _binary_spans(n_words: int, choose: Callable[[int, int], int]) -> Iterator[t
             middle = choose(start, end)
             yield start, middle, end
             pending += [(middle, end), (start, middle)]
+
+
+def unlabeled_tree(tree: Tree) -> Tree:
+    """The tree as an induced one could be: without labels, unary nodes and nodes of one word."""
+    spans = {(start, end) for start, end, _ in tree.spans() if end - start > 1}
+    return Tree.from_spans(tree.words, spans)

@@ -12,6 +12,7 @@ from treeformers.drawing import (
     report,
     score_table,
     shaded_trees,
+    trees_against_gold,
     trees_beside_gold,
 )
 from treeformers.trees.tree import Tree
@@ -106,6 +107,17 @@ def test_both_trees_are_marked() -> None:
     left, right = fragment.split("<figure>")[1:]
     assert re.findall(r'"branch (\w+)"', left) == ["agree", "cross"]
     assert re.findall(r'"branch (\w+)"', right) == ["agree", "cross", "extra"]
+
+
+def test_trees_of_several_models_are_marked_against_gold() -> None:
+    fragment = trees_against_gold([GOLD], {"one": [INDUCED], "<two>": [GOLD]})
+    gold, one, two = fragment.split("<figure>")[1:]
+    assert not re.findall(r"branch (agree|cross)", gold)
+    assert re.findall(r'"branch (\w+)"', one) == ["agree", "cross"]
+    assert set(re.findall(r'"branch (\w+)"', two)) == {"agree"}
+    assert "<figcaption>&lt;two&gt;</figcaption>" in two
+    with pytest.raises(ValueError, match=r"shorter|longer"):
+        trees_against_gold([GOLD], {"one": []})
 
 
 def test_table_rows_match_its_columns() -> None:

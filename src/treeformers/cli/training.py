@@ -10,7 +10,6 @@ import typer
 
 from treeformers.cli.console import Overrides, ScaleOption, is_main_process, print_scores, resumable, stdout
 from treeformers.recipes import Recipe
-from treeformers.trees.tree import Tree
 
 logger = logging.getLogger(__name__)
 
@@ -23,20 +22,19 @@ def demo(
     """Parse real English with the model en, then train a small model on an embedded grammar.
 
     The first trees appear within seconds, the whole takes a few minutes. The parser is scored on a hundred
-    embedded sentences and drawn in english.html. The small model sees sentences only. Its trees are printed
-    beside the gold trees and drawn in report.html.
+    embedded sentences. An inducer learns from the words of the same sentences, and english.html shows the
+    trees of both beside the gold trees. The small model then sees sentences of the grammar only. Its trees
+    are printed beside the gold trees and drawn in report.html.
     """
     _parse_english(out)
     from treeformers.drawing import tree_text
+    from treeformers.induction import unlabeled_tree
     from treeformers.tasks.demo import run_demo
 
     result = run_demo(out, progress=True)
     console = stdout()
     for tree, gold in result.pairs[:MAX_PRINTED_TREES]:
-        # Induced trees have no labels and no unary nodes.
-        spans = {(start, end) for start, end, _ in gold.spans() if end - start > 1}
-        comparable = Tree.from_spans(gold.words, spans)
-        for name, printed in (("induced", tree), ("gold", comparable)):
+        for name, printed in (("induced", tree), ("gold", unlabeled_tree(gold))):
             console.print(f"{name}:\n{tree_text(printed)}\n", markup=False)
     print_scores(result.scores, result.signature)
     typer.echo(f"report: {result.report}\nmodel: {result.model}")
@@ -51,17 +49,19 @@ def _parse_english(out: Path) -> None:
     except FileNotFoundError as error:
         logger.warning("%s; the demonstration goes on without it", error)
         return
-    from treeformers.tasks.english_demo import SENTENCES, score_open_english
+    from treeformers.tasks.english_demo import SENTENCES, induce_beside, parse_open_english
     from treeformers.tasks.parse.predictor import Parser
 
     console = stdout()
     parser = Parser.from_pretrained(folder)
     for tree in parser.parse(SENTENCES):
         console.print(f"{tree.pretty()}\n", markup=False)
-    out.mkdir(parents=True, exist_ok=True)
-    for name, score in score_open_english(parser, out / "english.html").items():
+    parsed = parse_open_english(parser)
+    for name, score in parsed.scores.items():
         console.print(f"{name}: F1 {score.f1:.1f} on {score.sentences} sentences", markup=False)
-    typer.echo(f"report: {out / 'english.html'}")
+    result = induce_beside(parsed, out, progress=True)
+    print_scores(result.scores, result.signature)
+    typer.echo(f"report: {result.report}\nmodel: {result.model}")
 
 
 def train(

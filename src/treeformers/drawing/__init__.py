@@ -12,6 +12,7 @@ from treeformers.drawing.report import (
     report,
     score_table,
     shaded_trees,
+    trees_against_gold,
     trees_beside_gold,
 )
 from treeformers.drawing.steps import steps_svg
@@ -44,5 +45,6 @@ __all__ = [
     "tree_png",
     "tree_svg",
     "tree_text",
+    "trees_against_gold",
     "trees_beside_gold",
 ]

@@ -41,7 +41,8 @@ figcaption{font-size:.78rem;letter-spacing:.04em;margin-bottom:.4rem}
 .fit svg{max-width:100%;height:auto}
 svg{display:block}
 table{border-collapse:collapse;font-variant-numeric:tabular-nums;min-width:min(30rem,100%)}
-caption{text-align:left;font-size:.86rem;padding-bottom:.5rem;max-width:min(100%,calc(100vw - 3rem))}
+caption{text-align:left;font-size:.86rem;padding-bottom:.5rem;max-width:min(100%,calc(100vw - 3rem));
+  overflow-wrap:anywhere}
 th,td{padding:.45rem .9rem .45rem 0;text-align:right;border-bottom:1px solid var(--rule)}
 th{font-size:.82rem;font-weight:600;color:var(--muted)}
 th:first-child,td:first-child{text-align:left}
@@ -107,11 +108,29 @@ def trees_beside_gold(
         f'<div class="card pair">{_tree(left, tree, gold)}{_tree(right, gold, tree)}</div>'
         for tree, gold in pairs
     ]
-    legend = (
-        '<p class="legend"><span><i class="agree"></i>in both</span><span><i class="cross"></i>crosses '
-        "the other tree</span><span><i></i>only in this one, without crossing</span></p>"
+    return _legend("in both", "crosses the other tree", "only in this one, without crossing") + "\n".join(
+        cards
     )
-    return legend + "\n".join(cards)
+
+
+def trees_against_gold(gold: Sequence[Tree], predicted: Mapping[str, Sequence[Tree]]) -> str:
+    """Draw each gold tree, and next to it the trees of several models, which mark what the gold tree has.
+
+    Args:
+        gold: the gold trees.
+        predicted: for each model, by its heading, one tree over the words of each gold tree.
+
+    Raises:
+        ValueError: a model has another number of trees, or a tree has another number of words.
+    """
+    names = [xml(name) for name in predicted]
+    cards = []
+    for tree, *others in zip(gold, *predicted.values(), strict=True):
+        drawn = [_tree(name, other, tree) for name, other in zip(names, others, strict=True)]
+        cards.append(f'<div class="card pair">{_tree("gold", tree)}{"".join(drawn)}</div>')
+    return _legend("in the gold tree", "crosses the gold tree", "not in it, without crossing") + "\n".join(
+        cards
+    )
 
 
 def heat_maps_by_layer(layers: Sequence[ArrayLike], words: Sequence[str], maximum: float | None = 1.0) -> str:
@@ -227,7 +246,14 @@ def score_table(
     )
 
 
-def _tree(name: str, tree: Tree, other: Tree) -> str:
+def _legend(agree: str, cross: str, extra: str) -> str:
+    return (
+        f'<p class="legend"><span><i class="agree"></i>{agree}</span>'
+        f'<span><i class="cross"></i>{cross}</span><span><i></i>{extra}</span></p>'
+    )
+
+
+def _tree(name: str, tree: Tree, other: Tree | None = None) -> str:
     return (
         f'<figure><figcaption>{name}</figcaption><div class="scroll">{tree_svg(tree, other)}</div></figure>'
     )

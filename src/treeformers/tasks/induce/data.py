@@ -13,7 +13,7 @@ from treeformers.recipes import Data
 from treeformers.trees.punctuation import is_word
 from treeformers.trees.tree import Tree
 
-__all__ = ["read_gold_trees", "read_sentences"]
+__all__ = ["read_gold_trees", "read_sentences", "without_punctuation"]
 
 GRAMMAR_SIZES = {"train": 10_000, "test": 500}
 """Default number of sentences sampled from the embedded grammar: text to train on, and gold trees."""
@@ -62,11 +62,16 @@ def read_gold_trees(data: Data, option: str = "data.gold_splits") -> list[Tree]:
         trees = list(_read_splits(data.gold, data.gold_splits, data.data_dir, option))
         if not isinstance(next(iter(trees), None), Tree):
             raise ValueError(f"{data.gold}: no constituency trees in {', '.join(data.gold_splits)}")
-    spoken = (_without_punctuation(tree) for tree in trees)
+    spoken = (without_punctuation(tree) for tree in trees)
     gold = [tree for tree in spoken if tree is not None][: data.gold_sentences or None]
     if not gold:
         raise ValueError(f"{data.gold}: no trees in {', '.join(data.gold_splits)}")
     return gold
+
+
+def without_punctuation(tree: Tree) -> Tree | None:
+    """The tree over its words and the signs $ and #; None if nothing is left."""
+    return tree.filter_leaves(lambda leaf: is_word(leaf) or leaf.label in ("$", "#"))
 
 
 def _words(example: Any, normalize: bool) -> Sequence[str]:
@@ -74,16 +79,11 @@ def _words(example: Any, normalize: bool) -> Sequence[str]:
     if isinstance(example, LabeledText):
         example = example.text
     if isinstance(example, Tree) and normalize:
-        example = _without_punctuation(example)
+        example = without_punctuation(example)
         if example is None:
             return ()
     words: Sequence[str] = example.split() if isinstance(example, str) else example.words
     return [normalize_word(word) for word in words] if normalize else words
-
-
-def _without_punctuation(tree: Tree) -> Tree | None:
-    """The tree over its words and the signs $ and #; None if nothing is left."""
-    return tree.filter_leaves(lambda leaf: is_word(leaf) or leaf.label in ("$", "#"))
 
 
 def _read_splits(
