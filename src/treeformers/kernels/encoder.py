@@ -62,12 +62,13 @@ class FastEncoder:
     def __init__(self, body: nn.Module, dtype: torch.dtype = torch.bfloat16) -> None:
         self._body: Any = body
         self.dtype = dtype
-        config = self._body.config
-        self.heads, self.eps = config.num_attention_heads, config.layer_norm_eps
+        config: Any = body.config
+        self.heads: int = config.num_attention_heads
         names = _LAYOUTS[config.model_type]
         with torch.inference_mode():
             self.layers = [
-                _Layer(layer, names, self.eps, dtype) for layer in body.get_submodule("encoder.layer")
+                _Layer(layer, names, config.layer_norm_eps, dtype)
+                for layer in body.get_submodule("encoder.layer").children()
             ]
 
     def __call__(self, input_ids: Tensor, attention_mask: Tensor) -> SimpleNamespace:
@@ -96,8 +97,9 @@ class _Layer:
         self.norms = [_norm(part, eps, dtype) for part in (norm, layer.get_submodule("output.LayerNorm"))]
 
     def __call__(self, states: Tensor, bias: Tensor, heads: int) -> Tensor:
-        projected = self.inputs(states).unflatten(-1, (3, heads, -1)).permute(2, 0, 3, 1, 4)
-        context = F.scaled_dot_product_attention(*projected, attn_mask=bias).transpose(1, 2).flatten(2)
+        queries, keys, values = self.inputs(states).unflatten(-1, (3, heads, -1)).permute(2, 0, 3, 1, 4)
+        context = F.scaled_dot_product_attention(queries, keys, values, attn_mask=bias)
+        context = context.transpose(1, 2).flatten(2)
         states = self.norms[0](self.output(context).add_(states))
         return self.norms[1](self.down(F.gelu(self.up(states))).add_(states))
 
