@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import sys
 import time
@@ -76,6 +77,10 @@ def parse(
         bool,
         typer.Option("--tokenized", help="Parser: white space already separates the words."),
     ] = False,
+    text: Annotated[
+        bool,
+        typer.Option("--text", help="Parser: the input is running text, which is split into sentences."),
+    ] = False,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -109,11 +114,21 @@ def parse(
     first ten at the end. The format conllu converts the trees of a parser to dependency trees with the head
     rules of Collins, without relations.
 
+    With --text, each line of the output is a sentence of the text. The format json then also has character
+    offsets, probabilities and the second best tree.
+
     A folder, or a very large file, is parsed into a folder: --out DIR. The trees of FILE are then in
     FILE-000000.txt and so on, and manifest.json describes the run.
     """
     name, file = _model_and_file(first_argument, second_argument)
     model = find_model(name)
+    if text:
+        if tokenized or layer is not None or resume or ray or workers > 1 or shard_lines:
+            raise ValueError("--text is for running text, a parser and one output file")
+        if out and _is_folder(out, file):
+            raise ValueError(f"--text needs one input file and one output file, got {file} and {out}")
+        _parse_text(model, file, format_of(format, out, _BY_SUFFIX, "brackets"), batch_size, beam, out)
+        return
     load = partial(load_tree_predictor, model, layer=layer, beam=beam, tokenized=tokenized)
     if out and _is_folder(out, file):
         options: dict[str, Any] = {"shard_lines": shard_lines} if shard_lines else {}
@@ -182,6 +197,24 @@ def _model_and_file(first: str | None, second: str | None) -> tuple[str, str]:
     if first != "-" and not Path(first).exists():
         raise FileNotFoundError(f"{first}: neither a file nor a model; see treeformers parse --help")
     return DEFAULT_MODEL, first
+
+
+def _parse_text(
+    model: Path, file: str, format: Format, batch_size: int, beam: int | None, out: Path | None
+) -> None:
+    """Split running text into sentences, parse them and write one result for each."""
+    from treeformers.tasks.parse.predictor import Parser
+
+    document = "".join(f"{line}\n" for _, line in read_sentences(file, strict=False))
+    sentences = Parser.from_pretrained(model).analyze(document, batch_size, beam)
+    with atomic_write(out) if out else nullcontext(sys.stdout) as target:
+        write = _writer(format, target)
+        for sentence in sentences:
+            if format == "json":
+                target.write(json.dumps(sentence.to_dict(), ensure_ascii=False) + "\n")
+            else:
+                write(sentence.tree)
+    logger.info("%d sentences", len(sentences))
 
 
 def _lines(file: str) -> Iterator[tuple[str, str]]:

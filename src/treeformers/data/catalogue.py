@@ -205,8 +205,10 @@ CORPORA: Mapping[str, Corpus] = {
             "annotations CC BY 4.0; texts CC BY or CC BY-SA",
             (3707, 438, 491),
             {
-                "constituency": tuple(
-                    (f"const/{split}.ptb", f"dep/{split}.conllu") for split in ("train", "dev", "test")
+                "constituency": (
+                    ("const/train.ptb", "dep/train.conllu"),
+                    ("const/dev.ptb", "dep/dev.conllu"),
+                    ("const/test.ptb", "dep/test.conllu"),
                 ),
             },
             home="the files of gum",

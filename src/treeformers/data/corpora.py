@@ -196,7 +196,10 @@ def _load_corpus(
     if corpus.name == "masc":
         return _load_masc(files[0][0], clean)
     if corpus.name == "gum-open":
-        return {split: _load_open_genres(*paths, clean) for split, paths in zip(_SPLITS, files, strict=True)}
+        return {
+            split: _load_open_genres(trees_file, words_file, clean)
+            for split, (trees_file, words_file) in zip(_SPLITS, files, strict=True)
+        }
     if corpus.name not in READERS:
         return {split: _read(path, kind, clean) for split, (path,) in zip(_SPLITS, files, strict=True)}
     splits = dict(zip(_SPLITS, load_task_corpus(corpus.name, files), strict=True))

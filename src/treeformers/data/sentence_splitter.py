@@ -1,7 +1,7 @@
 """Running text to sentences with their character offsets.
 
-The rules are for English. They read the marks of other scripts too, such as the full stop of Chinese. They need
-no model and no download.
+The rules are for English. They read the marks of other scripts too, such as the full stop of Chinese. They
+need no model and no download.
 """
 
 from __future__ import annotations
@@ -25,24 +25,27 @@ class TextSentence(NamedTuple):
 
 # fmt: off
 _TITLES = frozenset({
-    "Mr", "Mrs", "Ms", "Messrs", "Mme", "Mlle", "Dr", "Drs", "Prof", "Rev", "Hon", "Sen", "Sens", "Rep", "Reps",
-    "Gov", "Govs", "Pres", "Gen", "Col", "Lt", "Capt", "Cmdr", "Sgt", "Cpl", "Maj", "Adm", "Fr", "St", "Mt", "Ft",
+    "Mr", "Mrs", "Ms", "Messrs", "Mme", "Mlle", "Dr", "Drs", "Prof", "Rev", "Hon", "Sen", "Sens", "Rep",
+    "Reps", "Gov", "Govs", "Pres", "Gen", "Col", "Lt", "Capt", "Cmdr", "Sgt", "Cpl", "Maj", "Adm", "Fr",
+    "St", "Mt", "Ft",
 })
 _NEVER_LAST = frozenset({"e.g", "i.e", "vs", "cf", "viz", "ca", "approx", "est", "al", "v", "c.f", "resp"})
 # A capitalized word of this list after an abbreviation begins a sentence.
 _STARTERS = frozenset({
-    "The", "This", "That", "These", "Those", "There", "Then", "They", "He", "She", "It", "We", "You", "I", "My",
-    "His", "Her", "Its", "Our", "Their", "Your", "A", "An", "In", "On", "At", "For", "From", "By", "With", "As",
-    "If", "When", "While", "Where", "What", "Who", "Why", "How", "Which", "After", "Before", "Since", "Although",
-    "But", "And", "Or", "So", "However", "Moreover", "Also", "Some", "Many", "Most", "All", "Each", "No", "Not",
-    "Another", "Both", "Here", "Now", "Under", "Until", "Because", "Despite", "During", "Between", "To", "Of",
-    "Is", "Are", "Was", "Were", "Do", "Does", "Did", "Can", "Let", "Please", "One", "Two", "Yes", "Well",
+    "The", "This", "That", "These", "Those", "There", "Then", "They", "He", "She", "It", "We", "You",
+    "I", "My", "His", "Her", "Its", "Our", "Their", "Your", "A", "An", "In", "On", "At", "For", "From",
+    "By", "With", "As", "If", "When", "While", "Where", "What", "Who", "Why", "How", "Which", "After",
+    "Before", "Since", "Although", "But", "And", "Or", "So", "However", "Moreover", "Also", "Some",
+    "Many", "Most", "All", "Each", "No", "Not", "Another", "Both", "Here", "Now", "Under", "Until",
+    "Because", "Despite", "During", "Between", "To", "Of", "Is", "Are", "Was", "Were", "Do", "Does",
+    "Did", "Can", "Let", "Please", "One", "Two", "Yes", "Well",
 })
 # fmt: on
 
 _STOP = r"[.!?…]"
 _CLOSING = "[\"'’”»)\\]}]"
-_END = re.compile(rf"{_STOP}++{_CLOSING}{{0,4}}+(?=\s|\Z)|[。！？｡．]++[」』”’）】]{{0,4}}+")
+_NOTES = r"(?:\s?\[\d{1,3}\])*+"  # references, as in encyclopedias
+_END = re.compile(rf"{_STOP}++{_CLOSING}{{0,4}}+{_NOTES}(?=\s|\Z)|[。！？｡．]++[」』”’）】]{{0,4}}+")
 _PARAGRAPH = re.compile(r"\r?\n(?:[^\S\n]*\r?\n)+|\u2029|\f")
 _NEXT = re.compile(r"\s*+[\"'‘“«(\[{¿¡—–-]{0,4}+([\w.'’]*+)")
 _LAST_WORD = re.compile(r"[\w.&-]{1,40}\Z")
@@ -55,14 +58,15 @@ _CUTS = frozenset({",", ";", ":", "--", ".", "?", "!", "..."})
 def split_sentences(text: str) -> list[TextSentence]:
     """Split running text into sentences.
 
-    A sentence ends at a full stop, a question or exclamation mark or an ellipsis, with the quotes and brackets
-    after it. The periods of abbreviations, initials, numbers and decimals end none, unless the next word can
-    only begin a sentence. A blank line always ends a sentence. A line end does so before the item of a list,
-    and after a heading: a line that is too short to be wrapped. The time is linear in the length of the text.
+    A sentence ends at a full stop, a question or exclamation mark or an ellipsis, with the quotes and
+    brackets after it. The periods of abbreviations, initials, numbers and decimals end none, unless the next
+    word can only begin a sentence. A blank line always ends a sentence. A line end does so before the item
+    of a list, and after a heading: a line that is too short to be wrapped. The time is linear in the length
+    of the text.
 
     Returns:
-        The sentences without the blanks around them. Together they hold all characters but blanks. Empty for a
-        text without any.
+        The sentences without the blanks around them. Together they hold all characters but blanks. Empty
+        for a text without any.
     """
     found = []
     for start, stop in _paragraphs(text):

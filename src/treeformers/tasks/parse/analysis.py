@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,6 +14,7 @@ from torch import Tensor
 
 from treeformers.data.checks import Sentence, words_in
 from treeformers.data.penn_tokenizer import Word, tokenize, word_tokenize
+from treeformers.data.sentence_splitter import cut_words, split_sentences
 from treeformers.trees.files import read_object, write_json
 from treeformers.trees.tree import Span, Tree
 
@@ -23,14 +25,20 @@ __all__ = [
     "ParsedSentence",
     "ParsedWord",
     "TagScores",
+    "beam_probability",
     "combine_derivations",
     "constituent_probabilities",
+    "locate_sentences",
     "locate_words",
     "parsed_sentence",
     "tree_probabilities",
 ]
 
+logger = logging.getLogger(__name__)
+
 CALIBRATION = "calibration.json"
+MAX_WORDS = 300
+"""Running text is cut at this length. Time and memory of a longer sentence grow faster than its length."""
 
 
 class Analysis(NamedTuple):
@@ -65,6 +73,8 @@ class Calibration:
 
     Attributes:
         constituents: The temperature of trees. Scores are divided by it.
+        outside: Exponent of the beam's total probability, by which the probabilities of constituents are
+            multiplied: a beam leaves out trees, above all of long sentences. 0 trusts the beam.
         tags: The temperature of tags. Logits are divided by it.
         beam: The beam size whose trees count.
 
@@ -73,6 +83,7 @@ class Calibration:
     """
 
     constituents: float = 1.0
+    outside: float = 0.0
     tags: float = 1.0
     beam: int = 10
 
@@ -81,6 +92,8 @@ class Calibration:
             value = getattr(self, name)
             if type(value) not in (int, float) or not 0 < value < math.inf:
                 raise ValueError(f"the temperature of {name} is {value!r}, expected a positive number")
+        if type(self.outside) not in (int, float) or not 0 <= self.outside < math.inf:
+            raise ValueError(f"outside is {self.outside!r}, expected a number of at least 0")
         if type(self.beam) is not int or self.beam < 1:
             raise ValueError(f"beam is {self.beam!r}, expected a whole number of at least 1")
 
@@ -102,8 +115,7 @@ class Calibration:
 
     def save(self, folder: Path) -> None:
         """Write `calibration.json` into a model folder."""
-        values = {"constituents": self.constituents, "tags": self.tags, "beam": self.beam}
-        write_json(folder / CALIBRATION, values)
+        write_json(folder / CALIBRATION, asdict(self))
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,12 +222,37 @@ def locate_words(sentence: Sentence, name: str) -> tuple[str, list[Word]]:
     return " ".join(words), located
 
 
+def locate_sentences(document: str) -> list[tuple[str, list[Word], int]]:
+    """Split running text: the text of each sentence, its words, and its first character in the document.
+
+    A sentence of more than 300 words is cut, with one warning. Text without any word gives none.
+    """
+    found = []
+    cut = 0
+    for text, start in split_sentences(document):
+        words = tokenize(text)
+        if not words:
+            continue
+        if len(words) <= MAX_WORDS:
+            found.append((text, words, start))
+            continue
+        cut += 1
+        for piece in cut_words(words, MAX_WORDS):
+            first = piece[0].start
+            moved = [Word(word.text, word.start - first, word.end - first) for word in piece]
+            found.append((text[first : piece[-1].end], moved, start + first))
+    if cut:
+        sentences = "sentence is" if cut == 1 else "sentences are"
+        logger.warning("warning: %d %s longer than %d words and cut into pieces", cut, sentences, MAX_WORDS)
+    return found
+
+
 def parsed_sentence(
     text: str,
     words: Sequence[Word],
     derivations: Iterable[Analysis],
     tag_probabilities: Sequence[float] | None,
-    temperature: float,
+    calibration: Calibration,
     alternatives: int,
 ) -> ParsedSentence:
     """Put together what a search found for a sentence.
@@ -225,7 +262,7 @@ def parsed_sentence(
         words: Its words with their characters.
         derivations: Trees and scores of all hypotheses, best first. A tree may occur several times.
         tag_probabilities: The probability of every tag, or None.
-        temperature: The temperature of trees.
+        calibration: How to turn scores into probabilities.
         alternatives: Number of further trees to return.
     """
     first: dict[Tree, Analysis] = {}
@@ -233,11 +270,12 @@ def parsed_sentence(
     for hypothesis in hypotheses:
         first.setdefault(hypothesis.tree, hypothesis)
     totals = combine_derivations(hypotheses)
-    weights = tree_probabilities(list(totals.values()), temperature)
+    weights = tree_probabilities(list(totals.values()), calibration.constituents)
+    share = beam_probability(list(totals.values())) ** calibration.outside
     found = constituent_probabilities(list(totals), weights)
     analyses = list(first.values())
     tree = analyses[0].tree
-    certain = tag_probabilities or [None] * len(words)
+    certain: Sequence[float | None] = tag_probabilities or [None] * len(words)
     return ParsedSentence(
         text=text,
         start=0,
@@ -253,12 +291,12 @@ def parsed_sentence(
                 span.end,
                 words[span.start].start,
                 words[span.end - 1].end,
-                found[span, occurrence],
+                found[span, occurrence] * share,
             )
             for span, occurrence in _numbered(tree.spans())
         ),
         alternatives=tuple(analyses[1 : 1 + alternatives]),
-        probability=weights[0],
+        probability=weights[0] * share,
     )
 
 
@@ -274,6 +312,11 @@ def tree_probabilities(scores: Sequence[float], temperature: float) -> list[floa
     """The probabilities of trees, normalized over these trees: softmax of score / temperature."""
     total = _log_sum_exp([score / temperature for score in scores])
     return [math.exp(score / temperature - total) for score in scores]
+
+
+def beam_probability(scores: Sequence[float]) -> float:
+    """The sum of the probabilities of the trees in a beam."""
+    return min(1.0, math.exp(_log_sum_exp(scores)))
 
 
 def constituent_probabilities(

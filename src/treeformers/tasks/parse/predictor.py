@@ -13,7 +13,6 @@ from torch import Tensor, nn
 
 from treeformers.data.checks import Sentence, check_positive, ensure_list, words_of
 from treeformers.data.penn_tokenizer import word_tokenize
-from treeformers.data.sentence_splitter import split_sentences
 from treeformers.data.sentences import END, VOCABULARY, SentenceReader, SubwordReader
 from treeformers.models.parser import Memory, ParserConfig, TreeParser
 from treeformers.recipes import ParseRecipe
@@ -23,6 +22,7 @@ from treeformers.tasks.parse.analysis import (
     Calibration,
     ParsedSentence,
     TagScores,
+    locate_sentences,
     locate_words,
     parsed_sentence,
 )
@@ -118,6 +118,11 @@ class Parser:
         calibrated = Calibration.load(find_model(folders[0])) if len(folders) == 1 else None
         return cls(models, readers, recipes[0].beam.size, calibrated)
 
+    @property
+    def tag_names(self) -> list[str]:
+        """The part-of-speech tags that the parser predicts; empty if it predicts none."""
+        return next((list(model.config.tags) for model in self.models if model.config.tags), [])
+
     def parse(
         self,
         sentences: Iterable[Sentence],
@@ -178,7 +183,8 @@ class Parser:
         probabilities (`Calibration`).
 
         Args:
-            texts: One string is a document, which is split into sentences. A list holds sentences: strings or
+            texts: One string is a document, which is split into sentences of at most 300 words.
+                A list holds sentences: strings or
                 lists of words.
             batch_size: As in `parse`.
             beam: Beam size, by default that of the calibration. Probabilities fit that size alone.
@@ -192,13 +198,14 @@ class Parser:
             raise ValueError(f"alternatives is {alternatives}, expected at least 0")
         starts: Sequence[int] | None = None
         if isinstance(texts, str):
-            pieces = split_sentences(texts)
-            starts = [piece.start for piece in pieces]
-            texts = [piece.text for piece in pieces]
-        located = [
-            locate_words(sentence, f"sentence {number}")
-            for number, sentence in enumerate(ensure_list(texts, "sentences"), start=1)
-        ]
+            document = locate_sentences(texts)
+            starts = [start for _, _, start in document]
+            located = [(text, row) for text, row, _ in document]
+        else:
+            located = [
+                locate_words(sentence, f"sentence {number}")
+                for number, sentence in enumerate(ensure_list(texts, "sentences"), start=1)
+            ]
         words = [[word.text for word in row] for _, row in located]
         given = _check_tags(words, tags)
         found: list[ParsedSentence | None] = [None] * len(words)
@@ -218,7 +225,7 @@ class Parser:
                         for actions, score in hypotheses.of(place)
                     ),
                     certain[place][: len(places)] if certain else None,
-                    self.calibration.constituents,
+                    self.calibration,
                     alternatives,
                 )
         parsed = [sentence for sentence in found if sentence is not None]

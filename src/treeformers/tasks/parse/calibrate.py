@@ -1,0 +1,105 @@
+"""Fitting the probabilities of a parser to gold trees, and measuring them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import torch
+
+from treeformers.tasks.parse.analysis import (
+    Analysis,
+    Calibration,
+    beam_probability,
+    combine_derivations,
+    constituent_probabilities,
+    tree_probabilities,
+)
+from treeformers.tasks.parse.predictor import Parser
+from treeformers.trees.tree import Tree
+
+__all__ = ["Outcomes", "calibrate", "measure"]
+
+_TEMPERATURES = tuple(2 ** (step / 4) for step in range(-8, 13))
+_EXPONENTS = (0.0, *(2 ** (step / 2) for step in range(-16, 3)))
+_LEAST = 1e-6
+
+
+class Outcomes(NamedTuple):
+    """What a parser predicted: the probabilities, and whether gold trees agree.
+
+    Attributes:
+        constituents: Probability and outcome of each constituent of the best trees. A constituent is true if
+            the gold tree has its label over its words.
+        tags: Probability and outcome of each tag.
+    """
+
+    constituents: list[tuple[float, bool]]
+    tags: list[tuple[float, bool]]
+
+
+def calibrate(parser: Parser, gold: Sequence[Tree], beam: int = 10) -> Calibration:
+    """Find the calibration with the least cross-entropy of constituents and tags on gold trees.
+
+    Args:
+        parser: A parser.
+        gold: Trees that did not train it, some hundred.
+        beam: Beam size. The calibration fits this size alone.
+
+    Raises:
+        ValueError: There are no trees, or the beam is below 1.
+    """
+    if not gold:
+        raise ValueError("expected gold trees to calibrate on, got none")
+    words = [list(tree.words) for tree in gold]
+    names = parser.tag_names
+    beams: list[tuple[list[Tree], list[float], set[object]]] = []
+    logits, targets = [], []
+    for numbers, hypotheses, predicted in parser._batches(words, None, 64, beam, None, True):
+        for place, number in enumerate(numbers):
+            row = None if predicted is None else predicted.names[place]
+            totals = combine_derivations(
+                Analysis(parser._build(actions, words[number], row), score)
+                for actions, score in hypotheses.of(place)
+            )
+            beams.append((list(totals), list(totals.values()), set(gold[number].spans())))
+            if predicted is not None:
+                known = [k for k, tag in enumerate(gold[number].tags) if tag in names]
+                logits.append(predicted.logits[place, known].double())
+                targets += [names.index(gold[number].tags[k]) for k in known]
+    best = (math.inf, 1.0, 0.0)
+    for temperature in _TEMPERATURES:
+        shares, coverage, truth = [], [], []
+        for trees, scores, true in beams:
+            found = constituent_probabilities(trees, tree_probabilities(scores, temperature))
+            held = beam_probability(scores)
+            for span in set(trees[0].spans()):
+                shares.append(found[span, 0])
+                coverage.append(held)
+                truth.append(span in true)
+        share, mass = torch.tensor(shares).double(), torch.tensor(coverage).double().clamp(min=_LEAST)
+        happened = torch.tensor(truth).double()
+        for exponent in _EXPONENTS:
+            guess = (share * mass**exponent).clamp(_LEAST, 1 - _LEAST)
+            loss = float(torch.nn.functional.binary_cross_entropy(guess, happened))
+            best = min(best, (loss, temperature, exponent))
+    tags = 1.0
+    if targets:
+        every, target = torch.cat(logits), torch.tensor(targets)
+        losses = {t: float(torch.nn.functional.cross_entropy(every / t, target)) for t in _TEMPERATURES}
+        tags = min(losses, key=losses.__getitem__)
+    return Calibration(round(best[1], 4), round(best[2], 4), round(tags, 4), beam)
+
+
+def measure(parser: Parser, gold: Sequence[Tree]) -> Outcomes:
+    """Compare the probabilities of a parser with gold trees."""
+    constituents, tags = [], []
+    for tree, sentence in zip(gold, parser.analyze([tree.words for tree in gold]), strict=True):
+        true = set(tree.spans())
+        for span, part in zip(sentence.tree.spans(), sentence.constituents, strict=True):
+            constituents.append((part.probability, span in true))
+        for tag, word in zip(tree.tags, sentence.words, strict=True):
+            if word.probability is not None:
+                tags.append((word.probability, word.tag == tag))
+    return Outcomes(constituents, tags)
