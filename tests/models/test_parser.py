@@ -14,9 +14,10 @@ from transformers import AutoConfig, AutoModel, BertConfig, BertModel
 
 import treeformers.models
 from tiny_encoders import tiny_bert
+from treeformers.attention.memory import Memory
 from treeformers.data.sentences import SubwordReader
 from treeformers.models.losses import IGNORED
-from treeformers.models.parser import Memory, ParserConfig, TreeParser
+from treeformers.models.parser import ParserConfig, TreeParser
 from treeformers.trees.actions import bottom_up, from_bottom_up, top_down
 from treeformers.trees.tree import Tree
 

@@ -10,20 +10,24 @@ import json
 import random
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
-from transformers import AutoConfig, AutoTokenizer, PreTrainedTokenizerBase
 
 from treeformers.trees.escapes import unescape_word
 from treeformers.trees.files import atomic_write
 from treeformers.trees.tree import Tree
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+    from treeformers.data.subword_tokenizer import SubwordTokenizer
 
 __all__ = ["END", "VOCABULARY", "SentenceReader", "SubwordReader", "word_class"]
 
@@ -234,7 +238,7 @@ class SubwordReader:
             room for a subword.
     """
 
-    tokenizer: PreTrainedTokenizerBase
+    tokenizer: PreTrainedTokenizerBase | SubwordTokenizer
     limit: int = 512
     _cache: dict[str, list[int]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
@@ -248,16 +252,30 @@ class SubwordReader:
     @classmethod
     def load(cls, folder: Path) -> Self:
         """Read a folder that `save_pretrained` wrote, or the folder of an encoder."""
+        from transformers import AutoConfig, AutoTokenizer
+
         config = AutoConfig.from_pretrained(folder, trust_remote_code=False).to_dict()
         settings = config.get("pretrained") or config
         tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
-        # The RoBERTa family has two more positions than it uses.
-        limit = min(settings.get("max_position_embeddings") or 512, tokenizer.model_max_length)
-        return cls(tokenizer, limit)
+        return cls(tokenizer, _limit(settings, tokenizer))
+
+    @classmethod
+    def load_for_inference(cls, folder: Path, config: Mapping[str, Any]) -> Self:
+        """Read the folder of a parser without transformers. The tokenizer cannot be saved.
+
+        Args:
+            folder: The model folder.
+            config: The content of its `config.json`.
+        """
+        from treeformers.data.subword_tokenizer import SubwordTokenizer
+
+        tokenizer = SubwordTokenizer(folder)
+        return cls(tokenizer, _limit(config["pretrained"], tokenizer))
 
     def save_pretrained(self, folder: str | Path) -> None:
-        """Write the tokenizer."""
-        self.tokenizer.save_pretrained(folder)
+        """Write the tokenizer, which must be one of transformers."""
+        tokenizer: Any = self.tokenizer
+        tokenizer.save_pretrained(folder)
 
     def batch(
         self,
@@ -331,6 +349,11 @@ class SubwordReader:
             for word, ids in zip(new, split, strict=True):
                 cache[word] = ids[: self.limit - 2] or [self.tokenizer.unk_token_id]
         return cache
+
+
+def _limit(settings: Mapping[str, Any], tokenizer: PreTrainedTokenizerBase | SubwordTokenizer) -> int:
+    """Subwords that an encoder reads at once. The RoBERTa family has two more positions than it uses."""
+    return min(settings.get("max_position_embeddings") or 512, int(tokenizer.model_max_length))
 
 
 def _windows(sizes: Sequence[int], limit: int) -> Iterator[tuple[int, int, int]]:

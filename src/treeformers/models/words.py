@@ -16,7 +16,6 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from transformers import AutoConfig, AutoModel
 
-from treeformers.kernels.encoder import FastEncoder, fast_encoder
 from treeformers.models.gru import BidirectionalGRU
 from treeformers.models.treebert_config import TreeBertConfig
 from treeformers.models.treebert_layers import BatchLayout, TreeBertLayer
@@ -119,7 +118,6 @@ class WordEncoder(nn.Module):
         super().__init__()
         self.encoder = encoder
         self.dropout = LockedDropout(dropout)
-        self._fast_body: FastEncoder | None = None
         if encoder == "pretrained":
             if pretrained is None:
                 raise ValueError("encoder is 'pretrained', expected its configuration in pretrained")
@@ -152,11 +150,6 @@ class WordEncoder(nn.Module):
                 layer, layers, nn.LayerNorm(self.width), enable_nested_tensor=False
             )
 
-    def accelerate(self) -> None:
-        """Make inference faster if this CPU has a faster way. The weights must not change afterwards."""
-        if self.encoder == "pretrained":
-            self._fast_body = fast_encoder(self.body)
-
     def forward(
         self,
         lengths: Tensor,
@@ -183,8 +176,7 @@ class WordEncoder(nn.Module):
         """
         if self.encoder == "pretrained":
             assert subword_ids is not None and subword_index is not None
-            fast = None if self.training or torch.is_grad_enabled() else self._fast_body
-            states = (fast or self.body)(
+            states = self.body(
                 input_ids=subword_ids, attention_mask=subword_ids.ne(self.pad)
             ).last_hidden_state
             return self.dropout(F.embedding(subword_index, states.flatten(0, 1)))
