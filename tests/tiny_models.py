@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import torch
 
+from tiny_encoders import tiny_bert
 from treeformers.data.sentences import SentenceReader
 from treeformers.data.text import train_tokenizer
 from treeformers.models.parser import TreeParser
@@ -97,3 +98,17 @@ def save_inducer(folder: Path, **model: Any) -> Path:
     made = tiny_inducer(lines, vocab_size=90, initializer_range=0.5, **model)
     save_model(made.model, made.tokenizer, folder, {"recipe.json": InduceRecipe().to_dict()})
     return folder
+
+
+def parser_folder(folder: Path, **model: Any) -> Path:
+    """Save a parser with a tiny pretrained encoder, whose decisions differ from state to state."""
+    model = {"encoder": "pretrained", "pretrained": str(tiny_bert(folder / "encoder")), **model}
+    sizes = {"embedding_size": 8, "hidden_size": 6, "tagging_loss_weight": 1.0}
+    recipe = ParseRecipe(model=sizes | model, beam=Beam(size=3))
+    made, reader = build_parser(recipe, TREES, 1)
+    torch.manual_seed(0)
+    for name, parameter in made.named_parameters():
+        if not name.startswith("encoder."):
+            torch.nn.init.normal_(parameter, std=0.8)
+    save_model(made, reader, folder / "model", {"recipe.json": recipe.to_dict()})
+    return folder / "model"

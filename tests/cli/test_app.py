@@ -15,6 +15,7 @@ from command_line import (
     output,
     run,
 )
+from tiny_models import parser_folder
 from treeformers.bulk import SHARD_LINES
 
 COMMANDS = (
@@ -47,6 +48,26 @@ def test_help_is_cheap() -> None:
     )
     environment = os.environ | {"PYTHONPATH": str(ROOT / "src")}
     subprocess.run([sys.executable, "-c", code], check=True, env=environment, timeout=60)
+
+
+def test_parsing_starts_without_transformers(tmp_path: Path) -> None:
+    """Half of the modules that a program with transformers imports serve training or other models."""
+    code = (
+        "import sys\n"
+        "from treeformers.cli import app\n"
+        "try: app()\n"
+        "finally:\n"
+        "    slow = {'transformers', 'accelerate', 'datasets', 'huggingface_hub', 'matplotlib', 'nltk', "
+        "'scipy', 'sympy', 'torch._dynamo', 'torch.distributed.tensor', 'treeformers.models'} & set(sys.modules)\n"
+        "    assert not slow, slow\n"
+    )
+    command = [sys.executable, "-c", code, "parse", str(parser_folder(tmp_path))]
+    environment = os.environ | {"PYTHONPATH": str(ROOT / "src"), "CUDA_VISIBLE_DEVICES": ""}
+    shown = subprocess.run(
+        command, input="an owl\n", capture_output=True, text=True, env=environment, timeout=60
+    )
+    assert shown.returncode == 0, shown.stderr
+    assert shown.stdout.startswith("(") and "owl" in shown.stdout
 
 
 def test_module_runs_as_a_script() -> None:

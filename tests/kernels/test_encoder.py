@@ -1,4 +1,4 @@
-"""The twins of pretrained encoders: the same states as the plain encoders, and the door to them."""
+"""The twins of pretrained encoders: the same states as the plain encoders, or an error."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from transformers import AutoConfig, AutoModel
 
-from treeformers.kernels import encoder as kernel
-from treeformers.kernels.encoder import FastEncoder, fast_encoder, packed_linear
+from treeformers.kernels.encoder import FastEncoder, Weights, packed_linear
 
 SIZES = {
     "vocab_size": 30,
@@ -20,7 +19,7 @@ SIZES = {
     "num_hidden_layers": 2,
     "num_attention_heads": 4,
     "intermediate_size": 64,
-    "max_position_embeddings": 40,
+    "max_position_embeddings": 200,
     "initializer_range": 0.3,
 }
 PAD = 1
@@ -35,22 +34,27 @@ def plain(model_type: str, **options: Any) -> nn.Module:
     return body
 
 
-def inputs() -> tuple[Tensor, Tensor]:
-    ids = torch.randint(2, 30, (3, 21))
-    ids[0, 9:], ids[2, 20:] = PAD, PAD
-    return ids, ids.ne(PAD)
+def twin(body: nn.Module, dtype: torch.dtype = torch.float32, **changes: Any) -> FastEncoder:
+    config: Any = body.config
+    return FastEncoder(config.to_dict() | changes, Weights(body.state_dict()), dtype)
 
 
 @pytest.mark.parametrize("model_type", ["bert", "roberta", "xlm-roberta", "mpnet"])
-@pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float32, 1e-4), (torch.bfloat16, 0.1)])
+@pytest.mark.parametrize(
+    ("dtype", "tolerance", "length"),
+    # MPNet has buckets of distances up to 128.
+    [(torch.float32, 1e-4, 21), (torch.float32, 1e-4, 190), (torch.bfloat16, 0.1, 21)],
+)
 def test_the_twin_computes_the_states_of_the_plain_encoder(
-    model_type: str, dtype: torch.dtype, tolerance: float
+    model_type: str, dtype: torch.dtype, tolerance: float, length: int
 ) -> None:
     body = plain(model_type)
-    ids, mask = inputs()
+    ids = torch.randint(2, 30, (3, length))
+    ids[0, 9:], ids[2, length - 1 :] = PAD, PAD
+    mask = ids.ne(PAD)
     with torch.inference_mode():
         expected = body(input_ids=ids, attention_mask=mask).last_hidden_state[mask]
-        found = FastEncoder(body, dtype)(ids, mask).last_hidden_state[mask]
+        found = twin(body, dtype)(ids)[mask]
     assert found.dtype == dtype
     assert float((found - expected).abs().mean()) < tolerance * float(expected.abs().mean())
 
@@ -71,20 +75,24 @@ def test_a_packed_product_is_the_plain_product_without_packing_too(
 
 
 @pytest.mark.parametrize(
-    ("faster", "model_type", "options", "expected"),
+    ("model_type", "changes", "message"),
     [
-        (True, "bert", {}, True),
-        (False, "bert", {}, False),
-        (True, "bert", {"hidden_act": "relu"}, False),
-        (True, "electra", {}, False),
+        ("bert", {"hidden_act": "relu"}, "an encoder of type 'bert', expected one of .* with gelu"),
+        ("bert", {"is_decoder": True}, "an encoder of type 'bert'"),
+        ("electra", {}, "an encoder of type 'electra', expected one of bert, roberta, xlm-roberta, mpnet"),
+        ("bert", {"num_hidden_layers": 3}, r"encoder.layer.2.\S+ is missing, expected the shape \(32, 32\)"),
+        (
+            "bert",
+            {"vocab_size": 31},
+            r"word_embeddings.weight is in the shape \(30, 32\), expected",
+        ),
     ],
 )
-def test_there_is_a_twin_where_it_is_faster_and_the_layout_is_known(
-    faster: bool,
-    model_type: str,
-    options: dict[str, Any],
-    expected: bool,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(kernel, "computes_bf16", lambda: faster)
-    assert (fast_encoder(plain(model_type, **options)) is not None) is expected
+def test_settings_without_a_twin(model_type: str, changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        twin(plain(model_type), **changes)
+
+
+def test_settings_that_are_incomplete() -> None:
+    with pytest.raises(ValueError, match="the settings of the encoder lack 'hidden_size'"):
+        FastEncoder({"model_type": "bert", "hidden_act": "gelu"}, Weights({}), torch.float32)

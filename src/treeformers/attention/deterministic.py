@@ -7,14 +7,9 @@ width of the encoder, C width of the context.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-
-from treeformers.kernels.encoder import packed_linear
-from treeformers.kernels.precision import computes_bf16
 
 __all__ = ["DeterministicAttention", "align", "deterministic_context", "gather_context"]
 
@@ -80,7 +75,6 @@ class DeterministicAttention(nn.Module):
     def __init__(self, width: int, context: int, slots: int) -> None:
         super().__init__()
         self.alignment = nn.Parameter(torch.empty(slots, context, width))
-        self._fast: Callable[[Tensor], Tensor] | None = None
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -89,14 +83,7 @@ class DeterministicAttention(nn.Module):
 
     def align(self, encoder: Tensor) -> Tensor:
         """A_m h_j of every word (B, T, M, C), from the states (B, T, D)."""
-        if self._fast is None or self.training or torch.is_grad_enabled():
-            return align(encoder, self.alignment)
-        return self._fast(encoder).unflatten(-1, self.alignment.shape[:2])
-
-    def accelerate(self) -> None:
-        """Make inference faster if this CPU has a faster way. The weights must not change afterwards."""
-        if self.alignment.device.type == "cpu" and computes_bf16():
-            self._fast = packed_linear(self.alignment.flatten(0, 1), None)
+        return align(encoder, self.alignment)
 
     def forward(self, encoder: Tensor, positions: Tensor) -> Tensor:
         """Contexts (B, S, C), from states (B, T, D) and positions (B, S, M)."""

@@ -10,20 +10,24 @@ import json
 import random
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
-from transformers import AutoConfig, AutoModel, AutoTokenizer, PreTrainedConfig, PreTrainedTokenizerBase
 
 from treeformers.trees.escapes import unescape_word
 from treeformers.trees.files import atomic_write
 from treeformers.trees.tree import Tree
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedConfig, PreTrainedTokenizerBase
+
+    from treeformers.data.subword_tokenizer import SubwordTokenizer
 
 __all__ = ["END", "VOCABULARY", "SentenceReader", "SubwordReader", "word_class"]
 
@@ -236,7 +240,7 @@ class SubwordReader:
             room for a subword.
     """
 
-    tokenizer: PreTrainedTokenizerBase
+    tokenizer: PreTrainedTokenizerBase | SubwordTokenizer
     limit: int = 512
     _cache: dict[str, list[int]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
@@ -254,18 +258,20 @@ class SubwordReader:
     @property
     def start(self) -> int | None:
         """The special token before a row, which some tokenizers call bos."""
-        cls_token = self.tokenizer.cls_token_id
-        return self.tokenizer.bos_token_id if cls_token is None else cls_token
+        tokenizer: Any = self.tokenizer
+        return tokenizer.bos_token_id if tokenizer.cls_token_id is None else tokenizer.cls_token_id
 
     @property
     def stop(self) -> int | None:
         """The special token after a row, which some tokenizers call eos."""
-        sep_token = self.tokenizer.sep_token_id
-        return self.tokenizer.eos_token_id if sep_token is None else sep_token
+        tokenizer: Any = self.tokenizer
+        return tokenizer.eos_token_id if tokenizer.sep_token_id is None else tokenizer.sep_token_id
 
     @classmethod
     def load(cls, folder: Path) -> Self:
         """Read a folder that `save_pretrained` wrote, or the folder of an encoder."""
+        from transformers import AutoConfig, AutoTokenizer
+
         config = AutoConfig.from_pretrained(folder, trust_remote_code=False)
         if settings := getattr(config, "pretrained", None):
             settings = dict(settings)
@@ -275,9 +281,27 @@ class SubwordReader:
             raise ValueError(f"the tokenizer has {len(tokenizer)} subwords, the encoder {config.vocab_size}")
         return cls(tokenizer, min(_max_subwords(config), tokenizer.model_max_length))
 
+    @classmethod
+    def load_for_inference(cls, folder: Path, config: Mapping[str, Any]) -> Self:
+        """Read the folder of a parser without transformers. The tokenizer cannot be saved.
+
+        Args:
+            folder: The model folder.
+            config: The content of its `config.json`.
+        """
+        from treeformers.data.subword_tokenizer import SubwordTokenizer
+
+        tokenizer, settings = SubwordTokenizer(folder), config["pretrained"]
+        # The RoBERTa family counts positions from the padding's index on.
+        first = 0 if settings["model_type"] == "bert" else settings["pad_token_id"] + 1
+        return cls(
+            tokenizer, min(settings["max_position_embeddings"] - first, int(tokenizer.model_max_length))
+        )
+
     def save_pretrained(self, folder: str | Path) -> None:
-        """Write the tokenizer."""
-        self.tokenizer.save_pretrained(folder)
+        """Write the tokenizer, which must be one of transformers."""
+        tokenizer: Any = self.tokenizer
+        tokenizer.save_pretrained(folder)
 
     def batch(
         self,
@@ -365,6 +389,8 @@ def _max_subwords(config: PreTrainedConfig) -> int:
     positions = getattr(config, "max_position_embeddings", None) or 0
     if positions < 1:
         return DEFAULT_SUBWORDS
+    from transformers import AutoModel
+
     with torch.device("meta"):
         model = AutoModel.from_config(config)
     for name, module in model.named_modules():

@@ -1,26 +1,23 @@
-"""Pretrained encoders in bfloat16, for inference on a CPU.
+"""Pretrained encoders for inference on a CPU, straight from their weights, without transformers.
 
-`fast_encoder` is the door: it returns None where the plain encoder of transformers is as fast, or where this
-file does not know the encoder's layout. The twin computes the same as the plain encoder up to bfloat16: the
-weights are cast and packed once, not in every call. One product yields queries, keys and values. The relative
-positions of MPNet and the padding are one bias of PyTorch's fused attention.
+A plain encoder of transformers casts its weights in every product and needs seconds to import. `FastEncoder`
+computes the same up to rounding: the weights are cast and packed once. One product yields queries, keys and
+values. The relative positions of MPNet and the padding are one bias of PyTorch's fused attention.
 
-Shapes: B rows of subwords, P subwords, D width, N attention heads.
+Shapes: B rows of subwords, P subwords, D width, I inner width, N attention heads.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from types import SimpleNamespace
+import math
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import Tensor
 
-from treeformers.kernels.precision import computes_bf16
-
-__all__ = ["FastEncoder", "fast_encoder", "packed_linear"]
+__all__ = ["FastEncoder", "Weights", "packed_linear"]
 
 _BERT = "attention.self.query", "attention.self.key", "attention.self.value", "attention.output.dense"
 _NORM = "attention.output.LayerNorm"
@@ -32,79 +29,156 @@ _LAYOUTS = {
     "mpnet": (*_MPNET, "attention.LayerNorm"),
 }
 """By model type, the names of the attention's modules: query, key, value, output and norm."""
+_BUCKETS, _EXACT, _FARTHEST = 16, 8, 128
+"""MPNet's buckets of distances in one direction, those of one distance each, and the distance of the last."""
 
 Linear = Callable[[Tensor], Tensor]
 
 
-def fast_encoder(body: nn.Module) -> FastEncoder | None:
-    """A faster twin of a pretrained encoder, or None if there is none for this encoder and this device."""
-    device = next(body.parameters()).device
-    if device.type != "cpu" or not computes_bf16():
-        return None
-    config: Any = body.config
-    if (
-        config.model_type not in _LAYOUTS
-        or config.hidden_act != "gelu"
-        or getattr(config, "is_decoder", False)
-    ):
-        return None
-    return FastEncoder(body)
+class Weights:
+    """Tensors by name, read with the expected shape.
+
+    Args:
+        tensors: All weights of a model.
+        prefix: The start of the names of one of its parts.
+    """
+
+    def __init__(self, tensors: Mapping[str, Tensor], prefix: str = "") -> None:
+        self.tensors, self.prefix = tensors, prefix
+
+    def part(self, name: str) -> Weights:
+        """The weights of the part with this name."""
+        return Weights(self.tensors, f"{self.prefix}{name}.")
+
+    def __call__(self, name: str, *shape: int) -> Tensor:
+        """The float32 tensor with this name.
+
+        Raises:
+            ValueError: There is none, or it has another shape.
+        """
+        tensor = self.tensors.get(self.prefix + name)
+        if tensor is None or tensor.shape != shape:
+            found = "missing" if tensor is None else f"in the shape {tuple(tensor.shape)}"
+            raise ValueError(f"{self.prefix}{name} is {found}, expected the shape {shape}")
+        return tensor.detach().float()
+
+    def linear(self, name: str, outputs: int, inputs: int) -> tuple[Tensor, Tensor]:
+        """Matrix and bias of a linear layer."""
+        part = self.part(name)
+        return part("weight", outputs, inputs), part("bias", outputs)
 
 
 class FastEncoder:
-    """The twin of an encoder of `transformers`. It copies the weights, and has no gradients.
+    """An encoder with the layout of BERT, RoBERTa or MPNet: post-norm layers and GELU. It has no gradients.
 
     Args:
-        body: a model of a type in the table of layouts, with post-norm layers and GELU.
-        dtype: dtype of weights and states.
+        settings: The content of the encoder's `config.json`.
+        weights: Its weights.
+        dtype: Type of states and products.
+
+    Attributes:
+        width: D.
+        pad: The subword that means padding.
+
+    Raises:
+        ValueError: The layout is not known, or the weights do not fit the settings.
     """
 
-    def __init__(self, body: nn.Module, dtype: torch.dtype = torch.bfloat16) -> None:
-        self._body: Any = body
+    def __init__(self, settings: Mapping[str, Any], weights: Weights, dtype: torch.dtype) -> None:
+        kind = settings.get("model_type")
+        if kind not in _LAYOUTS or settings.get("hidden_act") != "gelu" or settings.get("is_decoder"):
+            raise ValueError(f"an encoder of type {kind!r}, expected one of {', '.join(_LAYOUTS)} with gelu")
+        try:
+            self.width: int = settings["hidden_size"]
+            self.heads: int = settings["num_attention_heads"]
+            self.eps: float = settings["layer_norm_eps"]
+            words, positions = settings["vocab_size"], settings["max_position_embeddings"]
+            inner, layers = settings["intermediate_size"], settings["num_hidden_layers"]
+            types = 0 if kind == "mpnet" else settings["type_vocab_size"]
+            buckets = settings["relative_attention_num_buckets"] if kind == "mpnet" else 0
+        except KeyError as error:
+            raise ValueError(f"the settings of the encoder lack {error}") from None
         self.dtype = dtype
-        config = self._body.config
-        self.heads, self.eps = config.num_attention_heads, config.layer_norm_eps
-        names = _LAYOUTS[config.model_type]
-        with torch.inference_mode():
-            self.layers = [
-                _Layer(layer, names, self.eps, dtype) for layer in body.get_submodule("encoder.layer")
-            ]
+        self.pad: int = settings.get("pad_token_id") or 0
+        self.padding_position = None if kind == "bert" else 1 if kind == "mpnet" else self.pad
+        embeddings = weights.part("embeddings")
+        self.words = embeddings("word_embeddings.weight", words, self.width)
+        self.positions = embeddings("position_embeddings.weight", positions, self.width)
+        if types:  # all subwords have the first type
+            self.positions = (
+                self.positions + embeddings("token_type_embeddings.weight", types, self.width)[:1]
+            )
+        self.norm = _norm(embeddings.part("LayerNorm"), self.width, self.eps, torch.float32)
+        encoder = weights.part("encoder")
+        self.distances = encoder("relative_attention_bias.weight", buckets, self.heads) if buckets else None
+        self.layers = [
+            _Layer(encoder.part(f"layer.{number}"), _LAYOUTS[kind], self.width, inner, self.eps, dtype)
+            for number in range(layers)
+        ]
 
-    def __call__(self, input_ids: Tensor, attention_mask: Tensor) -> SimpleNamespace:
-        """The last states (B, P, D) as `last_hidden_state`, from subwords and a mask of real ones (B, P)."""
-        states = self._body.embeddings(input_ids=input_ids)
-        encoder = self._body.encoder
-        bias = torch.zeros_like(attention_mask, dtype=self.dtype).masked_fill(~attention_mask, -torch.inf)
-        bias = bias[:, None, None]
-        if hasattr(encoder, "compute_position_bias"):
-            bias = bias + encoder.compute_position_bias(states[:1]).to(self.dtype)
-        else:
-            bias = bias.expand(-1, -1, input_ids.shape[1], -1)
-        states = states.to(self.dtype)
+    def __call__(self, subwords: Tensor) -> Tensor:
+        """The last states (B, P, D) of subwords (B, P)."""
+        bias = torch.zeros_like(subwords, dtype=self.dtype).masked_fill_(subwords == self.pad, -torch.inf)
+        bias = bias[:, None, None].expand(-1, -1, subwords.shape[1], -1)
+        if self.distances is not None:
+            near = F.embedding(_buckets(subwords.shape[1]), self.distances)
+            bias = bias + near.permute(2, 0, 1).to(self.dtype)
+        states = F.embedding(subwords, self.words) + self._positions(subwords)
+        states = self.norm(states).to(self.dtype)
         for layer in self.layers:
             states = layer(states, bias, self.heads)
-        return SimpleNamespace(last_hidden_state=states)
+        return states
+
+    def _positions(self, subwords: Tensor) -> Tensor:
+        """Embeddings of positions. The RoBERTa family counts from the padding's position on."""
+        if self.padding_position is None:
+            return self.positions[: subwords.shape[1]]
+        real = subwords.ne(self.padding_position).long()
+        return F.embedding(real.cumsum(1) * real + self.padding_position, self.positions)
 
 
 class _Layer:
-    def __init__(self, layer: nn.Module, names: tuple[str, ...], eps: float, dtype: torch.dtype) -> None:
-        *inputs, output, norm = (layer.get_submodule(name) for name in names)
-        self.inputs = _joined(inputs, dtype)
-        self.output = _joined([output], dtype)
-        self.up = _joined([layer.get_submodule("intermediate.dense")], dtype)
-        self.down = _joined([layer.get_submodule("output.dense")], dtype)
-        self.norms = [_norm(part, eps, dtype) for part in (norm, layer.get_submodule("output.LayerNorm"))]
+    def __init__(
+        self,
+        weights: Weights,
+        names: tuple[str, ...],
+        width: int,
+        inner: int,
+        eps: float,
+        dtype: torch.dtype,
+    ) -> None:
+        *inputs, output, norm = names
+        read = [weights.linear(name, width, width) for name in inputs]
+        self.inputs = packed_linear(
+            torch.cat([matrix for matrix, _ in read]), torch.cat([bias for _, bias in read]), dtype
+        )
+        self.output = packed_linear(*weights.linear(output, width, width), dtype)
+        self.up = packed_linear(*weights.linear("intermediate.dense", inner, width), dtype)
+        self.down = packed_linear(*weights.linear("output.dense", width, inner), dtype)
+        self.norms = [_norm(weights.part(name), width, eps, dtype) for name in (norm, "output.LayerNorm")]
 
     def __call__(self, states: Tensor, bias: Tensor, heads: int) -> Tensor:
-        projected = self.inputs(states).unflatten(-1, (3, heads, -1)).permute(2, 0, 3, 1, 4)
-        context = F.scaled_dot_product_attention(*projected, attn_mask=bias).transpose(1, 2).flatten(2)
+        queries, keys, values = self.inputs(states).unflatten(-1, (3, heads, -1)).permute(2, 0, 3, 1, 4)
+        context = F.scaled_dot_product_attention(queries, keys, values, attn_mask=bias)
+        context = context.transpose(1, 2).flatten(2)
         states = self.norms[0](self.output(context).add_(states))
         return self.norms[1](self.down(F.gelu(self.up(states))).add_(states))
 
 
-def _norm(norm: Any, eps: float, dtype: torch.dtype) -> Linear:
-    weight, bias = norm.weight.to(dtype), norm.bias.to(dtype)
+def _norm(weights: Weights, width: int, eps: float, dtype: torch.dtype) -> Linear:
+    weight, bias = weights("weight", width).to(dtype), weights("bias", width).to(dtype)
     return lambda states: F.layer_norm(states, weight.shape, weight, bias, eps)
+
+
+def _buckets(length: int) -> Tensor:
+    """MPNet's bucket of each pair of positions (P, P): exact for near ones, logarithmic for far ones."""
+    places = torch.arange(length)
+    ahead = places - places[:, None]
+    distance = ahead.abs()
+    logarithm = torch.log(distance.float() / _EXACT) / math.log(_FARTHEST / _EXACT)
+    far = _EXACT + (logarithm * (_BUCKETS - _EXACT)).long()
+    bucket = torch.where(distance < _EXACT, distance, far.clamp(max=_BUCKETS - 1))
+    return bucket + _BUCKETS * (ahead > 0)
 
 
 def packed_linear(weight: Tensor, bias: Tensor | None, dtype: torch.dtype = torch.bfloat16) -> Linear:
@@ -125,10 +199,3 @@ def packed_linear(weight: Tensor, bias: Tensor | None, dtype: torch.dtype = torc
     except (AttributeError, RuntimeError):
         return lambda states: F.linear(states.to(dtype), weight, bias)
     return lambda states: product(states.to(dtype), packed, bias, "none", [], "")
-
-
-def _joined(parts: list[Any], dtype: torch.dtype) -> Linear:
-    """One product for several linear layers with the same input."""
-    return packed_linear(
-        torch.cat([part.weight for part in parts]), torch.cat([part.bias for part in parts]), dtype
-    )

@@ -8,7 +8,7 @@ the inventory, H width of the decoder's state, D of the encoder's state, C of th
 """
 
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import torch
 import torch.nn.functional as F
@@ -19,12 +19,13 @@ from transformers import initialization as init
 from transformers.utils.generic import ModelOutput
 
 from treeformers.attention.deterministic import DeterministicAttention, gather_context
+from treeformers.attention.memory import Memory
 from treeformers.kernels.recurrence import PrecomputedCell, gru_recurrence, gru_step
 from treeformers.models.gru import BidirectionalGRU
 from treeformers.models.losses import IGNORED
 from treeformers.models.words import LockedDropout, WordEncoder
 
-__all__ = ["Memory", "ParserConfig", "ParserOutput", "TreeParser"]
+__all__ = ["ParserConfig", "ParserOutput", "TreeParser"]
 
 
 @strict
@@ -106,32 +107,6 @@ class ParserConfig(PreTrainedConfig):
     def num_positions(self) -> int:
         """M, the number of positions that deterministic attention reads in a step."""
         return 5 if self.head_rule == "none" else 7
-
-
-class Memory(NamedTuple):
-    """Encoded sentences, as the decoder reads them.
-
-    Attributes:
-        states: (B, T, D).
-        values: A_m h_j of deterministic attention (B, T, M, C).
-        keys: Keys of probabilistic attention (B, T, D').
-        mask: True at words and end mark (B, T).
-        tag_logits: (B, T, number of tags).
-        projected_values: The values after `TreeParser.project_context` (B, T, M, 3H + E), or None to project
-            contexts one by one.
-    """
-
-    states: Tensor
-    values: Tensor | None
-    keys: Tensor | None
-    mask: Tensor
-    tag_logits: Tensor | None
-    projected_values: Tensor | None = None
-
-    def select(self, sentences: Tensor | slice) -> "Memory":
-        """The memory of the sentences with these indices."""
-        parts: list[Any] = [None if part is None else part[sentences] for part in self]
-        return Memory(*parts)
 
 
 @dataclass
@@ -235,15 +210,6 @@ class TreeParser(PreTrainedModel):
             mask=mask,
             tag_logits=None if self.tagger is None else self.tagger(states),
         )
-
-    def accelerate(self) -> None:
-        """Make inference faster if this CPU has a faster way. The weights must not change afterwards.
-
-        The encoder and the products of Eq. 6 then compute in bfloat16, the decoder in float32 as before.
-        """
-        self.encoder.accelerate()
-        if isinstance(self.decoder.attention, DeterministicAttention):
-            self.decoder.attention.accelerate()
 
     def initial_state(self, memory: Memory) -> Tensor:
         """The decoder's first state (B, 1, H), from the mean of the encoder states."""

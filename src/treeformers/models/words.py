@@ -13,7 +13,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from treeformers.kernels.encoder import FastEncoder, fast_encoder
 from treeformers.models.gru import BidirectionalGRU
 from treeformers.models.pretrained import build_encoder, encoder_config
 from treeformers.models.treebert_config import TreeBertConfig
@@ -91,7 +90,6 @@ class WordEncoder(nn.Module):
         super().__init__()
         self.encoder = encoder
         self.dropout = LockedDropout(dropout)
-        self._fast_body: FastEncoder | None = None
         if encoder == "pretrained":
             if pretrained is None:
                 raise ValueError("encoder is 'pretrained', expected its configuration in pretrained")
@@ -121,11 +119,6 @@ class WordEncoder(nn.Module):
                 layer, layers, nn.LayerNorm(self.width), enable_nested_tensor=False
             )
 
-    def accelerate(self) -> None:
-        """Make inference faster if this CPU has a faster way. The weights must not change afterwards."""
-        if self.encoder == "pretrained":
-            self._fast_body = fast_encoder(self.body)
-
     def forward(
         self,
         lengths: Tensor,
@@ -152,11 +145,8 @@ class WordEncoder(nn.Module):
         """
         if self.encoder == "pretrained":
             assert subword_ids is not None and subword_index is not None
-            fast = None if self.training or torch.is_grad_enabled() else self._fast_body
-            mask = subword_ids.ne(self.pad)
-            if fast is None:
-                mask = mask.long()  # some encoders subtract it from 1
-            states = (fast or self.body)(input_ids=subword_ids, attention_mask=mask).last_hidden_state
+            mask = subword_ids.ne(self.pad).long()  # some encoders subtract it from 1
+            states = self.body(input_ids=subword_ids, attention_mask=mask).last_hidden_state
             return self.dropout(F.embedding(subword_index, states.flatten(0, 1)))
         assert word_ids is not None
         channels = [self.words(word_ids)]

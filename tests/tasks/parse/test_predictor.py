@@ -16,9 +16,10 @@ from torch import Tensor
 
 from tiny_models import WITH_BRACKETS as TREES
 from tiny_models import decided_parser
+from treeformers.attention.memory import Memory
 from treeformers.data.penn_tokenizer import tokenize
 from treeformers.data.sentences import SentenceReader
-from treeformers.models.parser import Memory, TreeParser
+from treeformers.models.parser import TreeParser
 from treeformers.recipes import Beam, ParseRecipe
 from treeformers.tasks import batching
 from treeformers.tasks.parse.beam import search

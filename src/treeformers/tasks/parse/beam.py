@@ -8,14 +8,23 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from treeformers.models.parser import Memory, ParserConfig, TreeParser
+from treeformers.attention.memory import Memory
 
-__all__ = ["Hypotheses", "search"]
+if TYPE_CHECKING:
+    from treeformers.models.parser import ParserConfig, TreeParser
+    from treeformers.tasks.parse.inference import FastParser, FastParserConfig
+
+__all__ = ["Config", "Hypotheses", "Model", "search"]
+
+Model: TypeAlias = "TreeParser | FastParser"
+Config: TypeAlias = "ParserConfig | FastParserConfig"
+
 
 MAX_OPENED = 8
 """Maximum number of brackets that a top-down search opens in a row. Treebanks have at most six."""
@@ -44,7 +53,7 @@ class Hypotheses:
 
 
 def search(
-    models: Sequence[TreeParser],
+    models: Sequence[Model],
     memories: Sequence[Memory],
     size: int,
     constrained: bool = True,
@@ -130,7 +139,7 @@ def _backtrack(
 class _ModelSearch:
     """The tensors of one model during a search."""
 
-    def __init__(self, model: TreeParser, memory: Memory, size: int) -> None:
+    def __init__(self, model: Model, memory: Memory, size: int) -> None:
         self.model, self.action_projections = model, model.project_actions()
         self.memory = model.project_values(memory) if size >= MIN_PROJECTED else memory
         self.hidden = model.initial_state(memory)
@@ -176,7 +185,7 @@ def _gather(part: Tensor, parent: Tensor) -> Tensor:
     return F.embedding(row, part.flatten(0, 1))  # several times faster than `gather`
 
 
-def _first_state(lengths: Tensor, config: ParserConfig, constrained: bool) -> _State:
+def _first_state(lengths: Tensor, config: Config, constrained: bool) -> _State:
     if config.linearization == "bottom-up":
         return _BottomUp(lengths, config)
     return _TopDown(lengths, config) if constrained else _Unconstrained(lengths, config)
@@ -222,7 +231,7 @@ class _State(ABC):
 
     moved = True
 
-    def __init__(self, lengths: Tensor, config: ParserConfig) -> None:
+    def __init__(self, lengths: Tensor, config: Config) -> None:
         self.lengths = lengths[:, None]
         self.count = len(config.actions)
 
@@ -241,7 +250,7 @@ class _State(ABC):
     def alive(self, count: int) -> int:
         """Number of sentences up to the last one with an unfinished hypothesis among its best `count`."""
 
-    def positions(self, config: ParserConfig) -> Tensor:
+    def positions(self, config: Config) -> Tensor:
         """The lists D_i (B, K, M)."""
         raise AssertionError("a top-down state has no positions")
 
@@ -257,7 +266,7 @@ class _State(ABC):
 class _BottomUp(_State):
     """Ma et al. (2017), Table 3. The stack holds the first word of each span; the top span ends at `next`."""
 
-    def __init__(self, lengths: Tensor, config: ParserConfig) -> None:
+    def __init__(self, lengths: Tensor, config: Config) -> None:
         super().__init__(lengths, config)
         self.steps = [4 * length - 2 for length in lengths.tolist()]
         self.step = 0
@@ -286,7 +295,7 @@ class _BottomUp(_State):
     def alive(self, count: int) -> int:
         return sum(self.step < steps for steps in self.steps)
 
-    def positions(self, config: ParserConfig) -> Tensor:
+    def positions(self, config: Config) -> Tensor:
         top = self.stacks.value(self.top)
         places = [torch.zeros_like(top), self.stacks.value(self.second), top, self.next]
         if config.head_rule == "right":
@@ -298,7 +307,7 @@ class _BottomUp(_State):
 class _TopDown(_State):
     """Brackets of Vinyals et al. (2015), constrained to trees over exactly these words."""
 
-    def __init__(self, lengths: Tensor, config: ParserConfig) -> None:
+    def __init__(self, lengths: Tensor, config: Config) -> None:
         super().__init__(lengths, config)
         self.labels = torch.arange((self.count - 2) // 2, device=lengths.device)
         self.stacks = _Stacks(self.lengths)  # the values are labels of open brackets
@@ -334,7 +343,7 @@ class _TopDown(_State):
 class _Unconstrained(_State):
     """Any token after any other, as in a sequence-to-sequence model without a grammar."""
 
-    def __init__(self, lengths: Tensor, config: ParserConfig) -> None:
+    def __init__(self, lengths: Tensor, config: Config) -> None:
         super().__init__(lengths, config)
         self.step = 0
         self.done = torch.zeros_like(self.lengths, dtype=torch.bool)

@@ -5,16 +5,17 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
-from typing import Protocol, Self
+from typing import TYPE_CHECKING, Protocol, Self
 
 import torch
 from torch import Tensor, nn
 
+from treeformers.attention.memory import Memory
 from treeformers.data.checks import Sentence, check_positive, ensure_list, words_of
 from treeformers.data.penn_tokenizer import word_tokenize
 from treeformers.data.sentences import END, VOCABULARY, SentenceReader, SubwordReader
-from treeformers.models.parser import Memory, ParserConfig, TreeParser
 from treeformers.recipes import ParseRecipe
 from treeformers.tasks.batching import batches
 from treeformers.tasks.parse.analysis import (
@@ -26,7 +27,8 @@ from treeformers.tasks.parse.analysis import (
     locate_words,
     parsed_sentence,
 )
-from treeformers.tasks.parse.beam import Hypotheses, search
+from treeformers.tasks.parse.beam import Hypotheses, Model, search
+from treeformers.tasks.parse.inference import FastParser
 from treeformers.training.device import choose_device
 from treeformers.training.model_folder import (
     EXPECTED,
@@ -39,6 +41,9 @@ from treeformers.training.model_names import find_model
 from treeformers.training.sharing import Shareable
 from treeformers.trees.actions import from_bottom_up, from_top_down, is_well_formed
 from treeformers.trees.tree import Tree
+
+if TYPE_CHECKING:
+    from treeformers.models.parser import TreeParser
 
 __all__ = ["Analysis", "ParsedSentence", "Parser", "load_reader"]
 
@@ -76,7 +81,7 @@ class Parser(Shareable):
 
     def __init__(
         self,
-        models: Sequence[TreeParser],
+        models: Sequence[Model],
         readers: Sequence[Reader],
         beam: int = 10,
         calibration: Calibration | None = None,
@@ -84,12 +89,12 @@ class Parser(Shareable):
         if not models:
             raise ValueError("expected at least one model, got none")
         check_positive(beam=beam)
-        self.models = [model.eval() for model in models]
+        self._models = [model.eval() for model in models]
         self.readers = list(readers)
         self.beam = beam
         self.calibration = calibration or Calibration()
-        self.actions = tuple(self.models[0].config.actions)
-        for model in self.models:
+        self.actions = tuple(self._models[0].config.actions)
+        for model in self._models:
             if tuple(model.config.actions) != self.actions:
                 raise ValueError("the models have different actions: expected models of the same treebank")
 
@@ -111,10 +116,7 @@ class Parser(Shareable):
             raise ValueError("expected at least one model folder, got none")
         target = choose_device(device)
         places = [place for folder in folders for place in seed_folders(find_model(folder))]
-        loaded = [_load(place) for place in places]
-        for model, _, _ in loaded:
-            nn.Module.to(model, target)
-            model.accelerate()
+        loaded = [_load(place, target) for place in places]
         models, readers, recipes = zip(*loaded, strict=True)
         # The calibration of one model does not fit an ensemble: it must lie in the folder that was named.
         calibrated = Calibration.load(find_model(folders[0])) if len(folders) == 1 else None
@@ -122,10 +124,15 @@ class Parser(Shareable):
         parser.folder = find_model(folders[0]) if len(folders) == 1 else None
         return parser
 
+    @cached_property
+    def models(self) -> list[TreeParser]:
+        """The models as `TreeParser`. A parser for inference on a CPU loads them when they are first read."""
+        return [_load_tree_parser(one.folder) if isinstance(one, FastParser) else one for one in self._models]
+
     @property
     def tag_names(self) -> list[str]:
         """The part-of-speech tags that the parser predicts; empty if it predicts none."""
-        return next((list(model.config.tags) for model in self.models if model.config.tags), [])
+        return next((list(model.config.tags) for model in self._models if model.config.tags), [])
 
     def parse(
         self,
@@ -267,7 +274,7 @@ class Parser(Shareable):
         given = _check_tags(words, tags)
         found: list[list[Analysis]] = [[] for _ in words]
         # The beam of a bottom-up parser may hold several derivations of a tree, so read all of it.
-        whole_beam = count > 1 and self.models[0].config.linearization == "bottom-up"
+        whole_beam = count > 1 and self._models[0].config.linearization == "bottom-up"
         for numbers, hypotheses, predicted in self._batches(
             words, given, batch_size, beam, None if whole_beam else count, constrained
         ):
@@ -314,13 +321,13 @@ class Parser(Shareable):
     ) -> tuple[Hypotheses, TagScores | None]:
         memories = [
             _encode(model, reader, words, tags)
-            for model, reader in zip(self.models, self.readers, strict=True)
+            for model, reader in zip(self._models, self.readers, strict=True)
         ]
-        found = search(self.models, memories, beam, constrained, count)
+        found = search(self._models, memories, beam, constrained, count)
         return found, self._predict_tags(memories, words)
 
     def _predict_tags(self, memories: Sequence[Memory], words: Sequence[Sequence[str]]) -> TagScores | None:
-        for model, memory in zip(self.models, memories, strict=True):
+        for model, memory in zip(self._models, memories, strict=True):
             if memory.tag_logits is not None:
                 names = model.config.tags
                 best = memory.tag_logits.argmax(-1).tolist()
@@ -330,7 +337,7 @@ class Parser(Shareable):
 
     def _build(self, actions: Sequence[int], words: Sequence[str], tags: Sequence[str] | None) -> Tree:
         tokens = [self.actions[action] for action in actions]
-        if self.models[0].config.linearization == "bottom-up":
+        if self._models[0].config.linearization == "bottom-up":
             return from_bottom_up(tokens, words, tags)
         return from_top_down([token for token in tokens if token != END], words, tags)
 
@@ -357,7 +364,7 @@ def load_reader(folder: Path) -> Reader:
 
 
 def _encode(
-    model: TreeParser,
+    model: Model,
     reader: Reader,
     words: Sequence[Sequence[str]],
     tags: Sequence[Sequence[str]] | None,
@@ -366,11 +373,21 @@ def _encode(
     return model.encode(**{name: part.to(model.device) for name, part in inputs.items()})
 
 
-def _load(folder: Path) -> tuple[TreeParser, Reader, ParseRecipe]:
-    recipe, config = read_settings(folder, ParseRecipe, ParserConfig.model_type)
+def _load(folder: Path, device: torch.device) -> tuple[Model, Reader, ParseRecipe]:
+    recipe, config = read_settings(folder, ParseRecipe, "treeparser")
     if config.get("encoder") != "pretrained" and not (folder / VOCABULARY).is_file():
         raise FileNotFoundError(f"{folder / VOCABULARY}: {EXPECTED}")
-    model: TreeParser = load_weights(TreeParser, folder)
+    if config.get("encoder") == "pretrained" and device.type == "cpu":
+        try:
+            with wrap_load_errors(folder):
+                return (
+                    FastParser.load(folder, config),
+                    SubwordReader.load_for_inference(folder, config),
+                    recipe,
+                )
+        except ValueError as error:  # another kind of parser, or a damaged file, which is reported below
+            logger.debug("no fast parser: %s", error)
+    model = _load_tree_parser(folder)
     with wrap_load_errors(folder if (folder / VOCABULARY).is_file() else folder / "tokenizer.json"):
         reader = load_reader(folder)
     if isinstance(reader, SentenceReader):
@@ -380,7 +397,15 @@ def _load(folder: Path) -> tuple[TreeParser, Reader, ParseRecipe]:
             raise ValueError(
                 f"{folder / VOCABULARY}: {sizes} words, characters and tags, the model has {expected}"
             )
+    nn.Module.to(model, device)
     return model, reader, recipe
+
+
+def _load_tree_parser(folder: Path) -> TreeParser:
+    from treeformers.models.parser import TreeParser
+
+    model: TreeParser = load_weights(TreeParser, folder)
+    return model.eval()
 
 
 def _split_words(sentences: Iterable[Sentence]) -> list[list[str]]:

@@ -1,0 +1,49 @@
+"""The tokenizer of a model folder, read without transformers, whose import takes seconds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from tokenizers import Tokenizer
+
+from treeformers.trees.files import read_object
+
+__all__ = ["SubwordTokenizer"]
+
+
+class SubwordTokenizer:
+    """Cuts words into subwords. It has the part of a tokenizer of transformers that `SubwordReader` needs.
+
+    Args:
+        folder: It holds `tokenizer.json` and `tokenizer_config.json`.
+
+    Raises:
+        ValueError: A special token is not in the vocabulary.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        settings = read_object(folder / "tokenizer_config.json")
+        self._tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+        self._tokenizer.no_truncation()
+        self._tokenizer.no_padding()
+        self.model_max_length: int = settings.get("model_max_length") or 512
+        self.cls_token, self.cls_token_id = self._special(settings, "cls_token")
+        self.sep_token, self.sep_token_id = self._special(settings, "sep_token")
+        self.pad_token, self.pad_token_id = self._special(settings, "pad_token")
+        self.unk_token, self.unk_token_id = self._special(settings, "unk_token")
+
+    def __call__(self, words: Sequence[str], **_: Any) -> dict[str, list[list[int]]]:
+        """The subwords of each word, without special tokens, as `input_ids`."""
+        encoded = self._tokenizer.encode_batch_fast(words, add_special_tokens=False)
+        return {"input_ids": [row.ids for row in encoded]}
+
+    def _special(self, settings: dict[str, Any], name: str) -> tuple[str, int]:
+        token = settings.get(name)
+        if isinstance(token, dict):
+            token = token.get("content")
+        number = self._tokenizer.token_to_id(token) if isinstance(token, str) else None
+        if number is None:
+            raise ValueError(f"{name} is {token!r}, expected a token of the vocabulary")
+        return str(token), number
