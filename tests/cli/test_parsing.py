@@ -152,6 +152,26 @@ class TestParser:
         assert words[1:] == [(), ("the", "dogs", "run"), ("me",)]
         assert "treeformers: 3 sentences\n" in result.stderr
 
+    def test_running_text_has_offsets_into_the_file(self, parser: Path, tmp_path: Path) -> None:
+        text = "The dogs run. They\nsee me.\n\n \tHe can't (yet).\n"
+        (tmp_path / "prose.txt").write_text(text)
+        (tmp_path / "trees.jsonl").write_text(
+            output("parse", parser, tmp_path / "prose.txt", "--text", "--format", "json")
+        )
+        found = [json.loads(line) for line in (tmp_path / "trees.jsonl").read_text().splitlines()]
+        assert [one["text"] for one in found] == ["The dogs run.", "They\nsee me.", "He can't (yet)."]
+        for sentence in found:
+            assert text[sentence["start"] :].startswith(sentence["text"])
+        places = zip(found[2]["words"], found[2]["word_offsets"], strict=True)
+        words = [(word, found[2]["text"][start:stop]) for word, (start, stop) in places]
+        assert words == [
+            *(("He", "He"), ("ca", "ca"), ("n't", "n't")),
+            *(("-LRB-", "("), ("yet", "yet"), ("-RRB-", ")"), (".", ".")),
+        ]
+        assert [list(tree.words) for tree in read_trees(tmp_path / "trees.jsonl")] == [
+            sentence["words"] for sentence in found
+        ]
+
     def test_dependencies(self, parser: Path, model: Path, tmp_path: Path) -> None:
         (tmp_path / "trees.conllu").write_text(output("parse", parser, "--format", "conllu", stdin=self.TEXT))
         (tmp_path / "trees.txt").write_text(output("parse", parser, stdin=self.TEXT))

@@ -206,7 +206,7 @@ def _parse_text(
     """Split running text into sentences, parse them and write one result for each."""
     from treeformers.tasks.parse.predictor import Parser
 
-    document = "".join(f"{line}\n" for _, line in read_sentences(file, strict=False))
+    document = "".join(line for _, line in read_sentences(file))
     sentences = Parser.from_pretrained(model).analyze(document, batch_size, beam)
     with atomic_write(out) if out else nullcontext(sys.stdout) as target:
         write = _writer(format, target)
