@@ -17,7 +17,7 @@ import pytest
 from lab import english
 from lab.english import Places
 from treeformers import Parser
-from treeformers.models.words import find_pretrained
+from treeformers.models.pretrained import find_pretrained
 from treeformers.training.checksums import RECORDS, sha256
 from treeformers.training.model_folder import checksum, model_files
 
@@ -56,7 +56,8 @@ def places(tmp_path: Path) -> Iterator[Places]:
 def test_all_steps(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
     english.main([], places)
     assert {path.name for path in places.model.iterdir()} == {
-        *("SHA256SUMS", "config.json", "model.safetensors", "recipe.json", "vocabulary.json")
+        *("SHA256SUMS", "calibration.json", "config.json", "model.safetensors", "recipe.json"),
+        "vocabulary.json",
     }
     figures = json.loads(places.figures.read_text())
     assert figures["training"]["grammar"]["times"] == 2
@@ -68,7 +69,7 @@ def test_all_steps(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
     card = (places.package / "README.md").read_text()
     assert f"| {score['sentences']} | {score['f1']:.2f} |" in card and figures["package"]["sha256"] in card
     assert [line.split()[-1] for line in places.log.read_text().splitlines() if "grammar" not in line] == [
-        *("train", "quantize", "score", "card")
+        *("train", "quantize", "calibrate", "score", "card")
     ]
     monkeypatch.setattr("treeformers.tasks.parse.train.train_parser", None)  # a finished training stays
     monkeypatch.setattr(english, "BITS", 8)

@@ -56,9 +56,9 @@ def loaded(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     def watch(kind: type[Parser] | type[Inducer]) -> None:
         load = kind.from_pretrained
 
-        def watched(folder: Path) -> Parser | Inducer:
+        def watched(folder: Path, device: str | None = None) -> Parser | Inducer:
             folders.append(folder)
-            return load(folder)
+            return load(folder, device=device)
 
         monkeypatch.setattr(kind, "from_pretrained", watched)
 

@@ -93,6 +93,18 @@ _AGREEMENT = {
 _MSRP_TRAIN, _MSRP_TEST = "msr_paraphrase_train.txt", "msr_paraphrase_test.txt"
 _SICK_TREES = "id.txt a.toks a.cparents b.toks b.cparents"
 _SICK_HEADS = "id.txt a.toks a.parents a.rels b.toks b.parents b.rels"
+_GUM_CHECKSUMS = {
+    "const/train.ptb": "3137b6b2c89a0d811da9f0cd97968a46d81a71ea70cfff8d2c93d3e17f9461e8",
+    "const/dev.ptb": "ec49cf17bd2791c91b8ca3605af651c10cfcbd14bb54634e1bbd4b408506efd3",
+    "const/test.ptb": "68ee22c119163006d0fec6e6a44f7c598c867139b53f85ef453a1cc6505d3ee3",
+    "dep/train.conllu": "ed0a0b32d4a6f7e6154a321d19bc9b7325124a0434cad2fd8143018059d6321c",
+    "dep/dev.conllu": "fbcfa8ba773769275d8a5a48d939fe938249d61e73f7718599eaeda765d20fc9",
+    "dep/test.conllu": "11aa4e20b8f32b47eea82939fbdc95a8f939f481d76d9420c7505525d6d1ff58",
+}
+_GUM_HOME = (
+    "join the documents of https://github.com/amir-zeldes/gum, commit 72ce5ac1, const and dep, "
+    "in the order of their names by splits.md, without GUM_reddit_*"
+)
 
 CORPORA: Mapping[str, Corpus] = {
     corpus.name: corpus
@@ -185,16 +197,8 @@ CORPORA: Mapping[str, Corpus] = {
                 "constituency": ("const/train.ptb", "const/dev.ptb", "const/test.ptb"),
                 "dependencies": ("dep/train.conllu", "dep/dev.conllu", "dep/test.conllu"),
             },
-            {
-                "const/train.ptb": "3137b6b2c89a0d811da9f0cd97968a46d81a71ea70cfff8d2c93d3e17f9461e8",
-                "const/dev.ptb": "ec49cf17bd2791c91b8ca3605af651c10cfcbd14bb54634e1bbd4b408506efd3",
-                "const/test.ptb": "68ee22c119163006d0fec6e6a44f7c598c867139b53f85ef453a1cc6505d3ee3",
-                "dep/train.conllu": "ed0a0b32d4a6f7e6154a321d19bc9b7325124a0434cad2fd8143018059d6321c",
-                "dep/dev.conllu": "fbcfa8ba773769275d8a5a48d939fe938249d61e73f7718599eaeda765d20fc9",
-                "dep/test.conllu": "11aa4e20b8f32b47eea82939fbdc95a8f939f481d76d9420c7505525d6d1ff58",
-            },
-            home="join the documents of https://github.com/amir-zeldes/gum, commit 72ce5ac1, const and dep, "
-            "in the order of their names by splits.md, without GUM_reddit_*",
+            _GUM_CHECKSUMS,
+            home=_GUM_HOME,
         ),
         Corpus(
             "gum-open",
@@ -211,7 +215,8 @@ CORPORA: Mapping[str, Corpus] = {
                     ("const/test.ptb", "dep/test.conllu"),
                 ),
             },
-            home="the files of gum",
+            checksums=_GUM_CHECKSUMS,
+            home=_GUM_HOME,
         ),
         Corpus(
             "open-english",
