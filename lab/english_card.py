@@ -17,13 +17,13 @@ A constituency parser of English for treeformers. The package holds weights, voc
 
 ```sh
 pip install ./packages/treeformers-en
-echo "The old man the boats." | treeformers parse
+echo "Put the wet boots by the stove." | treeformers parse
 ```
 
 ```python
 from treeformers import Parser
 
-Parser.from_pretrained("en").parse(["The old man the boats."])
+Parser.from_pretrained("en").parse(["Put the wet boots by the stove."])
 ```"""
 
 LIMITS = """\

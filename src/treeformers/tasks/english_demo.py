@@ -26,7 +26,7 @@ from treeformers.trees.tree import Tree
 __all__ = ["RECIPE", "SENTENCES", "EnglishDemo", "ParsedEnglish", "induce_beside", "parse_open_english"]
 
 SENTENCES = (
-    "The old man the boats.",
+    "Put the wet boots by the stove.",
     "Could you send me the slides before the meeting starts?",
     "She sold the house and he bought the boat that nobody had wanted.",
     "Mutations in this gene reduce the binding of insulin to its receptor.",
