@@ -49,6 +49,9 @@ __all__ = ["Analysis", "ParsedSentence", "Parser", "load_reader"]
 
 logger = logging.getLogger(__name__)
 
+MAX_BEAM = 1000
+"""Memory grows with the beam. A larger beam finds no better trees."""
+
 
 class Reader(Protocol):
     """Converts words into the inputs of a model."""
@@ -303,6 +306,8 @@ class Parser(Shareable):
         """
         beam = self.beam if beam is None else beam
         check_positive(beam=beam, batch_size=batch_size)
+        if beam > MAX_BEAM:
+            raise ValueError(f"beam is {beam}, expected at most {MAX_BEAM}")
         lengths = [row[-1] + 1 for row in self.readers[0].lengths(words)]  # subwords, if the model reads them
         for similar in batches(lengths, batch_size):
             batch = sorted(similar, key=lambda number: -len(words[number]))  # the order of the search
