@@ -27,7 +27,7 @@ from treeformers.tasks.parse.train import read_treebank
 from treeformers.training.model_folder import load_weights
 from treeformers.trees.tree import Tree
 
-BATCH_SIZES = 1, 64, 256
+BATCH_SIZES = 1, 64
 START = 3
 """Number of starts of the command, of which the fastest counts."""
 
@@ -35,7 +35,7 @@ START = 3
 def main() -> None:
     arguments = _arguments()
     torch.set_num_threads(arguments.threads)
-    gold = read_treebank(arguments.data, "test", Treebanks())
+    gold = read_treebank(arguments.data, "test", Treebanks())[: arguments.sentences]
     sentences = [tree.words for tree in gold]
     fast = Parser.from_pretrained(arguments.model)
     plain = Parser([load_weights(TreeParser, arguments.model)], fast.readers)
@@ -74,8 +74,9 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("model", type=Path, help="model folder")
     parser.add_argument("--data", default="wsj-sample", help="treebank whose test part is parsed")
     parser.add_argument("--beams", type=int, nargs="+", default=[1])
+    parser.add_argument("--sentences", type=int, default=256, help="number of sentences, the first ones")
     parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--repeats", type=int, default=2)
     parser.add_argument("--out", type=Path, help="write the figures as JSON")
     return parser.parse_args()
 

@@ -10,7 +10,7 @@ import json
 import random
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -258,14 +258,14 @@ class SubwordReader:
     @property
     def start(self) -> int | None:
         """The special token before a row, which some tokenizers call bos."""
-        tokenizer: Any = self.tokenizer
-        return tokenizer.bos_token_id if tokenizer.cls_token_id is None else tokenizer.cls_token_id
+        cls_token = self.tokenizer.cls_token_id
+        return self.tokenizer.bos_token_id if cls_token is None else cls_token
 
     @property
     def stop(self) -> int | None:
         """The special token after a row, which some tokenizers call eos."""
-        tokenizer: Any = self.tokenizer
-        return tokenizer.eos_token_id if tokenizer.sep_token_id is None else tokenizer.sep_token_id
+        sep_token = self.tokenizer.sep_token_id
+        return self.tokenizer.eos_token_id if sep_token is None else sep_token
 
     @classmethod
     def load(cls, folder: Path) -> Self:
@@ -277,26 +277,26 @@ class SubwordReader:
             settings = dict(settings)
             config = AutoConfig.for_model(settings.pop("model_type"), **settings)
         tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
-        if len(tokenizer) > config.vocab_size:
-            raise ValueError(f"the tokenizer has {len(tokenizer)} subwords, the encoder {config.vocab_size}")
-        return cls(tokenizer, min(_max_subwords(config), tokenizer.model_max_length))
+        return cls._checked(tokenizer, config.vocab_size, _max_subwords(config))
 
     @classmethod
-    def load_for_inference(cls, folder: Path, config: Mapping[str, Any]) -> Self:
+    def load_for_inference(cls, folder: Path, vocab_size: int, limit: int) -> Self:
         """Read the folder of a parser without transformers. The tokenizer cannot be saved.
 
         Args:
             folder: The model folder.
-            config: The content of its `config.json`.
+            vocab_size: Number of subwords that the encoder knows.
+            limit: Maximum number of subwords that it reads at once.
         """
         from treeformers.data.subword_tokenizer import SubwordTokenizer
 
-        tokenizer, settings = SubwordTokenizer(folder), config["pretrained"]
-        # The RoBERTa family counts positions from the padding's index on.
-        first = 0 if settings["model_type"] == "bert" else settings["pad_token_id"] + 1
-        return cls(
-            tokenizer, min(settings["max_position_embeddings"] - first, int(tokenizer.model_max_length))
-        )
+        return cls._checked(SubwordTokenizer(folder), vocab_size, limit)
+
+    @classmethod
+    def _checked(cls, tokenizer: Any, vocab_size: int, limit: int) -> Self:
+        if len(tokenizer) > vocab_size:
+            raise ValueError(f"the tokenizer has {len(tokenizer)} subwords, the encoder {vocab_size}")
+        return cls(tokenizer, min(limit, tokenizer.model_max_length))
 
     def save_pretrained(self, folder: str | Path) -> None:
         """Write the tokenizer, which must be one of transformers."""
@@ -386,11 +386,11 @@ def _max_subwords(config: PreTrainedConfig) -> int:
 
     The RoBERTa family counts positions from the padding's index on, so it has fewer than its table.
     """
+    from transformers import AutoModel
+
     positions = getattr(config, "max_position_embeddings", None) or 0
     if positions < 1:
         return DEFAULT_SUBWORDS
-    from transformers import AutoModel
-
     with torch.device("meta"):
         model = AutoModel.from_config(config)
     for name, module in model.named_modules():

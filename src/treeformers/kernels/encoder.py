@@ -78,6 +78,8 @@ class FastEncoder:
 
     Attributes:
         width: D.
+        vocab_size: Number of subwords.
+        longest: Maximum number of subwords in a row.
         pad: The subword that means padding.
 
     Raises:
@@ -92,7 +94,8 @@ class FastEncoder:
             self.width: int = settings["hidden_size"]
             self.heads: int = settings["num_attention_heads"]
             self.eps: float = settings["layer_norm_eps"]
-            words, positions = settings["vocab_size"], settings["max_position_embeddings"]
+            self.vocab_size: int = settings["vocab_size"]
+            positions: int = settings["max_position_embeddings"]
             inner, layers = settings["intermediate_size"], settings["num_hidden_layers"]
             types = 0 if kind == "mpnet" else settings["type_vocab_size"]
             buckets = settings["relative_attention_num_buckets"] if kind == "mpnet" else 0
@@ -101,8 +104,9 @@ class FastEncoder:
         self.dtype = dtype
         self.pad: int = settings.get("pad_token_id") or 0
         self.padding_position = None if kind == "bert" else 1 if kind == "mpnet" else self.pad
+        self.longest = positions - (0 if self.padding_position is None else self.padding_position + 1)
         embeddings = weights.part("embeddings")
-        self.words = embeddings("word_embeddings.weight", words, self.width)
+        self.words = embeddings("word_embeddings.weight", self.vocab_size, self.width)
         self.positions = embeddings("position_embeddings.weight", positions, self.width)
         if types:  # all subwords have the first type
             self.positions = (

@@ -385,11 +385,10 @@ def _load(folder: Path, device: torch.device) -> tuple[Model, Reader, ParseRecip
     if config.get("encoder") == "pretrained" and device.type == "cpu":
         try:
             with wrap_load_errors(folder):
-                return (
-                    FastParser.load(folder, config),
-                    SubwordReader.load_for_inference(folder, config),
-                    recipe,
-                )
+                fast = FastParser.load(folder, config)
+                encoder = fast.encoder
+                subwords = SubwordReader.load_for_inference(folder, encoder.vocab_size, encoder.longest)
+                return fast, subwords, recipe
         except ValueError as error:  # another kind of parser, or a damaged file, which is reported below
             logger.debug("no fast parser: %s", error)
     model = _load_tree_parser(folder)
