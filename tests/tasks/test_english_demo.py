@@ -120,7 +120,7 @@ def test_command_with_the_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     printed = result.stdout
     places = [
         printed.index(text)
-        for text in ("boats", "masc: F1", "craft: F1", "│ parser", f"{out / 'english.html'}", "induced:\n")
+        for text in ("stove", "masc: F1", "craft: F1", "│ parser", f"{out / 'english.html'}", "induced:\n")
     ]
     assert places == sorted(places)
     assert f"report: {out / 'report.html'}" in printed
