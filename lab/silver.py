@@ -17,7 +17,7 @@ from typing import TypeAlias
 
 from treeformers.tasks.parse.predictor import Analysis, Parser
 from treeformers.trees.escapes import unescape_word
-from treeformers.trees.tree import Tree
+from treeformers.trees.tree import Span, Tree
 
 __all__ = ["Derivation", "choose", "crossings", "lower_determiners", "read_derivations", "silver_trees"]
 
@@ -29,6 +29,8 @@ PENALTY = 2.0
 """Nats that a crossing costs. The choice is flat between 1 and 4."""
 MAX_CROSSINGS = 1
 """Trees with more crossings are left out: no good tree is among the best ones."""
+_LOCAL_LABELS = frozenset({"NML", "CAPTION", "HEADING", "TITLE", "CIT"})
+"""Labels of some treebanks only. They say how a treebank is annotated, not what its sentences are."""
 _MARKUP = re.compile(r"⌊.?|.?⌋|[⌊⌋¦]")
 
 
@@ -143,6 +145,14 @@ def choose(derivation: Derivation, analyses: Sequence[Analysis]) -> Tree | None:
     return best.tree if crossed <= MAX_CROSSINGS else None
 
 
+def without_local_labels(tree: Tree) -> Tree:
+    """Remove the constituents with `_LOCAL_LABELS`, but keep their words. A root that is missing is FRAG."""
+    spans = [span for span in tree.spans() if span.label not in _LOCAL_LABELS]
+    if not any(span.start == 0 and span.end == len(tree) for span in spans):
+        spans.insert(0, Span(0, len(tree), "FRAG"))
+    return Tree.from_spans(tree.words, spans, tree.tags)
+
+
 def silver_trees(derivations: Sequence[Derivation], parser: Parser, count: int = 10) -> Iterator[Tree]:
     """The chosen tree of each sentence for which there is one.
 
@@ -154,4 +164,4 @@ def silver_trees(derivations: Sequence[Derivation], parser: Parser, count: int =
     found = parser.parse_best([one.text for one in derivations], count)
     for derivation, analyses in zip(derivations, found, strict=True):
         if (tree := choose(derivation, analyses)) is not None:
-            yield tree
+            yield without_local_labels(tree)

@@ -191,6 +191,12 @@ class TreeParser(PreTrainedModel):
         """The pretrained encoder, or None."""
         return self.encoder.body if self.config.encoder == "pretrained" else None
 
+    def freeze_embeddings(self) -> None:
+        """Do not train the embeddings of the pretrained encoder: a treebank covers few of its subwords."""
+        if (pretrained := self.pretrained) is not None:
+            body: Any = pretrained
+            body.get_input_embeddings().requires_grad_(False)
+
     def encode(self, lengths: Tensor, **inputs: Tensor) -> Memory:
         """Encode sentences.
 

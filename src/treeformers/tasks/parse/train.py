@@ -25,6 +25,7 @@ from treeformers.models.pretrained import find_pretrained, load_encoder, read_en
 from treeformers.recipes import ParseRecipe, Treebanks
 from treeformers.tasks.parse.predictor import Parser
 from treeformers.tasks.parse.score import parse_gold
+from treeformers.tasks.parse.start import extend_parser
 from treeformers.training.batches import Features
 from treeformers.training.configuration import configure, wrap_config_errors
 from treeformers.training.fit import Fit
@@ -36,6 +37,9 @@ from treeformers.trees.tree import Tree
 logger = logging.getLogger(__name__)
 
 __all__ = ["build_parser", "position_lists", "read_treebank", "train_parser", "treebank_reader"]
+
+_NO_FIELDS = ("pretrained", "pretrained_layers", "start_from")
+"""Keys of `model` that are not fields of `ParserConfig`."""
 
 GRAMMAR_SIZES = {"train": 2000, "validation": 200, "test": 500}
 """Number of trees by split, for the embedded grammar."""
@@ -92,7 +96,8 @@ def build_parser(
 ) -> tuple[TreeParser, SentenceReader | SubwordReader]:
     """Initialise a model of the recipe's sizes with the vocabularies of a treebank.
 
-    With `model.encoder = "pretrained"`, two keys of the recipe name the encoder: `model.pretrained`, see
+    `model.start_from` names a trained parser, which is trained further; see `start.extend_parser`. Otherwise,
+    with `model.encoder = "pretrained"`, two keys of the recipe name the encoder: `model.pretrained`, see
     `treeformers.models.pretrained.find_pretrained`, and `model.pretrained_layers`, the number of its lowest
     layers to keep; 0, the default, keeps all.
 
@@ -107,6 +112,12 @@ def build_parser(
     given = dict(recipe.model)
     encoder = given.pop("pretrained", "")
     layers = given.pop("pretrained_layers", 0)
+    linearization = given.get("linearization", "bottom-up")
+    actions = _action_inventory(trees, linearization)
+    tags = sorted({tag for tree in trees for tag in tree.tags})
+    if "start_from" in given:
+        set_seed(seed)
+        return extend_parser(given.pop("start_from"), given, actions, tags)
     reader: SentenceReader | SubwordReader
     if given.get("encoder") == "pretrained":
         folder = find_pretrained(encoder)
@@ -125,24 +136,21 @@ def build_parser(
             "tag_vocab_size": len(reader.tags),
         }
     if given.get("tagging_loss_weight"):
-        given["tags"] = sorted({tag for tree in trees for tag in tree.tags})
-    given["actions"] = _action_inventory(trees, given.get("linearization", "bottom-up"))
+        given["tags"] = tags
+    given["actions"] = actions
     set_seed(seed)
     with wrap_config_errors():
         model = TreeParser(ParserConfig(**given))
     if given.get("encoder") == "pretrained":
         body: Any = model.encoder.body
         body.load_state_dict(pretrained.state_dict())
-        # The embedding matrix is large, and a treebank covers few of its subwords.
-        body.get_input_embeddings().requires_grad_(False)
+        model.freeze_embeddings()
     return model, reader
 
 
 def _check_model(recipe: ParseRecipe) -> None:
     """Check the settings of the model before the treebank is read."""
-    given = {
-        key: value for key, value in recipe.model.items() if key not in ("pretrained", "pretrained_layers")
-    }
+    given = {key: value for key, value in recipe.model.items() if key not in _NO_FIELDS}
     configure(ParserConfig, given, ("actions", "tags", "vocab_size", "char_vocab_size", "tag_vocab_size"))
     encoder = recipe.model.get("pretrained")
     if given.get("encoder") == "pretrained" and not isinstance(encoder, str):
