@@ -1,6 +1,6 @@
 """`make en`: train the English parser, quantize and calibrate it, score it and write its card.
 
-    python -m lab.english [train] [quantize] [calibrate] [score] [card]
+    python -m lab.english [teacher] [silver] [train] [quantize] [calibrate] [score] [card]
 
 Without arguments, all steps run. A finished training is not repeated, and a stopped one resumes.
 """
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import logging
+import os
 import subprocess
 import sys
 import zipfile
@@ -47,6 +48,10 @@ class Places(NamedTuple):
 
     Attributes:
         recipe: the recipe of the parser.
+        teacher_recipe: the recipe of the parser that makes the silver trees.
+        teacher: the folder of that parser. The recipe of the parser starts from it.
+        derivations: the file of HPSG derivations.
+        silver: the file of silver trees.
         encoders: the folder for the pretrained encoder.
         trained: the folder of the model as training leaves it.
         package: the folder of the installable package.
@@ -55,6 +60,10 @@ class Places(NamedTuple):
     """
 
     recipe: Path = ROOT / "experiments" / "en" / "en.toml"
+    teacher_recipe: Path = ROOT / "experiments" / "en" / "teacher.toml"
+    teacher: Path = ROOT / "runs" / "en" / "teacher"
+    derivations: Path = Path(os.environ.get("TREEFORMERS_DATA", "")) / "hpsg" / "open.jsonl.gz"
+    silver: Path = ROOT / "runs" / "en" / "silver.txt"
     encoders: Path = ROOT / "runs" / "encoders"
     trained: Path = ROOT / "runs" / "en" / "model"
     package: Path = ROOT / "packages" / "treeformers-en"
@@ -118,14 +127,34 @@ def _part(number: int, staging: Path) -> bytes:
     return content
 
 
+def train_teacher(places: Places) -> None:
+    """Train the teacher with one seed, or resume its training."""
+    if Recipe.load(places.teacher_recipe).model.get("pretrained") == ENCODER:
+        fetch_encoder(places.encoders)
+    _train(places.teacher_recipe, places.teacher)
+
+
+def make_silver(places: Places) -> None:
+    """Let the teacher parse the sentences of HPSG derivations; see `lab.silver`. An existing file is kept."""
+    from lab.silver import write_silver_trees
+    from treeformers.tasks.parse.predictor import Parser
+
+    if not places.silver.is_file():
+        parser = Parser.from_pretrained(places.teacher)
+        count = write_silver_trees(places.derivations, parser, places.silver)
+        logger.info("%d silver trees", count)
+
+
 def train(places: Places) -> None:
-    """Train the parser with one seed, or resume its training; see `train_once`."""
+    """Train the parser with one seed, or resume its training."""
+    _train(places.recipe, places.trained)
+
+
+def _train(recipe: Path, folder: Path) -> None:
     from treeformers.tasks.train import train_once
 
-    recipe = Recipe.load(places.recipe)
-    if recipe.model.get("pretrained") == ENCODER:
-        fetch_encoder(places.encoders)
-    train_once(recipe, recipe.train.seeds[0], places.trained)
+    loaded = Recipe.load(recipe)
+    train_once(loaded, loaded.train.seeds[0], folder)
 
 
 def quantize(places: Places) -> None:
@@ -201,6 +230,7 @@ def score(places: Places) -> dict[str, Any]:
     figures = {
         **provenance(recipe),
         "fit": read_object(places.trained / "fit.json")["fit"],
+        "teacher_fit": read_object(places.teacher / "fit.json")["fit"],
         "training": training,
         "tests": tests,
         "signature": signature,
@@ -233,7 +263,15 @@ def write_card(places: Places) -> None:
         render(readme)
 
 
-STEPS = {"train": train, "quantize": quantize, "calibrate": calibrate, "score": score, "card": write_card}
+STEPS = {
+    "teacher": train_teacher,
+    "silver": make_silver,
+    "train": train,
+    "quantize": quantize,
+    "calibrate": calibrate,
+    "score": score,
+    "card": write_card,
+}
 
 
 def main(arguments: list[str] | None = None, places: Places | None = None) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from lab.tables.en import data_table, score_table
+from treeformers.data.catalogue import CORPORA
 from treeformers.drawing.markdown import markdown_table
 
 __all__ = ["english_card"]
@@ -39,10 +40,10 @@ def english_card(figures: Mapping[str, Any]) -> str:
     Args:
         figures: the results file of `lab.english`.
     """
-    package, fit = figures["package"], figures["fit"]
+    package, fit, teacher = figures["package"], figures["fit"], figures["teacher_fit"]
     training, tests = figures["training"], figures["tests"]
     head = ["---", "library_name: treeformers", "license: apache-2.0", "language: en", "datasets:"]
-    head += [*(f"- {name}" for name in training), "---"]
+    head += [*(f"- {name}" for name in training if name in CORPORA), "---"]
     untrained = "The parser has seen no sentence of a test part."
     if "wsj-sample" in tests.keys() - training.keys():
         untrained = "The parser has seen no sentence of a test part, and no other of `wsj-sample`."
@@ -50,8 +51,8 @@ def english_card(figures: Mapping[str, Any]) -> str:
         "weights": f"{package['bits']} bits, {fit['parameters']:,} parameters in training",
         "size": f"{package['megabytes']:.1f} MB",
         "SHA-256 of the model": f"`{package['sha256']}`",
-        "steps": f"{fit['steps']:,}",
-        "hours of processor": f"{fit['processor_seconds'] / 3600:.1f}",
+        "steps": f"{teacher['steps']:,} of the teacher, {fit['steps']:,} after it",
+        "hours of processor": f"{(teacher['processor_seconds'] + fit['processor_seconds']) / 3600:.1f}",
         "date": figures["date"],
         "commit": figures["commit"],
         "scores on": figures["environment"]["device"],

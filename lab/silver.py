@@ -17,11 +17,22 @@ from typing import TypeAlias
 
 from treeformers.tasks.parse.predictor import Analysis, Parser
 from treeformers.trees.escapes import unescape_word
+from treeformers.trees.files import atomic_write
 from treeformers.trees.tree import Span, Tree
 
-__all__ = ["Derivation", "choose", "crossings", "lower_determiners", "read_derivations", "silver_trees"]
+__all__ = [
+    "Derivation",
+    "choose",
+    "crossings",
+    "lower_determiners",
+    "read_derivations",
+    "silver_trees",
+    "write_silver_trees",
+]
 
-Span: TypeAlias = tuple[int, int]
+
+Extent: TypeAlias = tuple[int, int]
+"""Start and end of a span without a label."""
 
 OPEN_PROFILES = re.compile(r"(ws2\d\d|rtc\d+|omw|csli|mrs|trec)$")
 """The profiles whose texts may be used for anything: Wikipedia, Tatoeba, WordNet, test suites, questions."""
@@ -29,6 +40,8 @@ PENALTY = 2.0
 """Nats that a crossing costs. The choice is flat between 1 and 4."""
 MAX_CROSSINGS = 1
 """Trees with more crossings are left out: no good tree is among the best ones."""
+MAX_WORDS = 60
+_BLOCK = 1024
 _LOCAL_LABELS = frozenset({"NML", "CAPTION", "HEADING", "TITLE", "CIT"})
 """Labels of some treebanks only. They say how a treebank is annotated, not what its sentences are."""
 _MARKUP = re.compile(r"⌊.?|.?⌋|[⌊⌋¦]")
@@ -72,7 +85,7 @@ def _without_markup(text: str, spans: Iterable[tuple[int, int, str]]) -> Derivat
     return Derivation("".join(letter for letter, keep in zip(text, kept, strict=False) if keep), moved)
 
 
-def lower_determiners(spans: Sequence[tuple[int, int, str]]) -> list[Span]:
+def lower_determiners(spans: Sequence[tuple[int, int, str]]) -> list[Extent]:
     """The spans of a derivation with each determiner moved down to its noun.
 
     HPSG joins "the" and "old man of the sea". The Penn Treebank joins "the old man" and "of the sea". So each
@@ -92,7 +105,7 @@ def lower_determiners(spans: Sequence[tuple[int, int, str]]) -> list[Span]:
     return sorted(lowered)
 
 
-def word_spans(text: str, words: Sequence[str], spans: Iterable[Span]) -> tuple[list[int], set[Span]]:
+def word_spans(text: str, words: Sequence[str], spans: Iterable[Extent]) -> tuple[list[int], set[Extent]]:
     """Spans of characters as spans of words, punctuation aside.
 
     Returns:
@@ -124,7 +137,7 @@ def _is_word(token: str) -> bool:
     return any(map(str.isalnum, unescape_word(token)))
 
 
-def crossings(tree: Tree, counts: Sequence[int], spans: Iterable[Span]) -> int:
+def crossings(tree: Tree, counts: Sequence[int], spans: Iterable[Extent]) -> int:
     """Number of constituents of a tree that cross one of the spans of `word_spans`."""
     given = sorted(spans)
     crossed = 0
@@ -165,3 +178,20 @@ def silver_trees(derivations: Sequence[Derivation], parser: Parser, count: int =
     for derivation, analyses in zip(derivations, found, strict=True):
         if (tree := choose(derivation, analyses)) is not None:
             yield without_local_labels(tree)
+
+
+def write_silver_trees(derivations: Path, parser: Parser, out: Path) -> int:
+    """Write the silver trees of all distinct sentences of 2 to `MAX_WORDS` words, one tree a line.
+
+    Returns:
+        The number of trees.
+    """
+    distinct = {one.text: one for one in read_derivations(derivations)}
+    kept = [one for one in distinct.values() if 2 <= len(one.text.split()) <= MAX_WORDS]
+    count = 0
+    with atomic_write(out) as file:
+        for start in range(0, len(kept), _BLOCK):
+            for tree in silver_trees(kept[start : start + _BLOCK], parser):
+                file.write(f"{tree}\n")
+                count += 1
+    return count

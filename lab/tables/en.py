@@ -28,6 +28,14 @@ _ENCODERS = {
 """What a pretrained encoder is, and its terms."""
 
 
+_SILVER = (
+    "silver trees: sentences of Wikipedia, Tatoeba, WordNet, questions and test suites; of ten trees of the "
+    "teacher, the one that fits the HPSG derivation best (`lab/silver.py`)",
+    "derivations MIT; texts CC BY-SA, CC BY and freer",
+)
+"""What a file of trees is, and its terms."""
+
+
 def score_table(result: Result) -> str:
     """Labelled scores by test part, also with the weights before they were quantized."""
     rows = [
@@ -42,7 +50,7 @@ def data_table(result: Result) -> str:
     """Corpora and encoder, with numbers of training sentences and terms."""
     rows = []
     for name, part in result["training"].items():
-        what, terms = (CORPORA[name].what, CORPORA[name].terms) if name in CORPORA else ("", "")
+        what, terms = (CORPORA[name].what, CORPORA[name].terms) if name in CORPORA else _SILVER
         rows.append((f"`{name}`", str(part["sentences"]), str(part["times"]), what, terms))
     if encoder := result["recipe"]["model"].get("pretrained", ""):
         rows.append((f"`{encoder}`", "", "", *_ENCODERS.get(encoder, ("a pretrained encoder", "see there"))))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
 import logging
@@ -40,10 +41,27 @@ seeds = [3]
 
 @pytest.fixture
 def places(tmp_path: Path) -> Iterator[Places]:
-    (tmp_path / "tiny.toml").write_text(RECIPE)
+    teacher, silver, derivations = tmp_path / "teacher", tmp_path / "silver.txt", tmp_path / "open.jsonl.gz"
+    (tmp_path / "teacher.toml").write_text(RECIPE)
+    (tmp_path / "tiny.toml").write_text(
+        RECIPE.replace('["grammar", "grammar"]', f'["grammar", "grammar", {str(silver)!r}]').replace(
+            "embedding_size", f"start_from = {str(teacher)!r}\nembedding_size"
+        )
+    )
+    items = [
+        {"id": "rtc000:1", "text": text, "spans": [[0, len(text), "sb-hd_mc_c"]]}
+        for text in ("the dog sees a cat", "a dog sleeps", "the dog sees a cat")
+    ]
+    items += [{"id": "wsj00a:1", "text": "a cat sees", "spans": [[0, 10, "sb-hd_mc_c"]]}]
+    with gzip.open(derivations, "wt") as file:
+        file.writelines(f"{json.dumps(item)}\n" for item in items)
     handlers = logging.root.handlers[:]
     yield Places(
         tmp_path / "tiny.toml",
+        tmp_path / "teacher.toml",
+        teacher,
+        derivations,
+        silver,
         tmp_path / "encoders",
         tmp_path / "trained",
         tmp_path / "treeformers-tiny",
@@ -61,6 +79,7 @@ def test_all_steps(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
     }
     figures = json.loads(places.figures.read_text())
     assert figures["training"]["grammar"]["times"] == 2
+    assert figures["training"][str(places.silver)] == {"sentences": 1, "times": 1}  # one is for validation
     assert 0 < figures["training"]["grammar"]["sentences"] <= 20
     assert figures["package"]["sha256"] == checksum(places.model)
     score = figures["tests"]["grammar"]

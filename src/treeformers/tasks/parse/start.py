@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from treeformers.models.parser import ParserConfig, TreeParser
-from treeformers.tasks.parse.predictor import Parser, Reader
+from treeformers.tasks.parse.predictor import Parser
 
 __all__ = ["extend_parser"]
 
@@ -26,7 +26,7 @@ _ROWS = {
 
 def extend_parser(
     name: str, given: Mapping[str, Any], actions: Sequence[str], tags: Sequence[str]
-) -> tuple[TreeParser, Reader]:
+) -> tuple[TreeParser, Any]:
     """Load a trained parser, and add the actions and tags that it lacks, with random weights.
 
     Args:
