@@ -1,0 +1,192 @@
+"""Trees as columns: one array for each property of the nodes of many trees.
+
+Nodes stand in pre-order, tree after tree. A leaf of a `Tree` gives two nodes: its tag, and its word below.
+The second order is post-order, the third holds the children of each node side by side. In each of them, the
+nodes that stand in one of the common relations to a given node are contiguous (`query.relations`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from treeformers.trees.heads import head_child
+from treeformers.trees.tree import Tree
+
+__all__ = ["Columns", "Integers", "Mask"]
+
+Integers: TypeAlias = NDArray[np.int32]
+Mask: TypeAlias = NDArray[np.bool_]
+
+ROOT = "ROOT"
+"""Label of a root without one, as in "( (S ...))"."""
+
+
+class Columns:
+    """The nodes of many trees.
+
+    All arrays have one number for each of the N nodes, unless their text says otherwise.
+
+    Args:
+        vocabulary: the distinct labels and words.
+        label: positions in the vocabulary.
+        parent: the parent of each node; -1 for a root.
+    """
+
+    def __init__(self, vocabulary: Sequence[str], label: Integers, parent: Integers) -> None:
+        self.vocabulary = tuple(vocabulary)
+        self.label = label
+        self.parent = parent
+
+    @classmethod
+    def from_trees(cls, trees: Iterable[Tree]) -> Columns:
+        """Index trees. A tree of any depth takes time linear in its nodes."""
+        numbers: dict[str, int] = {}
+        number = numbers.setdefault
+        labels: list[int] = []
+        parents: list[int] = []
+        for tree in trees:
+            stack = [(tree, -1)]
+            while stack:
+                node, parent = stack.pop()
+                parents.append(parent)
+                labels.append(number(node.label or (ROOT if parent < 0 else ""), len(numbers)))
+                place = len(parents) - 1
+                if node.children:
+                    stack.extend([(child, place) for child in reversed(node.children)])
+                else:
+                    parents.append(place)
+                    labels.append(number(node.word or "", len(numbers)))
+        return cls(list(numbers), np.array(labels, np.int32), np.array(parents, np.int32))
+
+    def __len__(self) -> int:
+        return len(self.label)
+
+    @cached_property
+    def roots(self) -> Integers:
+        """The root of each tree."""
+        return np.flatnonzero(self.parent < 0).astype(np.int32)
+
+    @cached_property
+    def tree(self) -> Integers:
+        """The number of the tree, from 0."""
+        return (np.cumsum(self.parent < 0) - 1).astype(np.int32)
+
+    @cached_property
+    def tree_end(self) -> Integers:
+        """The end of the tree, exclusive. It starts at `roots[tree]`."""
+        return np.append(self.roots[1:], len(self)).astype(np.int32)[self.tree]
+
+    @cached_property
+    def num_children(self) -> Integers:
+        """The number of children; 0 for a word."""
+        return np.bincount(self.parent[self.parent >= 0], minlength=len(self)).astype(np.int32)
+
+    @cached_property
+    def _by_depth(self) -> list[Integers]:
+        """The nodes of each depth."""
+        below = np.flatnonzero(self.parent < 0)
+        levels = []
+        while len(below):
+            levels.append(below.astype(np.int32))
+            counts = self.num_children[below]
+            below = np.sort(self.siblings[ranges(self.child_begin[below], counts)])
+        return levels
+
+    @cached_property
+    def depth(self) -> Integers:
+        """The number of nodes above."""
+        depth = np.empty(len(self), np.int32)
+        for number, nodes in enumerate(self._by_depth):
+            depth[nodes] = number
+        return depth
+
+    @cached_property
+    def end(self) -> Integers:
+        """The end of the subtree, exclusive. It starts at the node itself."""
+        end = np.arange(1, len(self) + 1, dtype=np.int32)
+        for nodes in reversed(self._by_depth):
+            inner = nodes[self.num_children[nodes] > 0]
+            end[inner] = end[self.siblings[self.child_begin[inner] + self.num_children[inner] - 1]]
+        return end
+
+    @cached_property
+    def is_word(self) -> Mask:
+        """Whether a node is a word."""
+        return self.num_children == 0
+
+    @cached_property
+    def words(self) -> Integers:
+        """The nodes of all words, in order."""
+        return np.flatnonzero(self.is_word).astype(np.int32)
+
+    @cached_property
+    def first(self) -> Integers:
+        """The first word below, or the word itself: a position in `words`."""
+        return (np.cumsum(self.is_word) - self.is_word).astype(np.int32)
+
+    @cached_property
+    def stop(self) -> Integers:
+        """The end of the words below, exclusive: a position in `words`."""
+        return np.append(self.first, len(self.words)).astype(np.int32)[self.end]
+
+    @cached_property
+    def postorder(self) -> Integers:
+        """The position of each node in post-order."""
+        return self.end - 1 - self.depth
+
+    @cached_property
+    def siblings(self) -> Integers:
+        """All nodes, ordered by their parents. The roots come first."""
+        return np.argsort(self.parent, kind="stable").astype(np.int32)
+
+    @cached_property
+    def sibling_place(self) -> Integers:
+        """The position of each node in `siblings`."""
+        return inverse(self.siblings)
+
+    @cached_property
+    def child_begin(self) -> Integers:
+        """The position of the first child in `siblings`."""
+        counts = self.num_children
+        return (len(self.roots) + np.cumsum(counts) - counts).astype(np.int32)
+
+    @cached_property
+    def chain_end(self) -> Integers:
+        """The last node of the unary chain that starts here. It has no child or several."""
+        places = np.where(self.num_children == 1, len(self), np.arange(len(self), dtype=np.int32))
+        return np.minimum.accumulate(places[::-1])[::-1].astype(np.int32)
+
+    @cached_property
+    def head(self) -> Integers:
+        """The head child by the rules of `trees.heads`, the word of a tag, and -1 for a word."""
+        head = np.full(len(self), -1, np.int32)
+        children = self.siblings.tolist()
+        begins, counts, labels = self.child_begin.tolist(), self.num_children.tolist(), self.label.tolist()
+        names = self.vocabulary
+        for node in np.flatnonzero(self.num_children).tolist():
+            begin, count = begins[node], counts[node]
+            below = children[begin : begin + count]
+            if count == 1:
+                head[node] = below[0]
+            else:
+                head[node] = below[head_child(names[labels[node]], [names[labels[child]] for child in below])]
+        return head
+
+
+def inverse(order: Integers) -> Integers:
+    """The inverse of a permutation."""
+    places = np.empty(len(order), np.int32)
+    places[order] = np.arange(len(order), dtype=np.int32)
+    return places
+
+
+def ranges(begins: NDArray[Any], counts: NDArray[Any]) -> NDArray[np.int64]:
+    """The numbers begins[0], begins[0] + 1, ... (counts[0] of them), then those of the next range."""
+    total = int(counts.sum())
+    offsets = np.repeat(begins - (np.cumsum(counts) - counts), counts)
+    return np.arange(total) + offsets

@@ -1,0 +1,75 @@
+"""Which labels a description fits."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+import numpy as np
+import regex
+
+from treeformers.query.columns import Mask
+from treeformers.query.syntax import Description
+
+__all__ = ["basic_category", "fitting", "group_texts"]
+
+REGEX_SECONDS = 10.0
+"""Time that one regular expression may take on all distinct labels and words of a search."""
+
+_ANNOTATION = frozenset("-=|#^~_[")
+"""Characters that end the basic category of a label."""
+
+
+def basic_category(label: str) -> str:
+    """A label without function tags and indices: "NP" for "NP-SBJ-1", but "-LRB-" for "-LRB-".
+
+    The rule is that of Tregex: the category ends before the first of `-=|#^~_[`. A label that starts with one
+    of these, such as "-NONE-", keeps it and the next one that is equal.
+    """
+    opened = label[:1] if label[:1] in _ANNOTATION else ""
+    for place in range(1, len(label)):
+        if label[place] in _ANNOTATION:
+            if label[place] != opened:
+                return label[:place]
+            opened = ""
+    return label
+
+
+def fitting(description: Description, vocabulary: Sequence[str]) -> Mask:
+    """For each label of a vocabulary, whether it fits.
+
+    Raises:
+        ValueError: an expression takes more than `REGEX_SECONDS`.
+    """
+    if not description.labels and not description.regexes:
+        return np.full(len(vocabulary), not description.negated)
+    fits = np.zeros(len(vocabulary), np.bool_)
+    names = [basic_category(name) for name in vocabulary] if description.basic else vocabulary
+    for number, name in enumerate(names):
+        fits[number] = name in description.labels
+    for expression in description.regexes:
+        for number, found in enumerate(_searched(expression, names)):
+            fits[number] |= found is not None
+    return ~fits if description.negated else fits
+
+
+def group_texts(description: Description, group: int, vocabulary: Sequence[str]) -> list[str | None]:
+    """For each label, the text of a group of the expression that fits it; None where none fits."""
+    names = [basic_category(name) for name in vocabulary] if description.basic else vocabulary
+    texts: list[str | None] = [None] * len(vocabulary)
+    for expression in description.regexes:
+        for number, found in enumerate(_searched(expression, names)):
+            if found is not None and texts[number] is None:
+                texts[number] = found[group]
+    return texts
+
+
+def _searched(expression: regex.Pattern[str], names: Sequence[str]) -> list[regex.Match[str] | None]:
+    deadline = time.monotonic() + REGEX_SECONDS
+    try:
+        return [expression.search(name, timeout=max(deadline - time.monotonic(), 1e-3)) for name in names]
+    except TimeoutError:
+        raise ValueError(
+            f"pattern: /{expression.pattern}/ takes more than {REGEX_SECONDS:g} seconds; "
+            "expected a regular expression without nested repetition"
+        ) from None

@@ -1,0 +1,125 @@
+"""Patterns over constituency trees, and their matches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+
+import numpy as np
+
+from treeformers.query.columns import Columns
+from treeformers.query.language import read_pattern
+from treeformers.query.search import Search
+from treeformers.trees.tree import Tree
+
+__all__ = ["Match", "Pattern"]
+
+SHARD = 2000
+"""Number of trees that are indexed together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """One match of a pattern.
+
+    Attributes:
+        sentence: the number of the tree, from 0.
+        node: the node that the pattern starts with: its number in pre-order, the root being 0. A word is a
+            node below its tag.
+        span: its words: start and end, exclusive, from 0.
+        label: its label, or the word.
+        named: the span of each named node.
+        nodes: the number of each named node.
+    """
+
+    sentence: int
+    node: int
+    span: tuple[int, int]
+    label: str
+    named: dict[str, tuple[int, int]]
+    nodes: dict[str, int]
+
+
+class Pattern:
+    """A pattern in the language of Tregex (Levy and Andrew 2006).
+
+    `docs/how-to/find.md` describes the language. Answers are those of Tregex; heads are those of
+    `treeformers.trees.heads`.
+
+    Args:
+        text: the pattern.
+
+    Raises:
+        ValueError: the pattern is malformed. The message shows the place with a caret.
+    """
+
+    def __init__(self, text: str) -> None:
+        if not isinstance(text, str):
+            raise ValueError(f"a pattern is text, got {type(text).__name__}")
+        self.text = text
+        self._node = read_pattern(text)
+
+    def __repr__(self) -> str:
+        return f"Pattern({self.text!r})"
+
+    def find(self, trees: Iterable[Tree] | Columns) -> Iterator[Match]:
+        """All matches, by tree and by node in pre-order. Each choice of nodes is a match of its own.
+
+        Trees are read and searched in shards, so the trees may be endless.
+
+        Args:
+            trees: trees as they stand in the treebank: function tags, traces and the root count. Or columns
+                of trees, which are made once for many patterns.
+
+        Raises:
+            ValueError: a regular expression takes more than `descriptions.REGEX_SECONDS`.
+        """
+        for first, columns in _shards(trees):
+            for rows in Search(columns, self._node).matches():
+                found = rows.pop(self._node)
+                names = {key: nodes for key, nodes in rows.items() if isinstance(key, str) and key[0] != "%"}
+                sentences = columns.tree[found]
+                roots = columns.roots[sentences]
+                offsets = columns.first[roots]
+                spans = _pairs(columns.first[found] - offsets, columns.stop[found] - offsets)
+                named = {
+                    name: _pairs(columns.first[nodes] - offsets, columns.stop[nodes] - offsets)
+                    for name, nodes in names.items()
+                }
+                numbers = {
+                    name: np.where(nodes < 0, -1, nodes - roots).tolist() for name, nodes in names.items()
+                }
+                labels = columns.label[found].tolist()
+                places = (found - roots).tolist()
+                for row, sentence in enumerate(sentences.tolist()):
+                    bound = [name for name in numbers if numbers[name][row] >= 0]
+                    yield Match(
+                        first + sentence,
+                        places[row],
+                        spans[row],
+                        columns.vocabulary[labels[row]],
+                        {name: named[name][row] for name in bound},
+                        {name: numbers[name][row] for name in bound},
+                    )
+
+    def count(self, trees: Iterable[Tree] | Columns) -> int:
+        """The number of matches. Arguments and errors are those of `find`."""
+        return sum(Search(columns, self._node).count() for _, columns in _shards(trees))
+
+
+def _shards(trees: Iterable[Tree] | Columns) -> Iterator[tuple[int, Columns]]:
+    """Columns, each with the number of its first tree."""
+    if isinstance(trees, Columns):
+        yield 0, trees
+        return
+    if isinstance(trees, Tree):
+        raise ValueError("expected several trees, got one: put it into a list")
+    rest, first = iter(trees), 0
+    while shard := list(islice(rest, SHARD)):
+        yield first, Columns.from_trees(shard)
+        first += len(shard)
+
+
+def _pairs(starts: np.ndarray, stops: np.ndarray) -> list[tuple[int, int]]:
+    return list(zip(starts.tolist(), stops.tolist(), strict=True))

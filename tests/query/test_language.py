@@ -1,0 +1,77 @@
+"""What a pattern says about its own mistakes, and what its symbols mean."""
+
+from __future__ import annotations
+
+import pytest
+
+from treeformers.query import Pattern
+from treeformers.trees.tree import Tree
+
+TREE = Tree.from_brackets(
+    "(ROOT (S (NP-SBJ-1 (PRP$ Her) (NN dog)) (VP (VBZ wants) (S (NP-SBJ (-NONE- *-1)) (VP (TO to) "
+    "(VP (VB eat) (NP (CD 2) (NNS b/c)) (-LRB- -LRB-)))) (. .))))"
+)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "labels"),
+    [
+        ("PRP$|WP$", ["PRP$"]),
+        ('"PRP$"', ["PRP$"]),
+        (r"/^PRP\$/", ["PRP$"]),
+        (r"\.", [".", "."]),
+        (r'"." < "."', ["."]),
+        ("@NP", ["NP-SBJ-1", "NP-SBJ", "NP"]),
+        ("!@NP > S", ["VP", "VP"]),
+        ("NP", ["NP"]),
+        ("/^np/i", ["NP-SBJ-1", "NP-SBJ", "NP"]),
+        ("/b\\/c/", ["b/c"]),
+        ("@/^N.$/", ["NP-SBJ-1", "NN", "NP-SBJ", "NP"]),
+        ("CD < 2", ["CD"]),
+        ("-LRB-|-NONE-", ["-NONE-", "-LRB-", "-LRB-"]),
+        ("NP|/^V/ $ TO", ["VP"]),
+        ("NP | VP > S", ["VP", "VP"]),
+        ("(VP < TO) < (VP < VB)", ["VP"]),
+        ('VP <... {VBZ ; S ; "."}', ["VP"]),
+        ("VP <... {VBZ}", []),
+        ("NN : VBZ : TO", ["NN"]),
+        ("NP-SBJ < (__ < /(\\d)$/#1%i) : /SBJ-(\\d)/#1%i", ["NP-SBJ"]),
+        ("VP <TO", ["VP"]),
+        ("VP<TO<VP", ["VP"]),
+        ("VP [< TO & < VP | < VBZ]", ["VP", "VP"]),
+        ("@NP=x >> (S !< ~x)", ["NP-SBJ", "NP", "NP"]),
+    ],
+)
+def test_labels_of_matches(pattern: str, labels: list[str]) -> None:
+    assert [match.label for match in Pattern(pattern).find([TREE])] == labels
+
+
+@pytest.mark.parametrize(
+    ("pattern", "column", "expected"),
+    [
+        ("", 1, 'a label, /a regular expression/, "a quoted label" or __, got the end'),
+        ("NP < (NN", 9, "a relation or a closing bracket, got the end"),
+        ("NP < NN)", 8, "an opening bracket before, got ')'"),
+        ("NP < [< NN]", 6, "a label"),
+        ("NP [< NN", 9, "a relation or a closing square bracket"),
+        ("NP < NN & VP", 11, "a relation, got 'VP'"),
+        ("NP NN", 4, "a relation, got 'NN'"),
+        ("NP <0 NN", 4, "a number other than 0"),
+        ("NP < /a(/", 9, "a regular expression (missing )"),
+        ("NP < /a", 6, "a label"),
+        ("NP < =x", 6, "a name that is bound before this place, x is not"),
+        ("NP !< (NN=x) < =x", 16, "a name that is bound before"),
+        ("NP <+(NN=x) NN", 11, "a description without names"),
+        ("/a/#1%x", 5, "the number of a group"),
+        ("NP#1%x", 3, "a regular expression before a group"),
+        ("NP <... NN", 9, "an opening brace"),
+        ("NP=", 4, "a name"),
+        ("(" * 101, 101, "at most 100 brackets"),
+    ],
+)
+def test_a_caret_marks_the_mistake(pattern: str, column: int, expected: str) -> None:
+    with pytest.raises(ValueError) as caught:
+        Pattern(pattern)
+    message, line, caret = str(caught.value).split("\n")
+    assert message.startswith(f"pattern, column {column}: expected {expected}")
+    assert line[2:] == pattern and caret == " " * (column + 1) + "^"
