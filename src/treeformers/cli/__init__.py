@@ -10,6 +10,7 @@ from treeformers.cli.console import Command, Commands, RenamedCommands
 from treeformers.cli.corpora import download_corpus, generate_agreement, generate_grammar, list_corpora
 from treeformers.cli.encoding import classify, similarity, translate
 from treeformers.cli.evaluation import evaluate
+from treeformers.cli.finding import find
 from treeformers.cli.parsing import parse
 from treeformers.cli.probing import probe
 from treeformers.cli.reproduce import reproduce
@@ -48,6 +49,7 @@ for command, example in (
     (translate, "translate runs/en-de sentences.txt --trees runs/parser"),
     (score, "score gold.txt trees.txt --unlabeled"),
     (probe, "probe runs/news right gold --html probes.html"),
+    (find, "find 'NP < (NN $- JJ)' trees.txt"),
     (draw, "draw trees.txt --out trees.html"),
     (reproduce, "reproduce wang2019/tree-l10-wsj-all --scale small"),
     (serve, "serve runs/news runs/parser"),

@@ -240,7 +240,9 @@ def _fail(error: Exception) -> int:
         problem = f"{error.filename or 'standard output'}: {error.strerror}"
     else:
         problem = str(error)
-    sys.stderr.write(f"treeformers: error: {' '.join(problem.split())}\n")
+    # Indented lines after the first one show the place of the mistake.
+    first, *shown = problem.split("\n  ")
+    sys.stderr.write("\n  ".join([f"treeformers: error: {' '.join(first.split())}", *shown]) + "\n")
     return 2
 
 

@@ -35,7 +35,12 @@ class Columns:
         vocabulary: the distinct labels and words.
         label: positions in the vocabulary.
         parent: the parent of each node; -1 for a root.
+
+    Attributes:
+        offsets: for each word, its first character in a text and the end, exclusive; None if unknown.
     """
+
+    offsets: Integers | None = None
 
     def __init__(self, vocabulary: Sequence[str], label: Integers, parent: Integers) -> None:
         self.vocabulary = tuple(vocabulary)
@@ -62,6 +67,27 @@ class Columns:
                     parents.append(place)
                     labels.append(number(node.word or "", len(numbers)))
         return cls(list(numbers), np.array(labels, np.int32), np.array(parents, np.int32))
+
+    def subtree(self, node: int) -> Tree:
+        """The tree below a node. For a word, it is the leaf with its tag."""
+        if self.num_children[node] == 0:
+            node = int(self.parent[node])
+        nodes = slice(node, int(self.end[node]))
+        labels = [self.vocabulary[label] for label in self.label[nodes].tolist()]
+        below: list[list[Tree | str]] = [[] for _ in labels]
+        parents = (self.parent[nodes] - node).tolist()
+        for place in range(len(labels) - 1, -1, -1):  # children before parents, the last child first
+            children = below[place][::-1]
+            if not children:
+                made: Tree | str = labels[place]
+            elif isinstance(children[0], str):
+                made = Tree(labels[place], word=children[0])
+            else:
+                made = Tree(labels[place], tuple(child for child in children if isinstance(child, Tree)))
+            if place:
+                below[parents[place]].append(made)
+        assert isinstance(made, Tree)
+        return made
 
     def __len__(self) -> int:
         return len(self.label)

@@ -11,6 +11,7 @@ import numpy as np
 from treeformers.query.columns import Columns
 from treeformers.query.language import read_pattern
 from treeformers.query.search import Search
+from treeformers.query.syntax import names_of
 from treeformers.trees.tree import Tree
 
 __all__ = ["Match", "Pattern"]
@@ -59,6 +60,11 @@ class Pattern:
             raise ValueError(f"a pattern is text, got {type(text).__name__}")
         self.text = text
         self._node = read_pattern(text)
+
+    @property
+    def names(self) -> list[str]:
+        """The names of nodes that a match may bind, in the order of the pattern."""
+        return names_of(self._node)
 
     def __repr__(self) -> str:
         return f"Pattern({self.text!r})"

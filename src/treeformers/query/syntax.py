@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 import regex
 
-__all__ = ["All", "Any", "Description", "Formula", "Maybe", "Node", "Not", "Relation", "Step"]
+__all__ = ["All", "Any", "Description", "Formula", "Maybe", "Node", "Not", "Relation", "Step", "names_of"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,6 +96,21 @@ class Maybe:
     """The part may hold; the first nodes for which it does get its names. There is one match in any case."""
 
     part: Formula
+
+
+def names_of(node: Node) -> list[str]:
+    """The names of the nodes of a pattern, in its order."""
+    names = [node.name] if node.name else []
+    parts = [] if node.formula is None else [node.formula]
+    while parts:
+        match parts.pop(0):
+            case Step(_, target):
+                names += names_of(target)
+            case All(inner) | Any(inner):
+                parts[:0] = inner
+            case Maybe(part):
+                parts.insert(0, part)
+    return list(dict.fromkeys(names))
 
 
 Formula: TypeAlias = Step | All | Any | Not | Maybe

@@ -1,0 +1,170 @@
+"""`treeformers find`."""
+
+from __future__ import annotations
+
+import random
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+if TYPE_CHECKING:
+    from treeformers.query.treebank import Shard
+
+Format = Literal["kwic", "tree", "brackets", "tsv", "json"]
+
+
+def find(
+    pattern: Annotated[str, typer.Argument(metavar="PATTERN", help='Such as "NP < (NN $- DT)".')],
+    files: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[FILE|FOLDER|CORPUS]...",
+            help="Trees: files, folders of files or corpora; by default standard input.",
+        ),
+    ] = None,
+    format: Annotated[Format, typer.Option(help="Output format.")] = "kwic",
+    count: Annotated[bool, typer.Option("--count", help="Print only the number of matches.")] = False,
+    by_file: Annotated[bool, typer.Option("--by-file", help="Print the number of matches by file.")] = False,
+    invert: Annotated[bool, typer.Option("--invert", help="Find the sentences without a match.")] = False,
+    sample: Annotated[int | None, typer.Option(min=1, help="Print this many matches, at random.")] = None,
+    seed: Annotated[int, typer.Option(help="Seed of --sample.")] = 1,
+    macros: Annotated[
+        Path | None,
+        typer.Option(help="File of macros: on each line a name, a tab, and its text in patterns."),
+    ] = None,
+    keep_index: Annotated[
+        bool,
+        typer.Option("--keep-index", help="Write FILE.index.npz, which later searches of the file use."),
+    ] = False,
+    workers: Annotated[int, typer.Option(min=1, help="Number of processes, each for a file at a time.")] = 1,
+) -> None:
+    """Find a pattern in trees.
+
+    The pattern has the language of Tregex. The trees count as they stand in the file, with function tags,
+    traces and roots. The exit code is 1 if nothing matches.
+    """
+    from treeformers.query.macros import expand, read_macros
+
+    if macros:
+        pattern = expand(pattern, read_macros(macros))
+    if by_file and sample:
+        raise ValueError("--by-file counts all matches, --sample prints some: expected one of them")
+    counting = count or by_file
+    job = _Job(pattern, format, invert, counting, keep_index, sys.stdout.isatty())
+    places = [place for file in files or ["-"] for place in _places(file)]
+    total = 0
+    with ExitStack() as stack:
+        results = _results(job, places, workers, stack)
+        if counting:
+            for place, numbers in zip(places, results, strict=True):
+                own = sum(map(int, numbers))
+                total += own
+                if by_file:
+                    typer.echo(f"{own}\t{place}")
+            if count:
+                typer.echo(total)
+        else:
+            lines = (line for found in results for line in found)
+            if head := job.heading():
+                typer.echo(head)
+            for line in _sampled(lines, sample, seed) if sample else lines:
+                total += 1
+                typer.echo(line)
+    if not total:
+        raise typer.Exit(1)
+
+
+@dataclass(frozen=True)
+class _Job:
+    """What is searched and how it is printed; other processes get it too."""
+
+    pattern: str
+    format: Format
+    invert: bool
+    counting: bool
+    keep_index: bool
+    color: bool
+
+    def heading(self) -> str:
+        from treeformers.query import Pattern
+        from treeformers.query.output import heading
+
+        return "" if self.invert else heading(self.format, Pattern(self.pattern).names)
+
+    def lines(self, place: str) -> Iterator[str]:
+        """The output for one file or corpus; for counts, a number for each shard."""
+        from treeformers.query import Pattern
+        from treeformers.query.output import match_lines, sentence_lines
+
+        pattern = Pattern(self.pattern)
+        empty = True
+        for shard in _shards(place, self.keep_index):
+            empty = False
+            if self.invert:
+                matched = {match.sentence for match in pattern.find(shard.columns)}
+                others = [number for number in range(len(shard.columns.roots)) if number not in matched]
+                yield from [str(len(others))] if self.counting else sentence_lines(shard, others, self.format)
+            elif self.counting:
+                yield str(pattern.count(shard.columns))
+            else:
+                found = pattern.find(shard.columns)
+                yield from match_lines(shard, found, self.format, pattern.names, self.color)
+        if empty:
+            raise ValueError(f"{'<stdin>' if place == '-' else place}: no trees in it")
+
+    def all_lines(self, place: str) -> list[str]:
+        return list(self.lines(place))
+
+
+def _results(job: _Job, places: list[str], workers: int, stack: ExitStack) -> Iterator[Iterable[str]]:
+    if workers == 1 or len(places) == 1:
+        return map(job.lines, places)
+    from treeformers.training.workers import start_workers
+
+    return stack.enter_context(start_workers(workers)).map(job.all_lines, places)
+
+
+def _places(file: str) -> Iterator[str]:
+    """The files of a folder, in order; any other name as it is."""
+    from treeformers.query.treebank import INDEX_SUFFIX
+
+    folder = Path(file)
+    if not folder.is_dir():
+        yield file
+        return
+    others = (INDEX_SUFFIX, "manifest.json", ".unparsed")
+    found = [path for path in sorted(folder.rglob("*")) if path.is_file() and path.name[0] != "."]
+    found = [path for path in found if not path.name.endswith(others)]
+    if not found:
+        raise ValueError(f"{file}: no files in it")
+    yield from map(str, found)
+
+
+def _shards(place: str, keep_index: bool) -> Iterator[Shard]:
+    from treeformers.data.catalogue import CORPORA
+    from treeformers.query.columns import Columns
+    from treeformers.query.treebank import Shard, read_shards
+
+    if place in CORPORA and not Path(place).exists():
+        from treeformers.data import corpora
+
+        for split, trees in corpora.load(place, clean=False).items():
+            yield Shard(f"{place}/{split}", 0, Columns.from_trees(trees))
+    else:
+        yield from read_shards(place, keep_index)
+
+
+def _sampled(lines: Iterator[str], count: int, seed: int) -> list[str]:
+    """Lines that are drawn at random, in their order (Vitter 1985, Algorithm R)."""
+    rng = random.Random(seed)
+    kept = list(enumerate(islice(lines, count)))
+    for number, line in enumerate(lines, start=count):
+        if (place := rng.randrange(number + 1)) < count:
+            kept[place] = (number, line)
+    return [line for _, line in sorted(kept)]

@@ -1,0 +1,161 @@
+"""Matches as text: keyword in context, trees, tables and JSON lines."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Literal, TypeAlias
+
+from treeformers.query.pattern import Match
+from treeformers.query.treebank import Shard
+from treeformers.trees.escapes import unescape_word
+from treeformers.trees.text import plain, terminal_columns, text_columns
+from treeformers.trees.tree import Tree
+
+__all__ = ["OutputFormat", "heading", "match_lines", "sentence_lines"]
+
+OutputFormat: TypeAlias = Literal["kwic", "tree", "brackets", "tsv", "json"]
+
+_RED = "\x1b[1;31m{}\x1b[0m"
+_MARK = "→"
+"""Stands before the label of a matched node."""
+
+
+def heading(format: OutputFormat, names: Sequence[str]) -> str:
+    """The first line of a table; "" for other formats."""
+    if format != "tsv":
+        return ""
+    columns = ["file", "sentence", "node", "label", "start", "end", "text"]
+    for name in names:
+        columns += [name, f"{name}_start", f"{name}_end"]
+    return "\t".join(columns)
+
+
+def match_lines(
+    shard: Shard, matches: Iterable[Match], format: OutputFormat, names: Sequence[str], color: bool
+) -> Iterator[str]:
+    """A line, or a tree of several lines, for each match.
+
+    Args:
+        shard: the trees.
+        matches: matches in `shard.columns`.
+        format: "kwic": the words of the match between those around it. "tree": the tree, drawn, with "→"
+            before the label of the match. "brackets": the subtree. "tsv": a table with `heading`. "json": an
+            object. The last two count sentences from 1 and words from 0.
+        names: the names of the pattern, for the table.
+        color: mark the match in red.
+    """
+    render: Callable[[_Sentence, Match], str] = {
+        "kwic": _kwic,
+        "tree": _drawn,
+        "brackets": lambda sentence, match: str(sentence.subtree(match.node)),
+        "tsv": lambda sentence, match: sentence.row(match, names),
+        "json": lambda sentence, match: json.dumps(sentence.record(match), ensure_ascii=False),
+    }[format]
+    sentence = None
+    for match in matches:
+        if sentence is None or sentence.number != match.sentence:
+            sentence = _Sentence(shard, match.sentence)
+        line = render(sentence, match)
+        yield line if color else line.replace("\x1b[1;31m", "").replace("\x1b[0m", "")
+
+
+def sentence_lines(shard: Shard, numbers: Iterable[int], format: OutputFormat) -> Iterator[str]:
+    """Whole sentences, by their numbers in the shard."""
+    for number in numbers:
+        sentence = _Sentence(shard, number)
+        place = f"{shard.file}\t{shard.first + number + 1}"
+        text = sentence.text(0, len(sentence.words))
+        match format:
+            case "tree":
+                yield f"{place}\n{sentence.subtree(0).pretty()}\n"
+            case "brackets":
+                yield str(sentence.subtree(0))
+            case "json":
+                record = {"file": shard.file, "sentence": shard.first + number + 1, "text": text}
+                yield json.dumps(record, ensure_ascii=False)
+            case _:
+                yield f"{place}\t{text}"
+
+
+class _Sentence:
+    """One tree of a shard, with its words."""
+
+    def __init__(self, shard: Shard, number: int) -> None:
+        self.shard, self.number = shard, number
+        columns = shard.columns
+        self.root = int(columns.roots[number])
+        start, stop = int(columns.first[self.root]), int(columns.stop[self.root])
+        labels = columns.label[columns.words[start:stop]].tolist()
+        self.words = [plain(unescape_word(columns.vocabulary[label])) for label in labels]
+        self.offsets = None if columns.offsets is None else columns.offsets[start:stop].tolist()
+
+    def text(self, start: int, end: int) -> str:
+        return " ".join(self.words[start:end])
+
+    def subtree(self, node: int) -> Tree:
+        return self.shard.columns.subtree(self.root + node)
+
+    def row(self, match: Match, names: Sequence[str]) -> str:
+        cells = [self.shard.file, self.shard.first + self.number + 1, match.node, match.label]
+        cells += [*match.span, self.text(*match.span)]
+        for name in names:
+            span = match.named.get(name)
+            cells += ["", "", ""] if span is None else [self.text(*span), *span]
+        return "\t".join(map(str, cells))
+
+    def record(self, match: Match) -> dict[str, Any]:
+        place = {"file": self.shard.file, "sentence": self.shard.first + self.number + 1}
+        named = {name: self.part(node, match.named[name]) for name, node in match.nodes.items()}
+        return {**place, **self.part(match.node, match.span), "named": named}
+
+    def part(self, node: int, span: tuple[int, int]) -> dict[str, Any]:
+        columns = self.shard.columns
+        label = columns.vocabulary[columns.label[self.root + node]]
+        part = {"node": node, "label": label, "span": list(span), "text": self.text(*span)}
+        if self.offsets is not None and span[0] < span[1]:
+            part["characters"] = [self.offsets[span[0]][0], self.offsets[span[1] - 1][1]]
+        return part
+
+
+def _kwic(sentence: _Sentence, match: Match) -> str:
+    """The match in the middle of the line, with as much of the sentence as the terminal is wide."""
+    start, end = match.span
+    place = f"{sentence.shard.file}:{sentence.shard.first + sentence.number + 1}"
+    side = max(30, (terminal_columns() - len(place)) // 2 - 12)
+    left, right = sentence.text(0, start), sentence.text(end, len(sentence.words))
+    left, right = _last_columns(left, side), _first_columns(right, side)
+    padding = " " * (side - text_columns(left))
+    return f"{place}  {padding}{left}  {_RED.format(sentence.text(start, end))}  {right}".rstrip()
+
+
+def _first_columns(text: str, columns: int) -> str:
+    kept, used = [], 0
+    for letter in text:
+        used += text_columns(letter)
+        if used > columns:
+            break
+        kept.append(letter)
+    return "".join(kept)
+
+
+def _last_columns(text: str, columns: int) -> str:
+    return _first_columns(text[::-1], columns)[::-1]
+
+
+def _drawn(sentence: _Sentence, match: Match) -> str:
+    """The tree with a mark before the label of the match; of a word, before its tag."""
+    tree = sentence.subtree(0)
+    number, target = 0, tree
+    for node in tree.nodes():
+        if number <= match.node:
+            target = node
+        number += 1 if node.children else 2
+
+    def marked(node: Tree, children: list[Tree]) -> Tree:
+        label = f"{_MARK}{node.label}" if node is target else node.label
+        return Tree(label, tuple(children), node.word)
+
+    drawn = re.sub(rf"{_MARK}\S+", lambda found: _RED.format(found[0]), tree.fold(marked).pretty())
+    return f"{sentence.shard.file}:{sentence.shard.first + sentence.number + 1}\n{drawn}\n"

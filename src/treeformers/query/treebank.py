@@ -1,0 +1,176 @@
+"""Files of trees as columns, in shards, with an index that can be kept beside a file."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import os
+import tempfile
+import zipfile
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from treeformers.query.columns import Columns
+from treeformers.trees.files import read_lines, suffix_of
+from treeformers.trees.formats import JSON, read_trees
+
+__all__ = ["INDEX_SUFFIX", "SHARD", "Shard", "index_path", "read_shards"]
+
+logger = logging.getLogger(__name__)
+
+SHARD = 5000
+"""Number of trees that are read and searched together."""
+INDEX_SUFFIX = ".index.npz"
+_VERSION = 1
+
+
+class Shard(NamedTuple):
+    """Some trees of a file.
+
+    Attributes:
+        file: the name of the file.
+        first: the number of the first tree in the file, from 0.
+        columns: the trees.
+    """
+
+    file: str
+    first: int
+    columns: Columns
+
+
+def read_shards(path: str | os.PathLike[str], keep_index: bool = False) -> Iterator[Shard]:
+    """Read the trees of a file as they stand, with function tags, traces and roots.
+
+    An index beside the file is used if the size of the file is the same and its time or its content.
+    Otherwise it is made anew or, without `keep_index`, not used.
+
+    Args:
+        path: a file for `trees.formats.read_trees`, or "-" for standard input. JSON lines of `treeformers
+            parse --text` also give the characters of each word.
+        keep_index: write the index `FILE.index.npz`. It needs all trees of the file in memory.
+
+    Raises:
+        FileNotFoundError: the file does not exist.
+        ValueError: the text is malformed; the message opens with file:line.
+    """
+    name = os.fspath(path)
+    if name != "-" and (columns := _load_index(Path(name))) is not None:
+        yield Shard(name, 0, columns)
+        return
+    if keep_index and name != "-":
+        columns = _join(list(_shards(name)))
+        _save_index(Path(name), columns)
+        yield Shard(name, 0, columns)
+        return
+    first = 0
+    for columns in _shards(name):
+        yield Shard(name, first, columns)
+        first += len(columns.roots)
+
+
+def index_path(path: Path) -> Path:
+    """The place of the index of a file."""
+    return path.with_name(path.name + INDEX_SUFFIX)
+
+
+def _shards(name: str) -> Iterator[Columns]:
+    trees = read_trees(name)
+    offsets = _offsets(name) if suffix_of(name) in JSON and name != "-" else None
+    while shard := list(islice(trees, SHARD)):
+        columns = Columns.from_trees(shard)
+        if offsets is not None:
+            columns.offsets = _checked(list(islice(offsets, len(shard))), columns)
+        yield columns
+
+
+def _offsets(name: str) -> Iterator[Any]:
+    """The characters of the words of each sentence, in the text that was parsed."""
+    for _, line in read_lines(name):
+        if line.strip():
+            fields = json.loads(line)
+            yield [(fields["start"] + a, fields["start"] + b) for a, b in fields.get("word_offsets", ())]
+
+
+def _checked(offsets: list[Any], columns: Columns) -> np.ndarray | None:
+    flat = [pair for sentence in offsets for pair in sentence]
+    return np.array(flat, np.int32) if len(flat) == len(columns.words) else None
+
+
+def _join(parts: list[Columns]) -> Columns:
+    """The trees of several columns in one."""
+    numbers: dict[str, int] = {}
+    labels, parents, offsets, before = [], [], [], 0
+    for part in parts:
+        places = np.array([numbers.setdefault(name, len(numbers)) for name in part.vocabulary], np.int32)
+        labels.append(places[part.label])
+        parents.append(np.where(part.parent < 0, -1, part.parent + before).astype(np.int32))
+        offsets.append(part.offsets)
+        before += len(part)
+    empty = [np.empty(0, np.int32)]
+    joined = Columns(list(numbers), np.concatenate(labels or empty), np.concatenate(parents or empty))
+    known = [one for one in offsets if one is not None]
+    if known and len(known) == len(parts):
+        joined.offsets = np.concatenate(known)
+    return joined
+
+
+def _fingerprint(path: Path) -> dict[str, Any]:
+    status = path.stat()
+    return {"version": _VERSION, "size": status.st_size, "mtime_ns": status.st_mtime_ns}
+
+
+def _content(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _save_index(path: Path, columns: Columns) -> None:
+    """Write the index under another name first: a stopped run leaves no half of it."""
+    described = {**_fingerprint(path), "sha256": _content(path)}
+    arrays: dict[str, Any] = {
+        "described": np.frombuffer(json.dumps(described).encode(), np.uint8),
+        "vocabulary": np.frombuffer(json.dumps(columns.vocabulary).encode(), np.uint8),
+        "label": columns.label,
+        "parent": columns.parent,
+        "head": columns.head,
+    }
+    if columns.offsets is not None:
+        arrays["offsets"] = columns.offsets
+    target = index_path(path)
+    with tempfile.NamedTemporaryFile(dir=target.parent, prefix=f".{target.name}.", delete=False) as file:
+        try:
+            np.savez(file, allow_pickle=False, **arrays)
+            file.flush()
+            os.chmod(file.name, path.stat().st_mode & 0o666)
+            os.replace(file.name, target)
+        except BaseException:
+            os.unlink(file.name)
+            raise
+
+
+def _load_index(path: Path) -> Columns | None:
+    """The index of a file; None if there is none, or it is damaged, or the file has changed since."""
+    kept = index_path(path)
+    if not kept.is_file() or not path.is_file():
+        return None
+    try:
+        with np.load(kept, allow_pickle=False) as arrays:
+            described = json.loads(arrays["described"].tobytes())
+            found = _fingerprint(path)
+            if described["size"] != found["size"] or described["version"] != _VERSION:
+                return None
+            if described["mtime_ns"] != found["mtime_ns"] and described["sha256"] != _content(path):
+                return None
+            vocabulary = json.loads(arrays["vocabulary"].tobytes())
+            columns = Columns(vocabulary, arrays["label"], arrays["parent"])
+            columns.head = arrays["head"]
+            columns.offsets = arrays.get("offsets")
+            return columns
+    except (OSError, ValueError, KeyError, zipfile.BadZipFile, EOFError) as error:
+        logger.warning("%s: damaged (%s); the trees are read from %s", kept, error, path)
+        return None

@@ -1,0 +1,92 @@
+"""`treeformers find`: what it prints, and its exit codes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from treeformers.cli import app
+
+TREES = """(ROOT (S (NP (DT The) (NN dog)) (VP (VBZ barks))))
+(ROOT (S (NP (NNP Maria)) (VP (VBZ sees) (NP (DT the) (NN -LRB-)))))
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "trees.txt"
+    path.write_text(TREES)
+    return path
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
+    with pytest.raises(SystemExit) as end:
+        app(["find", *map(str, arguments)])
+    return (end.value.code, *capsys.readouterr())  # type: ignore[return-value]
+
+
+def test_counts(capsys: pytest.CaptureFixture[str], file: Path, tmp_path: Path) -> None:
+    (tmp_path / "more").mkdir()
+    (tmp_path / "more" / "one.ptb").write_text(TREES)
+    (tmp_path / "more" / "manifest.json").write_text("{}")
+    assert run(capsys, "NP", file, "--count") == (0, "3\n", "")
+    assert run(capsys, "NP", file, "--count", "--invert") == (1, "0\n", "")
+    assert run(capsys, "QP", file, "--count") == (1, "0\n", "")
+    found = run(capsys, "NP < DT", file, tmp_path / "more", "--by-file", "--count")
+    assert found == (0, f"2\t{file}\n2\t{tmp_path}/more/one.ptb\n4\n", "")
+    assert run(capsys, "NP < DT", file, tmp_path / "more", "--count", "--workers", 2)[1] == "4\n"
+    assert run(capsys, "NP < DT", file, "--keep-index", "--count")[1] == "2\n"
+    assert run(capsys, "NP < DT", tmp_path, "--count")[1] == "4\n"  # the index is no treebank
+
+
+def test_formats(capsys: pytest.CaptureFixture[str], file: Path) -> None:
+    kwic = run(capsys, "NN=noun $- DT", file)[1].splitlines()
+    assert [line.split() for line in kwic] == [
+        [f"{file}:1", "The", "dog", "barks"],
+        [f"{file}:2", "Maria", "sees", "the", "("],
+    ]
+    assert run(capsys, "NN=noun $- DT", file, "--format", "brackets")[1] == "(NN dog)\n(NN -LRB-)\n"
+    drawn = run(capsys, "dog", file, "--format", "tree")[1]
+    assert "→NN dog" in drawn and drawn.count("→") == 1
+    table = run(capsys, "NP=np ?< NN=noun", file, "--format", "tsv")[1].splitlines()
+    assert table[0].split("\t")[-6:] == ["np", "np_start", "np_end", "noun", "noun_start", "noun_end"]
+    assert table[2].split("\t") == [
+        *(str(file), "2", "2", "NP", "0", "1", "Maria", "Maria", "0", "1", "", "", "")
+    ]
+    record = json.loads(run(capsys, "VP < (NP=object)", file, "--format", "json")[1])
+    assert record == {
+        **{"file": str(file), "sentence": 2, "node": 5, "label": "VP", "span": [1, 4], "text": "sees the ("},
+        "named": {"object": {"node": 8, "label": "NP", "span": [2, 4], "text": "the ("}},
+    }
+    assert run(capsys, "NNP", file, "--invert")[1] == f"{file}\t1\tThe dog barks\n"
+
+
+def test_samples_are_drawn_in_order(capsys: pytest.CaptureFixture[str], file: Path) -> None:
+    file.write_text(TREES * 20)
+    whole = run(capsys, "NP", file)[1].splitlines()
+    some = run(capsys, "NP", file, "--sample", 7, "--seed", 3)[1].splitlines()
+    assert len(some) == 7 and [line for line in whole if line in some] == some
+    assert some != run(capsys, "NP", file, "--sample", 7, "--seed", 4)[1].splitlines()
+
+
+def test_macros(capsys: pytest.CaptureFixture[str], file: Path, tmp_path: Path) -> None:
+    macros = tmp_path / "macros.txt"
+    macros.write_text("# nouns\nNOUN\tNN|NNS|NNP\n")
+    assert run(capsys, "NP < NOUN", file, "--macros", macros, "--count")[1] == "3\n"
+    macros.write_text("NOUN NN\n")
+    code, _, error = run(capsys, "NOUN", file, "--macros", macros)
+    assert code == 2 and f"{macros}:1: expected a name, a tab and a text" in error
+
+
+def test_errors(capsys: pytest.CaptureFixture[str], file: Path, tmp_path: Path) -> None:
+    code, _, error = run(capsys, "NP < (NN", file)
+    assert code == 2
+    assert error.splitlines()[0].startswith("treeformers: error: pattern, column 9: expected a relation")
+    assert error.splitlines()[1:] == ["  NP < (NN", "          ^"]
+    (tmp_path / "empty.txt").write_text("\n")
+    assert "empty.txt: no trees in it" in run(capsys, "NP", tmp_path / "empty.txt")[2]
+    (tmp_path / "text.txt").write_text("A plain sentence.\n")
+    assert "text.txt:1: text outside brackets" in run(capsys, "NP", tmp_path / "text.txt")[2]
+    assert "nowhere.txt" in run(capsys, "NP", tmp_path / "nowhere.txt")[2]
