@@ -1,8 +1,8 @@
-"""`make en`: train the English parser, quantize and calibrate it, score it and write its card.
+"""`make en`: train the English parsers, quantize and calibrate them, score them and write their cards.
 
-    python -m lab.english [teacher] [silver] [train] [quantize] [calibrate] [score] [card]
+    python -m lab.english [--model en-small] [teacher] [silver] [train] [quantize] [calibrate] [score] [card]
 
-Without arguments, all steps run. A finished training is not repeated, and a stopped one resumes.
+Without steps, all steps run. A finished training is not repeated, and a stopped one resumes.
 """
 
 from __future__ import annotations
@@ -65,10 +65,21 @@ class Places(NamedTuple):
     derivations: Path = Path(os.environ.get("TREEFORMERS_DATA", "")) / "hpsg" / "open.jsonl.gz"
     silver: Path = ROOT / "runs" / "en" / "silver.txt"
     encoders: Path = ROOT / "runs" / "encoders"
-    trained: Path = ROOT / "runs" / "en" / "model"
+    trained: Path = ROOT / "runs" / "en" / "en"
     package: Path = ROOT / "packages" / "treeformers-en"
     figures: Path = ROOT / "experiments" / "en" / "results" / "en.paper.json"
     log: Path = ROOT / "experiments" / "en" / "make.log"
+
+    @classmethod
+    def of(cls, name: str) -> Places:
+        """The places of a model of this repository: "en" or "en-small"."""
+        experiment = ROOT / "experiments" / "en"
+        return cls(
+            recipe=experiment / f"{name}.toml",
+            trained=ROOT / "runs" / "en" / name,
+            package=ROOT / "packages" / f"treeformers-{name}",
+            figures=experiment / "results" / f"{name}.paper.json",
+        )
 
     @property
     def model(self) -> Path:
@@ -229,8 +240,8 @@ def score(places: Places) -> dict[str, Any]:
     files = [path for path in places.model.iterdir() if path.is_file()]
     figures = {
         **provenance(recipe),
-        "fit": read_object(places.trained / "fit.json")["fit"],
-        "teacher_fit": read_object(places.teacher / "fit.json")["fit"],
+        "fit": _fit(places.trained),
+        "teacher_fit": _fit(places.teacher) if "start_from" in recipe.model else {},
         "training": training,
         "tests": tests,
         "signature": signature,
@@ -258,7 +269,7 @@ def write_card(places: Places) -> None:
     if figures["package"]["sha256"] != checksum(places.model):
         raise ValueError(f"{places.figures}: the figures of another model; run python -m lab.english score")
     with atomic_write(places.package / "README.md") as file:
-        file.write(english_card(figures))
+        file.write(english_card(figures, places.package.name.removeprefix("treeformers-")))
     if (readme := places.figures.parents[1] / "README.md").is_file():
         render(readme)
 
@@ -276,14 +287,13 @@ STEPS = {
 
 def main(arguments: list[str] | None = None, places: Places | None = None) -> None:
     """Run the steps that are named, or all; log them with the time."""
-    places = places or Places()
     parser = argparse.ArgumentParser(prog="python -m lab.english", description=__doc__)
     parser.add_argument("steps", nargs="*", help=", ".join(STEPS))
-    parser.add_argument("--trained", type=Path, default=places.trained, help="folder of the trained model")
+    parser.add_argument("--model", default="en", choices=["en", "en-small"])
     given = parser.parse_args(arguments)
     if unknown := set(given.steps) - STEPS.keys():
         parser.error(f"unknown step {min(unknown)}, expected {', '.join(STEPS)}")
-    places = places._replace(trained=given.trained)
+    places = places or Places.of(given.model)
     _made(places.log.parent)
     handlers: list[logging.Handler] = [logging.StreamHandler(), logging.FileHandler(places.log)]
     logging.basicConfig(format="%(asctime)s %(message)s", level=logging.INFO, handlers=handlers, force=True)
@@ -299,6 +309,11 @@ def _parse_recipe(model: Path) -> ParseRecipe:
     recipe = read_recipe(model)
     assert isinstance(recipe, ParseRecipe)
     return recipe
+
+
+def _fit(folder: Path) -> dict[str, Any]:
+    """The record of a training."""
+    return dict(read_object(folder / "fit.json")["fit"])
 
 
 def _sample(trees: Sequence[Tree], count: int) -> list[Tree]:

@@ -1,4 +1,4 @@
-"""The README of the package treeformers-en: the model card, rendered from the results file."""
+"""The README of a package of an English parser: the model card, rendered from the results file."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from treeformers.drawing.markdown import markdown_table
 __all__ = ["english_card"]
 
 INTRODUCTION = """\
-# treeformers-en
+# treeformers-{name}
 
 A constituency parser of English for treeformers. The package holds weights, vocabulary and settings, no code.
 
 ```sh
-pip install ./packages/treeformers-en
-echo "Put the wet boots by the stove." | treeformers parse
+pip install ./packages/treeformers-{name}
+echo "Put the wet boots by the stove." | treeformers parse {name} -
 ```
 
 ```python
 from treeformers import Parser
 
-Parser.from_pretrained("en").parse(["Put the wet boots by the stove."])
+Parser.from_pretrained("{name}").parse(["Put the wet boots by the stove."])
 ```"""
 
 LIMITS = """\
@@ -34,13 +34,15 @@ hundred words. It gives any text a tree; a tree of another language means nothin
 Penn Treebank, without functions and traces."""
 
 
-def english_card(figures: Mapping[str, Any]) -> str:
+def english_card(figures: Mapping[str, Any], name: str = "en") -> str:
     """The card as Markdown, with the front matter that model hubs read.
 
     Args:
+        name: the name of the model.
         figures: the results file of `lab.english`.
     """
     package, fit, teacher = figures["package"], figures["fit"], figures["teacher_fit"]
+    hours = sum(one.get("processor_seconds", 0.0) for one in (fit, teacher)) / 3600
     training, tests = figures["training"], figures["tests"]
     head = ["---", "library_name: treeformers", "license: apache-2.0", "language: en", "datasets:"]
     head += [*(f"- {name}" for name in training if name in CORPORA), "---"]
@@ -51,15 +53,15 @@ def english_card(figures: Mapping[str, Any]) -> str:
         "weights": f"{package['bits']} bits, {fit['parameters']:,} parameters in training",
         "size": f"{package['megabytes']:.1f} MB",
         "SHA-256 of the model": f"`{package['sha256']}`",
-        "steps": f"{teacher['steps']:,} of the teacher, {fit['steps']:,} after it",
-        "hours of processor": f"{(teacher['processor_seconds'] + fit['processor_seconds']) / 3600:.1f}",
+        "steps": f"{teacher['steps']:,} of the teacher, then {fit['steps']:,}" if teacher else fit["steps"],
+        "hours of processor": f"{hours:.1f}",
         "date": figures["date"],
         "commit": figures["commit"],
         "scores on": figures["environment"]["device"],
     }
     parts = (
         "\n".join(head),
-        INTRODUCTION,
+        INTRODUCTION.format(name=name),
         "## Scores",
         untrained,
         score_table(figures),

@@ -59,7 +59,7 @@ def data_table(result: Result) -> str:
 
 
 def _each(table: Callable[[Result], str]) -> Callable[[Results], str]:
-    return lambda results: "\n\n".join(map(table, results.values()))
+    return lambda results: "\n\n".join(f"`{name}`:\n\n{table(result)}" for name, result in results.items())
 
 
 PARTS: Mapping[str, Callable[[Results], str]] = {

@@ -13,7 +13,7 @@ DEFAULT_MODEL = "en"
 """The model of commands that name none."""
 
 _PREFIX = "treeformers_"
-_PUBLISHED = ("en",)
+_PUBLISHED = ("en", "en-small")
 """Models that have a package in this repository."""
 _HUB_NAME = re.compile(r"\w[\w.-]*/\w[\w.-]*")
 
