@@ -14,7 +14,8 @@ The models of benepar, Stanza and SuPar have random weights; `benchmarks/peers` 
 made once and kept. A model that is there is used as it is, so delete it after a change of its adapter.
 SuPar notes the path of its encoder, so the folder of the models must stay where it is.
 
-`--render` writes the table in docs/results.md anew from the results file.
+`--render` writes the table in docs/results.md anew from benchmarks/results/parsers.json. Linux only, for the
+peak of memory.
 """
 
 from __future__ import annotations
@@ -94,8 +95,11 @@ PEERS = (
 def main() -> None:
     arguments = _arguments()
     started = time.perf_counter()
-    model = find_model(arguments.model)
-    pythons = dict(pair.split("=", 1) for pair in arguments.python)
+    try:
+        model = find_model(arguments.model)
+    except (FileNotFoundError, ValueError) as error:
+        raise SystemExit(str(error)) from None
+    pythons = dict(arguments.python)
     sentences, corpus = _sentences()
     models = arguments.models.absolute()
     models.mkdir(parents=True, exist_ok=True)
@@ -140,13 +144,21 @@ def _arguments() -> argparse.Namespace:
     )
     parser.add_argument("model", help="our model: its name or folder")
     parser.add_argument("--models", type=Path, required=True, help="folder that keeps the models of peers")
-    parser.add_argument("--python", nargs="*", default=[], metavar="PEER=PYTHON")
+    parser.add_argument("--python", nargs="*", type=_peer_python, default=[], metavar="PEER=PYTHON")
     parser.add_argument("--sentences", type=int, help="number of sentences, the first ones; without it, all")
     parser.add_argument("--scored", type=int, default=0, help="sentences of each test set; 0 for all")
     parser.add_argument("--limit", type=float, default=1800.0, help="most seconds of a process")
     parser.add_argument("--out", type=Path, help="write the figures as JSON")
     parser.add_argument("--render", action="store_true", help="write the table in docs/results.md")
     return parser.parse_args()
+
+
+def _peer_python(text: str) -> tuple[str, str]:
+    peer, _, python = text.partition("=")
+    names = dict.fromkeys(peer.adapter for peer in PEERS)
+    if peer not in names or not python:
+        raise argparse.ArgumentTypeError(f"{text}: expected PEER=PYTHON, PEER one of {', '.join(names)}")
+    return peer, python
 
 
 def _sentences() -> tuple[list[list[str]], str]:
