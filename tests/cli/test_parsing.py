@@ -21,6 +21,7 @@ from command_line import (
     with_decoding,
 )
 from treeformers.cli import parsing
+from treeformers.metrics.calibration import expected_calibration_error
 from treeformers.tasks.parse.predictor import Parser
 from treeformers.trees.formats import read_dependencies, read_trees
 from treeformers.trees.heads import to_dependencies
@@ -236,6 +237,26 @@ class TestParser:
         assert f"{scores['f1']:.2f}" in printed and "parseval|" in printed
         own = json.loads(output_json("evaluate", parser, tmp_path))["scores"]
         assert set(own) == {"grammar test"} and own["grammar test"]["f1"] > 10
+
+    def test_evaluate_measures_probabilities(self, parser: Path, tmp_path: Path) -> None:
+        gold = tmp_path / "gold.mrg"
+        gold.write_text("(S (NP (DT the) (NN dog)) (VP (VBZ runs)) (. .))\n" * 2)
+        picture, scores = tmp_path / "reliability.png", tmp_path / "scores.json"
+        printed = output("evaluate", parser, "--data", gold, "--json", scores, "--reliability", picture)
+        (found,) = json.loads(scores.read_text())["scores"].values()
+        (sentence, _) = Parser.from_pretrained(parser).analyze([["the", "dog", "runs", "."]] * 2)
+        spans = {(0, 4, "S"), (0, 2, "NP"), (2, 3, "VP")}
+        rows = [
+            (part.probability, (part.first_word, part.stop_word, part.label) in spans)
+            for part in sentence.constituents
+        ]
+        expected = expected_calibration_error(*zip(*rows, strict=True))
+        assert found["constituents_calibration_error"] == pytest.approx(expected, abs=1e-3)
+        assert found["tags_calibration_error"] is None  # the model predicts none
+        assert f"{expected:.2f}" in printed and "–" in printed
+        assert picture.read_bytes().startswith(b"\x89PNG")
+        says = complaint("evaluate", parser, "--data", gold, "--reliability", tmp_path / "a.gif")
+        assert says.endswith("a.gif: expected a file name that ends in .png")
 
     def test_train_prints_the_validation_metric(self, tmp_path: Path) -> None:
         recipe = ROOT / "examples" / "treebank.toml"

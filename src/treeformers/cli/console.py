@@ -54,7 +54,7 @@ DeviceOption = Annotated[
     ),
 ]
 
-_WRITES = {"--out", "--json", "--html", "--write"}
+_WRITES = {"--out", "--json", "--html", "--reliability", "--write"}
 _COLUMNS = {
     "sentence_f1": "sentence F1",
     "corpus_f1": "corpus F1",
