@@ -236,7 +236,7 @@ def _cached(source: str, identity: str, texts: Sequence[Text], parse: Callable[[
     try:
         cache.mkdir(parents=True, exist_ok=True)
         write_trees(trees, stored)
-    except (OSError, ValueError) as error:  # a full disk, or text that is not UTF-8
+    except OSError as error:  # such as a full disk
         logger.warning("the trees of %d sentences are not kept for the next time: %s", len(texts), error)
     return trees
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import pkgutil
 import re
+from os import PathLike
 from pathlib import Path
 
 __all__ = ["DEFAULT_MODEL", "find_model", "installed_models", "is_installed", "is_model", "model_title"]
@@ -31,8 +32,10 @@ def find_model(name: str | Path) -> Path:
     Raises:
         FileNotFoundError: the model is not installed, its package is damaged, nobody has this name, or the
             Hub does not give the model.
-        ValueError: the name is that of a file.
+        ValueError: the name is that of a file, is blank, or is neither a string nor a path.
     """
+    if not isinstance(name, str | PathLike) or not str(name).strip():
+        raise ValueError(f"the model is {name!r}, expected a folder or the name of a model, such as en")
     path, name = Path(name), str(name)
     if _holds_model(path):
         return path
