@@ -184,6 +184,23 @@ class TestParser:
             f"CoNLL-U needs labels to find heads, and the trees of {model} have none"
         )
 
+    def test_lines_without_trees_leave_no_gap_between_dependencies(self, parser: Path) -> None:
+        lines = output("parse", parser, "--format", "conllu", stdin="\n\nhe runs\n\n\nme\n\n").splitlines()
+        assert [line.partition("\t")[0] for line in lines] == ["1", "2", "", "1", ""]
+
+    def test_carriage_returns_end_lines_if_nothing_else_does(self, parser: Path, tmp_path: Path) -> None:
+        file = tmp_path / "old.txt"
+        file.write_bytes(b"the dogs run\r\rhe runs\r\x00\rme")
+        result = run("parse", parser, file)
+        assert [bool(line) for line in result.stdout.splitlines()] == [True, False, True, False, True]
+        assert f"{file}:4: not text: byte 0x00" in result.stderr
+        file.write_bytes(b"the dogs\rrun\nhe runs\r\n")
+        assert len(output("parse", parser, file).splitlines()) == 2
+
+    def test_one_sentence_is_not_several(self, parser: Path) -> None:
+        assert "treeformers: 1 sentence\n" in run("parse", parser, stdin="he runs\n").stderr
+        assert "treeformers: 2 sentences\n" in run("parse", parser, stdin="he runs\nme\n").stderr
+
     def test_tokenized_text_is_kept(self, parser: Path) -> None:
         lines = output("parse", parser, "--tokenized", stdin=self.TEXT).splitlines()
         assert Tree.from_brackets(lines[0]).words == (
@@ -315,3 +332,11 @@ class TestArguments:
         assert json.loads((tmp_path / "scores.json").read_text())["model"] == "en"
         says = complaint("draw", gold, "--model", "en", "--out", tmp_path / "page.html")
         assert "a model of the task 'parse', expected 'induce'" in says
+
+    def test_messages_have_the_name_that_was_given(self, en: Path) -> None:
+        says = complaint("parse", "en", en, "--layer", 1)
+        assert says == "--layer is for models that induce trees, en is a parser"
+        says = complaint("evaluate", "en", "--trees", "right")
+        assert says == "--trees is for models that read trees, en produces them"
+        says = complaint("translate", "en", en)
+        assert says == "en/recipe.json: a recipe of the task 'parse', expected 'translate'"

@@ -72,8 +72,8 @@ def test_a_smaller_minimum() -> None:
         (["N"], "sentence 1 has the tags 'N': expected a list of tags"),
         ([[3]], "sentence 1 has the tag 3: expected a string"),
         ([[""]], "sentence 1 has the tag '': expected a string"),
-        ([["N", "V"]], "sentence 1 has 1 words and 2 tags"),
-        ([], "tags of 0 sentences were given for 1 sentences"),
+        ([["N", "V"]], "sentence 1 has 1 word and 2 tags"),
+        ([], "tags of 0 sentences were given for 1 sentence"),
     ],
 )
 def test_tags(tags: Any, message: str) -> None:

@@ -66,7 +66,7 @@ def evaluate(
     name, model = model, find_model(model)
     recipe = read_recipe(model, several=(ParseRecipe, InduceRecipe))
     if trees and isinstance(recipe, ParseRecipe | InduceRecipe):
-        raise ValueError(f"--trees is for models that read trees, {model} produces them")
+        raise ValueError(f"--trees is for models that read trees, {name} produces them")
     if reliability and not isinstance(recipe, ParseRecipe):
         raise ValueError(f"--reliability is for parsers, {name} does the task {recipe.task!r}")
     match recipe:
@@ -79,7 +79,7 @@ def evaluate(
         case TranslateRecipe():
             result = _translator(model, recipe, data, split, trees)
         case _:
-            raise ValueError(f"{model}: a model of the task {recipe.task!r}, which is scored by reproduce")
+            raise ValueError(f"{name}: a model of the task {recipe.task!r}, which is scored by reproduce")
     if json_file:
         write_json(json_file, {"model": str(name), **result})
 

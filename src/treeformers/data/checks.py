@@ -6,6 +6,8 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import SupportsIndex, TypeAlias, TypeVar
 
+from treeformers.trees.text import count
+
 __all__ = [
     "Sentence",
     "check_at_least",
@@ -88,14 +90,16 @@ def tags_of(tags: Iterable[Sequence[str]], words: Sequence[Sequence[str]]) -> li
     """
     rows = ensure_list(tags, "lists of tags, one for each sentence")
     if len(words) != len(rows):
-        raise ValueError(f"tags of {len(rows)} sentences were given for {len(words)} sentences")
+        sizes = f"{count(len(rows), 'sentence')} were given for {count(len(words), 'sentence')}"
+        raise ValueError(f"tags of {sizes}")
     found = []
     for number, (sentence, row) in enumerate(zip(words, rows, strict=True), start=1):
         if isinstance(row, str | bytes) or not isinstance(row, Iterable):
             raise ValueError(f"sentence {number} has the tags {row!r}: expected a list of tags")
         found.append(list(row))
         if len(sentence) != len(found[-1]):
-            raise ValueError(f"sentence {number} has {len(sentence)} words and {len(found[-1])} tags")
+            sizes = f"{count(len(sentence), 'word')} and {count(len(found[-1]), 'tag')}"
+            raise ValueError(f"sentence {number} has {sizes}")
         for tag in found[-1]:
             if not isinstance(tag, str) or not tag or tag.isspace():
                 raise ValueError(f"sentence {number} has the tag {tag!r}: expected a string")

@@ -26,6 +26,7 @@ from treeformers.trees.dependency import DependencyTree
 from treeformers.trees.escapes import unescape_word
 from treeformers.trees.formats import read_trees, write_trees
 from treeformers.trees.heads import to_dependencies
+from treeformers.trees.text import count
 from treeformers.trees.tree import Tree
 
 if TYPE_CHECKING:
@@ -231,13 +232,14 @@ def _cached(source: str, identity: str, texts: Sequence[Text], parse: Callable[[
     stored = cache / f"{key}.jsonl"  # this format preserves words with spaces or round brackets
     if stored.is_file():
         return list(read_trees(stored))
-    logger.info("%s parses %d sentences", source, len(texts))
+    sentences = count(len(texts), "sentence")
+    logger.info("%s parses %s", source, sentences)
     trees = parse()
     try:
         cache.mkdir(parents=True, exist_ok=True)
         write_trees(trees, stored)
     except OSError as error:  # such as a full disk
-        logger.warning("the trees of %d sentences are not kept for the next time: %s", len(texts), error)
+        logger.warning("the trees of %s are not kept for the next time: %s", sentences, error)
     return trees
 
 

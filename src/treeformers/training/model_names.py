@@ -8,7 +8,15 @@ import re
 from os import PathLike
 from pathlib import Path
 
-__all__ = ["DEFAULT_MODEL", "find_model", "installed_models", "is_installed", "is_model", "model_title"]
+__all__ = [
+    "DEFAULT_MODEL",
+    "find_model",
+    "installed_models",
+    "is_installed",
+    "is_model",
+    "model_name",
+    "model_title",
+]
 
 DEFAULT_MODEL = "en"
 """The model of commands that name none."""
@@ -77,6 +85,12 @@ def installed_models() -> list[str]:
     """Names of the installed models, in order."""
     names = (module.name for module in pkgutil.iter_modules() if module.name.startswith(_PREFIX))
     return sorted(name.removeprefix(_PREFIX).replace("_", "-") for name in names)
+
+
+def model_name(folder: Path) -> str:
+    """The name by which users know a folder: `en` for the folder of that package, the path for another."""
+    name = folder.parent.name.removeprefix(_PREFIX).replace("_", "-")
+    return name if folder == _package_folder(name) else str(folder)
 
 
 def model_title(name: str | Path) -> str:

@@ -178,8 +178,8 @@ class TestErrors:
     @pytest.mark.parametrize(
         ("tags", "message"),
         [
-            ([["DT", "NN"]], "tags of 1 sentences were given for 2 sentences"),
-            ([["DT"], ["NN"]], "sentence 1 has 2 words and 1 tags"),
+            ([["DT", "NN"]], "tags of 1 sentence were given for 2 sentences"),
+            ([["DT"], ["NN"]], "sentence 1 has 2 words and 1 tag"),
             (["DT", "N"], "sentence 1 has the tags 'DT': expected a list of tags"),
         ],
         ids=["sentences", "words", "string"],
