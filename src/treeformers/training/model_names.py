@@ -129,11 +129,11 @@ def _download(name: str) -> Path:
         FileNotFoundError: the Hub does not have the model, does not give it, or cannot be reached; or the
             model is not one of this library.
     """
-    import httpx
     from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import GatedRepoError, LocalEntryNotFoundError, RepositoryNotFoundError
 
-    try:
+    from treeformers.models.hub import one_line_errors  # this loads transformers, which takes seconds
+
+    with one_line_errors(name):
         folder = Path(snapshot_download(name, allow_patterns=["*.json", "*.txt"]))
         if not any(folder.rglob("recipe.json")):  # before the weights, which may be of any size
             raise FileNotFoundError(
@@ -141,16 +141,3 @@ def _download(name: str) -> Path:
                 "the pretrained encoder of a new parser is `model.pretrained` of a recipe"
             )
         return Path(snapshot_download(name, allow_patterns=["*.safetensors", "*.json", "*.txt", "*.model"]))
-    except GatedRepoError:
-        problem = (
-            f"its owners want you to agree to terms: see https://huggingface.co/{name}, then hf auth login"
-        )
-    except RepositoryNotFoundError:
-        problem = "no such folder, and the Hub has no such model, or it is private: hf auth login"
-    except LocalEntryNotFoundError:
-        problem = (
-            "no such folder, and the Hub cannot be reached: there is no network, or HF_HUB_OFFLINE is set"
-        )
-    except httpx.HTTPError as error:
-        problem = f"the Hub does not give it: {' '.join(str(error).split())[:200]}"
-    raise FileNotFoundError(f"{name}: {problem}")
