@@ -1,7 +1,7 @@
 """Running text to sentences with their character offsets.
 
 The rules are for English. They read the marks of other scripts too, such as the full stop of Chinese. They
-need no model and no download.
+need no model and no download. `treebank_segmentation` reads words alone.
 """
 
 from __future__ import annotations

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from treeformers.data.checks import ensure_list, words_in
 from treeformers.data.penn_tokenizer import word_tokenize
-from treeformers.data.segmentation import split_document, split_sentences
 from treeformers.data.tree_file import TreeFile
+from treeformers.data.treebank_segmentation import split_document, split_treebank_words
 from treeformers.induction import trivial_tree
 from treeformers.tasks.inputs import AnyTree
 from treeformers.tasks.pipelines import LIBRARIES, load_pipeline
@@ -189,7 +189,7 @@ def _trees_of(texts: Sequence[Text], name: str, keep: bool) -> list[Tree]:
 
 
 def _sentences(text: Text, number: int) -> Sequence[Text]:
-    sentences = split_document(text) if isinstance(text, str) else split_sentences(text)
+    sentences = split_document(text) if isinstance(text, str) else split_treebank_words(text)
     if not sentences:
         raise ValueError(f"text {number} has no words")
     return sentences

@@ -38,7 +38,7 @@ logger = logging.getLogger(__name__)
 
 CALIBRATION = "calibration.json"
 MAX_WORDS = 300
-"""Running text is cut at this length. Time and memory of a longer sentence grow faster than its length."""
+"""Running text is cut at this length. A sentence takes memory, and a time without batches, for each word."""
 
 
 class Analysis(NamedTuple):
