@@ -63,9 +63,7 @@ def clauses(tree: Tree) -> list[Segment]:
     around: list[int] = []
     absorbed = [False] * len(nodes)
     for number, node in enumerate(nodes):
-        if opens[number] and not absorbed[number]:
-            around.append(number)
-        elif coordinates[number]:
+        if (opens[number] and not absorbed[number]) or coordinates[number]:
             around.append(number)
         else:
             around.append(-1 if node.parent < 0 else around[node.parent])
