@@ -333,7 +333,8 @@ def test_trees_over_some_tokens_of_a_document() -> None:
 
 def test_clauses_and_phrases() -> None:
     tree = Tree.from_brackets(
-        "(S (NP (NP (DT the) (NN dog)) (SBAR (WHNP (WDT that)) (S (VP (VBD ran))))) (VP (VBZ sees) (NP (NNP Ann))))"
+        "(S (NP (NP (DT the) (NN dog)) (SBAR (WHNP (WDT that)) (S (VP (VBD ran))))) "
+        "(VP (VBZ sees) (NP (NNP Ann))))"
     )
     doc = annotated(tree)
     found = [(span.text, span.label_) for span in doc._.clauses]

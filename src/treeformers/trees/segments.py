@@ -1,7 +1,7 @@
 """Partitions of a sentence: clauses, phrases of one label, and chunks of a limited length.
 
-Every function returns segments that cover all words of the tree from left to right. A punctuation mark belongs
-to the word before it; an opening quote or bracket belongs to the word after it. No function recurses.
+Every function returns segments that cover all words of the tree from left to right. A punctuation mark
+belongs to the word before it; an opening quote or bracket belongs to the word after it. No function recurses.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def clauses(tree: Tree) -> list[Segment]:
             for child in node.children:
                 absorbed[child] = opens[child]
     owners = [around[leaf] for leaf in sentence.leaves]
-    # A coordinator belongs to the next clause of its node, and the last words of the node to the clause before.
+    # Words of a coordination belong to its next clause, and the last ones to the clause before.
     following = -1
     for place in reversed(range(len(owners))):
         owner = owners[place]
@@ -128,7 +128,7 @@ def chunks(tree: Tree, max_words: int) -> list[Segment]:
     if sentence is None:
         return _whole(tree)
     n_words = len(sentence.leaves)
-    # Changes of the number of nodes around the cut before each word: all nodes, and those that must stay whole.
+    # Changes of the number of nodes around the cut before each word: all nodes, and those that stay whole.
     changes, kept = [0] * (n_words + 1), [0] * (n_words + 1)
     for node in sentence.nodes:
         if len(node.children) > 1:
