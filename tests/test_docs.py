@@ -48,12 +48,13 @@ def test_the_page_on_extensions_runs(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert answer.label in {"good", "bad"}
 
 
-def test_the_page_for_users_of_benepar_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_pages_with_the_default_parser_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     package = tmp_path / "treeformers_en"
     save_parser(package / "model")
     (package / "__init__.py").touch()
     monkeypatch.syspath_prepend(tmp_path)
-    test_snippets_run(ROOT / "docs" / "how-to" / "from-benepar.md")
+    for page in ("from-benepar", "cut"):
+        test_snippets_run(ROOT / "docs" / "how-to" / f"{page}.md")
 
 
 def test_the_page_on_sharing_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
