@@ -12,6 +12,7 @@ from treeformers.query.columns import Columns
 from treeformers.query.language import read_pattern
 from treeformers.query.search import Search
 from treeformers.query.syntax import names_of
+from treeformers.query.tree_joins import TreeJoins
 from treeformers.trees.tree import Tree
 
 __all__ = ["Match", "Pattern"]
@@ -82,7 +83,7 @@ class Pattern:
             ValueError: a regular expression takes more than `descriptions.REGEX_SECONDS`.
         """
         for first, columns in _shards(trees):
-            for rows in Search(columns, self._node).matches():
+            for rows in Search(TreeJoins(columns), self._node).matches():
                 found = rows.pop(self._node)
                 names = {key: nodes for key, nodes in rows.items() if isinstance(key, str) and key[0] != "%"}
                 sentences = columns.tree[found]
@@ -111,7 +112,7 @@ class Pattern:
 
     def count(self, trees: Iterable[Tree] | Columns) -> int:
         """The number of matches. Arguments and errors are those of `find`."""
-        return sum(Search(columns, self._node).count() for _, columns in _shards(trees))
+        return sum(Search(TreeJoins(columns), self._node).count() for _, columns in _shards(trees))
 
 
 def _shards(trees: Iterable[Tree] | Columns) -> Iterator[tuple[int, Columns]]:
