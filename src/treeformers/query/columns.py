@@ -7,9 +7,10 @@ nodes that stand in one of the common relations to a given node are contiguous (
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +27,7 @@ ROOT = "ROOT"
 """Label of a root without one, as in "( (S ...))"."""
 
 
-class Forest:
+class Forest(ABC):
     """The nodes of many trees, in pre-order.
 
     All arrays have one number for each of the N nodes, unless their text says otherwise.
@@ -41,6 +42,11 @@ class Forest:
         self.vocabulary = tuple(vocabulary)
         self.label = label
         self.parent = parent
+
+    @classmethod
+    @abstractmethod
+    def from_trees(cls, trees: Iterable[Any]) -> Self:
+        """Index trees."""
 
     def __len__(self) -> int:
         return len(self.label)
@@ -120,7 +126,7 @@ class Columns(Forest):
     offsets: Integers | None = None
 
     @classmethod
-    def from_trees(cls, trees: Iterable[Tree]) -> Columns:
+    def from_trees(cls, trees: Iterable[Tree]) -> Self:
         """Index trees. A tree of any depth takes time linear in its nodes."""
         numbers: dict[str, int] = {}
         number = numbers.setdefault

@@ -32,24 +32,25 @@ class Description:
     Attributes:
         labels: literal labels.
         regexes: expressions that are searched in the label. Without labels and expressions, any label fits.
-        whole: an expression must fit the whole label.
         negated: no label and no expression may fit.
         basic: compare the label without function tags and indices.
-        groups: the number of a group of the expression (0: the label itself) and the variable that holds its text.
+        groups: the number of a group of the expression (0: the label itself) and the variable that holds its
+            text.
         same_node: the name of a node that this node must be.
         same_label: the name of a node that has the same label.
         variable: the name of a variable that holds the label.
+        whole: an expression must fit the whole label.
     """
 
     labels: frozenset[str] = frozenset()
     regexes: tuple[regex.Pattern[str], ...] = ()
-    whole: bool = False
     negated: bool = False
     basic: bool = False
     groups: tuple[tuple[int, str], ...] = ()
     same_node: str = ""
     same_label: str = ""
     variable: str = ""
+    whole: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,13 +76,13 @@ class Relation:
         symbol: its symbol, without number and description, such as "<" for "<2".
         number: the number of a child or leaf; negative numbers count from the end. 0: no number.
         through: the description of the nodes between, for symbols that end in "+".
-        distances: the least and the greatest number of edges of a chain of dependencies. None: any number.
+        distances: the least and the greatest length of a chain, for symbols that begin with "m,n".
     """
 
     symbol: str
     number: int = 0
     through: Description | None = None
-    distances: tuple[int, int] | None = None
+    distances: tuple[int, int] = (1, 1)
 
 
 @dataclass(frozen=True, eq=False)
