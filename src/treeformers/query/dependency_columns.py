@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Self
 
@@ -24,9 +24,7 @@ class DependencyColumns(Forest):
         label: the relation of each word: a position in the vocabulary.
         parent: the head of each word; -1 for a root.
         place: the position of each word in the text, from 0 for the first word of the first tree.
-        texts: the distinct words and tags.
-        word: positions in the texts.
-        tag: positions in the texts.
+        attributes: "word" and "tag", each with its distinct values and, for each word, a position among them.
     """
 
     def __init__(
@@ -35,15 +33,11 @@ class DependencyColumns(Forest):
         label: Integers,
         parent: Integers,
         place: Integers,
-        texts: Sequence[str],
-        word: Integers,
-        tag: Integers,
+        attributes: Mapping[str, tuple[Sequence[str], Integers]],
     ) -> None:
         super().__init__(vocabulary, label, parent)
         self.place = place
-        self.texts = tuple(texts)
-        self.word = word
-        self.tag = tag
+        self.attributes = attributes
 
     @classmethod
     def from_trees(cls, trees: Iterable[DependencyTree]) -> Self:
@@ -53,29 +47,26 @@ class DependencyColumns(Forest):
             ValueError: an item is not a dependency tree.
         """
         relations: dict[str, int] = {}
-        texts: dict[str, int] = {}
-        label: list[int] = []
-        parent: list[int] = []
-        place: list[int] = []
-        word: list[int] = []
-        tag: list[int] = []
+        words: dict[str, int] = {}
+        tags: dict[str, int] = {}
+        rows: list[tuple[int, int, int, int, int]] = []
         for number, tree in enumerate(trees):
             if not isinstance(tree, DependencyTree):
                 raise ValueError(f"tree {number + 1}: expected a DependencyTree, got {type(tree).__name__}")
-            dependents, first = tree.children, len(parent)
+            dependents, first = tree.children, len(rows)
             stack = [(tree.root, -1)]
             while stack:
                 position, head = stack.pop()
-                stack.extend([(below, len(parent)) for below in reversed(dependents[position])])
-                parent.append(head)
-                place.append(first + position)
-                label.append(relations.setdefault(tree.relations[position], len(relations)))
-                word.append(texts.setdefault(tree.words[position], len(texts)))
-                tag.append(texts.setdefault(tree.tags[position], len(texts)))
-        label_, parent_, place_, word_, tag_ = (
-            np.array(column, np.int32) for column in (label, parent, place, word, tag)
+                stack.extend([(below, len(rows)) for below in reversed(dependents[position])])
+                relation = relations.setdefault(tree.relations[position], len(relations))
+                word = words.setdefault(tree.words[position], len(words))
+                tag = tags.setdefault(tree.tags[position], len(tags))
+                rows.append((relation, head, first + position, word, tag))
+        label, parent, place, word_numbers, tag_numbers = np.ascontiguousarray(
+            np.array(rows, np.int32).reshape(-1, 5).T
         )
-        return cls(list(relations), label_, parent_, place_, list(texts), word_, tag_)
+        attributes = {"word": (list(words), word_numbers), "tag": (list(tags), tag_numbers)}
+        return cls(list(relations), label, parent, place, attributes)
 
     @cached_property
     def in_text(self) -> Integers:
@@ -97,4 +88,4 @@ class DependencyColumns(Forest):
         """The distinct values of an attribute, and for each word a position among them."""
         if name == "idx":
             return [str(number) for number in range(int(self.number.max(initial=0)) + 1)], self.number
-        return self.texts, {"word": self.word, "tag": self.tag}[name]
+        return self.attributes[name]

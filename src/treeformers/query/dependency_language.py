@@ -154,8 +154,6 @@ def _labelled(edge: Word | None, target: Node) -> Node:
     described = replace(
         edge, attributes=word.attributes, root=word.root, other=word.other, same_node=word.same_node
     )
-    if word.labels or word.regexes or word.groups:
-        raise AssertionError("the label of a word is described once")
     return Node(described, target.name, target.formula)
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+import numpy as np
+
 from treeformers.query.dependency_columns import DependencyColumns
 from treeformers.query.dependency_joins import DependencyJoins
 from treeformers.query.dependency_language import read_dependency_pattern
@@ -89,20 +91,28 @@ class DependencyPattern:
             search = Search(DependencyJoins(columns), self._node)
             for rows in search.matches():
                 found, texts = rows.pop(self._node), search.texts()
-                names = {key: column.tolist() for key, column in rows.items() if isinstance(key, str)}
-                sentences = columns.tree[found].tolist()
-                for row, (node, sentence) in enumerate(zip(found.tolist(), sentences, strict=True)):
-                    bound = {name: column[row] for name, column in names.items() if column[row] >= 0}
-                    nodes = {name: int(columns.number[one]) for name, one in bound.items() if name[0] != "%"}
-                    number = int(columns.number[node])
+                sentences, numbers = columns.tree[found].tolist(), columns.number[found].tolist()
+                vocabulary, positions = columns.attribute("word")
+                words = [vocabulary[position] for position in positions[found].tolist()]
+                names = {key: nodes for key, nodes in rows.items() if isinstance(key, str)}
+                bound = {
+                    name: np.where(nodes < 0, 0, columns.number[nodes]).tolist()
+                    for name, nodes in names.items()
+                    if name[0] != "%"
+                }
+                kept = {name[1:]: column.tolist() for name, column in names.items() if name[0] == "%"}
+                for row, number in enumerate(numbers):
+                    nodes = {name: column[row] for name, column in bound.items() if column[row]}
                     yield DependencyMatch(
-                        sentence=first + sentence,
+                        sentence=first + sentences[row],
                         node=number,
                         span=(number - 1, number),
-                        label=columns.texts[columns.word[node]],
+                        label=words[row],
                         named={name: (one - 1, one) for name, one in nodes.items()},
                         nodes=nodes,
-                        relations={name[1:]: texts[one] for name, one in bound.items() if name[0] == "%"},
+                        relations={
+                            name: texts[column[row]] for name, column in kept.items() if column[row] >= 0
+                        },
                     )
 
     def count(self, trees: Iterable[DependencyTree] | DependencyColumns) -> int:
