@@ -80,6 +80,26 @@ def test_macros(capsys: pytest.CaptureFixture[str], file: Path, tmp_path: Path) 
     assert code == 2 and f"{macros}:1: expected a name, a tab and a text" in error
 
 
+def test_dependency_trees(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    file = tmp_path / "trees.conllu"
+    row = "{}\t{}\t_\t{}\t_\t_\t{}\t{}\t_\t_\n"
+    rows = [(1, "The", "DET", 2, "det"), (2, "dog", "NOUN", 3, "nsubj"), (3, "barks", "VERB", 0, "root")]
+    file.write_text("".join(row.format(*one) for one in rows) + "\n")
+    pattern = "{tag:VERB} >nsubj=how {}=who"
+    assert run(capsys, pattern, file, "--count") == (0, "1\n", "")
+    assert run(capsys, pattern, file)[1].split()[1:] == ["The", "dog", "barks"]
+    record = json.loads(run(capsys, pattern, file, "--format", "json")[1])
+    assert record == {
+        **{"file": str(file), "sentence": 1, "node": 3, "label": "VERB", "span": [2, 3], "text": "barks"},
+        "named": {"who": {"node": 2, "label": "NOUN", "span": [1, 2], "text": "dog"}},
+        "relations": {"how": "nsubj"},
+    }
+    assert run(capsys, "{}", file, "--invert")[:2] == (1, "")
+    assert "expected kwic, tsv or json" in run(capsys, pattern, file, "--format", "tree")[2]
+    assert "--keep-index is for constituency" in run(capsys, pattern, file, "--keep-index")[2]
+    assert "dependency trees, expected a pattern such as" in run(capsys, "NP", file)[2]
+
+
 def test_errors(capsys: pytest.CaptureFixture[str], file: Path, tmp_path: Path) -> None:
     code, _, error = run(capsys, "NP < (NN", file)
     assert code == 2

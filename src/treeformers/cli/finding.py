@@ -9,11 +9,12 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 if TYPE_CHECKING:
+    from treeformers.query import DependencyPattern, Pattern
     from treeformers.query.treebank import Shard
 
 Format = Literal["kwic", "tree", "brackets", "tsv", "json"]
@@ -46,8 +47,9 @@ def find(
 ) -> None:
     """Find a pattern in trees.
 
-    The pattern has the language of Tregex. The trees count as they stand in the file, with function tags,
-    traces and roots. The exit code is 1 if nothing matches.
+    The pattern has the language of Tregex, or of Semgrex if it starts with a word in braces, such as
+    '{tag:/VB.*/} >nsubj {}'; then the files hold dependency trees. Trees count as they stand in the file,
+    with function tags, traces and roots. The exit code is 1 if nothing matches.
     """
     from treeformers.query.macros import expand, read_macros
 
@@ -92,19 +94,35 @@ class _Job:
     color: bool
 
     def heading(self) -> str:
-        from treeformers.query import Pattern
         from treeformers.query.output import heading
 
-        return "" if self.invert else heading(self.format, Pattern(self.pattern).names)
+        return "" if self.invert else heading(self.format, self.read().names)
+
+    @property
+    def dependencies(self) -> bool:
+        """Whether the pattern describes words in dependency trees."""
+        return self.pattern.lstrip(" \t\n(!").startswith("{")
+
+    def read(self) -> Pattern | DependencyPattern:
+        from treeformers.query import DependencyPattern, Pattern
+
+        if not self.dependencies:
+            return Pattern(self.pattern)
+        if self.format in ("tree", "brackets"):
+            raise ValueError(f"--format {self.format} is for constituency trees; expected kwic, tsv or json")
+        if self.keep_index:
+            raise ValueError(
+                "--keep-index is for constituency trees, the pattern is one over dependency trees"
+            )
+        return DependencyPattern(self.pattern)
 
     def lines(self, place: str) -> Iterator[str]:
         """The output for one file or corpus; for counts, a number for each shard."""
-        from treeformers.query import Pattern
         from treeformers.query.output import match_lines, sentence_lines
 
-        pattern = Pattern(self.pattern)
+        pattern: Any = self.read()
         empty = True
-        for shard in _shards(place, self.keep_index):
+        for shard in _shards(place, self.keep_index, self.dependencies):
             empty = False
             if self.invert:
                 matched = {match.sentence for match in pattern.find(shard.columns)}
@@ -146,16 +164,20 @@ def _places(file: str) -> Iterator[str]:
     yield from map(str, found)
 
 
-def _shards(place: str, keep_index: bool) -> Iterator[Shard]:
+def _shards(place: str, keep_index: bool, dependencies: bool) -> Iterator[Shard]:
     from treeformers.data.catalogue import CORPORA
-    from treeformers.query.columns import Columns
-    from treeformers.query.treebank import Shard, read_shards
+    from treeformers.query import Columns, DependencyColumns
+    from treeformers.query.treebank import Shard, read_dependency_shards, read_shards
 
     if place in CORPORA and not Path(place).exists():
         from treeformers.data import corpora
 
-        for split, trees in corpora.load(place, clean=False).items():
-            yield Shard(f"{place}/{split}", 0, Columns.from_trees(trees))
+        kind: Any = "dependencies" if dependencies else None
+        columns = DependencyColumns if dependencies else Columns
+        for split, trees in corpora.load(place, clean=False, trees=kind).items():
+            yield Shard(f"{place}/{split}", 0, columns.from_trees(trees))
+    elif dependencies:
+        yield from read_dependency_shards(place)
     else:
         yield from read_shards(place, keep_index)
 

@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 
 from treeformers.trees.escapes import unescape_word
-from treeformers.trees.files import atomic_write
+from treeformers.trees.files import atomic_write, read_object
 from treeformers.trees.tree import Tree
 
 if TYPE_CHECKING:
@@ -272,10 +272,12 @@ class SubwordReader:
         """Read a folder that `save_pretrained` wrote, or the folder of an encoder."""
         from transformers import AutoConfig, AutoTokenizer
 
-        config = AutoConfig.from_pretrained(folder, trust_remote_code=False)
-        if settings := getattr(config, "pretrained", None):
+        stored = read_object(folder / "config.json") if (folder / "config.json").is_file() else {}
+        if settings := stored.get("pretrained"):  # a parser, whose class may not be registered yet
             settings = dict(settings)
             config = AutoConfig.for_model(settings.pop("model_type"), **settings)
+        else:
+            config = AutoConfig.from_pretrained(folder, trust_remote_code=False)
         tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
         return cls._checked(tokenizer, config.vocab_size, _max_subwords(config))
 

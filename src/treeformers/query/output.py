@@ -7,6 +7,9 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Literal, TypeAlias
 
+from treeformers.query.columns import Columns
+from treeformers.query.dependency_columns import DependencyColumns
+from treeformers.query.dependency_pattern import DependencyMatch
 from treeformers.query.pattern import Match
 from treeformers.query.treebank import Shard
 from treeformers.trees.escapes import unescape_word
@@ -42,7 +45,7 @@ def match_lines(
         matches: matches in `shard.columns`.
         format: "kwic": the words of the match between those around it. "tree": the tree, drawn, with "→"
             before the label of the match. "brackets": the subtree. "tsv": a table with `heading`. "json": an
-            object. The last two count sentences from 1 and words from 0.
+            object. Dependency trees have no "tree" and "brackets". The last two count sentences from 1 and words from 0.
         names: the names of the pattern, for the table.
         color: mark the match in red.
     """
@@ -86,6 +89,12 @@ class _Sentence:
         self.shard, self.number = shard, number
         columns = shard.columns
         self.root = int(columns.roots[number])
+        self.offsets = None
+        if isinstance(columns, DependencyColumns):
+            values, positions = columns.attribute("word")
+            places = slice(self.root, int(columns.tree_end[self.root]))
+            self.words = [plain(values[positions[node]]) for node in columns.in_text[places].tolist()]
+            return
         start, stop = int(columns.first[self.root]), int(columns.stop[self.root])
         labels = columns.label[columns.words[start:stop]].tolist()
         self.words = [plain(unescape_word(columns.vocabulary[label])) for label in labels]
@@ -95,10 +104,11 @@ class _Sentence:
         return " ".join(self.words[start:end])
 
     def subtree(self, node: int) -> Tree:
+        assert isinstance(self.shard.columns, Columns)
         return self.shard.columns.subtree(self.root + node)
 
     def row(self, match: Match, names: Sequence[str]) -> str:
-        cells = [self.shard.file, self.shard.first + self.number + 1, match.node, match.label]
+        cells = [self.shard.file, self.shard.first + self.number + 1, match.node, self.label(match.node)]
         cells += [*match.span, self.text(*match.span)]
         for name in names:
             span = match.named.get(name)
@@ -108,12 +118,19 @@ class _Sentence:
     def record(self, match: Match) -> dict[str, Any]:
         place = {"file": self.shard.file, "sentence": self.shard.first + self.number + 1}
         named = {name: self.part(node, match.named[name]) for name, node in match.nodes.items()}
-        return {**place, **self.part(match.node, match.span), "named": named}
+        record = {**place, **self.part(match.node, match.span), "named": named}
+        return {**record, "relations": match.relations} if isinstance(match, DependencyMatch) else record
+
+    def label(self, node: int) -> str:
+        """The label of a node; of a word in a dependency tree, its tag."""
+        columns = self.shard.columns
+        if isinstance(columns, DependencyColumns):
+            values, positions = columns.attribute("tag")
+            return values[positions[columns.in_text[self.root + node - 1]]]
+        return columns.vocabulary[columns.label[self.root + node]]
 
     def part(self, node: int, span: tuple[int, int]) -> dict[str, Any]:
-        columns = self.shard.columns
-        label = columns.vocabulary[columns.label[self.root + node]]
-        part = {"node": node, "label": label, "span": list(span), "text": self.text(*span)}
+        part = {"node": node, "label": self.label(node), "span": list(span), "text": self.text(*span)}
         if self.offsets is not None and span[0] < span[1]:
             part["characters"] = [self.offsets[span[0]][0], self.offsets[span[1] - 1][1]]
         return part

@@ -16,10 +16,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from treeformers.query.columns import Columns
+from treeformers.query.dependency_columns import DependencyColumns
 from treeformers.trees.files import read_lines, suffix_of
-from treeformers.trees.formats import JSON, read_trees
+from treeformers.trees.formats import CONLL, JSON, read_dependencies, read_trees
 
-__all__ = ["INDEX_SUFFIX", "SHARD", "Shard", "index_path", "read_shards"]
+__all__ = ["INDEX_SUFFIX", "SHARD", "Shard", "index_path", "read_dependency_shards", "read_shards"]
 
 logger = logging.getLogger(__name__)
 
@@ -40,7 +41,20 @@ class Shard(NamedTuple):
 
     file: str
     first: int
-    columns: Columns
+    columns: Columns | DependencyColumns
+
+
+def read_dependency_shards(path: str | os.PathLike[str]) -> Iterator[Shard]:
+    """Read the dependency trees of a file, see `trees.formats.read_dependencies`.
+
+    Raises:
+        FileNotFoundError: the file does not exist.
+        ValueError: the text is malformed; the message opens with file:line.
+    """
+    trees, first = read_dependencies(path), 0
+    while shard := list(islice(trees, SHARD)):
+        yield Shard(os.fspath(path), first, DependencyColumns.from_trees(shard))
+        first += len(shard)
 
 
 def read_shards(path: str | os.PathLike[str], keep_index: bool = False) -> Iterator[Shard]:
@@ -59,6 +73,8 @@ def read_shards(path: str | os.PathLike[str], keep_index: bool = False) -> Itera
         ValueError: the text is malformed; the message opens with file:line.
     """
     name = os.fspath(path)
+    if suffix_of(name) in CONLL:
+        raise ValueError(f"{name}: dependency trees, expected a pattern such as '{{tag:/VB.*/}} >nsubj {{}}'")
     if name != "-" and (columns := _load_index(Path(name))) is not None:
         yield Shard(name, 0, columns)
         return

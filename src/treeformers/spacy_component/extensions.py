@@ -94,8 +94,10 @@ def get_clauses(doc: Doc) -> list[Span]:
             for part in clauses(_tree(doc, found, root)):
                 starts.append(places[part.start])
                 labels.append(part.label)
+    if not starts:  # white space alone
+        return []
+    starts[0] = 0
     stops = [*starts[1:], len(doc)]
-    starts[:1] = [0] * bool(starts)
     return [Span(doc, start, stop, label) for start, stop, label in zip(starts, stops, labels, strict=True)]
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
+from tiny_encoders import tiny_bert
 from treeformers import Parser
 from treeformers.recipes import ParseRecipe, Train, Treebanks
 from treeformers.tasks.parse.train import build_parser, train_parser
@@ -45,6 +47,23 @@ def test_known_actions_and_tags_keep_their_weights(trained: Path) -> None:
     )
     assert [one.tree for one in found] == [one.tree for one in expected]
     assert [one.score for one in found] == pytest.approx([one.score for one in expected], abs=1e-4)
+
+
+def test_a_parser_with_a_pretrained_encoder_is_trained_further(tmp_path: Path) -> None:
+    model = {**MODEL, "encoder": "pretrained", "pretrained": str(tiny_bert(tmp_path / "encoder"))}
+    recipe = ParseRecipe(
+        data=Treebanks(train=("grammar",), sentences=20, scored_sentences=2),
+        model=model,
+        train=Train(max_steps=1),
+    )
+    train_parser(recipe, tmp_path / "first", seed=1, progress=False)
+    further = replace(recipe, model={**model, "start_from": str(tmp_path / "first")})
+    train_parser(further, tmp_path / "second", seed=1, progress=False)
+    first, second = (Parser.from_pretrained(tmp_path / name) for name in ("first", "second"))
+    embeddings = [one.models[0].pretrained.get_input_embeddings().weight for one in (first, second)]
+    assert torch.equal(*embeddings)  # they are not trained
+    assert not torch.equal(*(one.models[0].tagger.weight for one in (first, second)))
+    assert len(second.parse(["the dog sees a cat"])) == 1
 
 
 def test_bad_starts(trained: Path, tmp_path: Path) -> None:
