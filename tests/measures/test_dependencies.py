@@ -20,7 +20,11 @@ def test_without_punctuation() -> None:
     assert dependency_heads(TREE) == [2, 4, 2, 0]
     assert count_words(TREE) == 4
     facts = dependency_facts(TREE)
-    assert (facts["dependencies"], facts["dependency_distance"], facts["dependency_distance_max"]) == (3, 4, 2)
+    assert (facts["dependencies"], facts["dependency_distance"], facts["dependency_distance_max"]) == (
+        3,
+        4,
+        2,
+    )
     assert facts["NDD"] == pytest.approx(abs(math.log(4 / 3 / math.sqrt(4 * 4))))
 
 
@@ -54,9 +58,7 @@ def test_nothing_to_measure() -> None:
 
 def test_a_long_chain_of_punctuation() -> None:
     count = 30_000
-    tree = DependencyTree(
-        [*"." * (count - 1), "a"], [0, *range(1, count)], tags=["."] * (count - 1) + ["NN"]
-    )
+    tree = DependencyTree([*"." * (count - 1), "a"], [0, *range(1, count)], tags=["."] * (count - 1) + ["NN"])
     assert dependency_heads(tree) == [0]
     assert dependency_facts(DependencyTree(["a"] * count, [0, *range(1, count)]))["dependency_distance"] == (
         count - 1

@@ -11,6 +11,7 @@ from treeformers.cli.corpora import download_corpus, generate_agreement, generat
 from treeformers.cli.encoding import classify, similarity, translate
 from treeformers.cli.evaluation import evaluate
 from treeformers.cli.finding import find
+from treeformers.cli.measuring import measure
 from treeformers.cli.parsing import parse
 from treeformers.cli.probing import probe
 from treeformers.cli.reproduce import reproduce
@@ -48,6 +49,7 @@ for command, example in (
     (similarity, "similarity runs/sick pairs.tsv --trees runs/parser"),
     (translate, "translate runs/en-de sentences.txt --trees runs/parser"),
     (score, "score gold.txt trees.txt --unlabeled"),
+    (measure, "measure essays --by document --out measures.csv"),
     (probe, "probe runs/news right gold --html probes.html"),
     (find, "find 'NP < (NN $- JJ)' trees.txt"),
     (draw, "draw trees.txt --out trees.html"),

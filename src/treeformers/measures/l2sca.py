@@ -11,9 +11,7 @@ from treeformers.trees.tree import ROOT_LABELS, Tree
 __all__ = ["PATTERNS", "structure_counts"]
 
 _FINITE = "<# MD|VBP|VBZ|VBD"
-_CLAUSE = (
-    f"S|SINV|SQ [> ROOT <, (VP <# VB) | {_FINITE} | < (VP [{_FINITE} | < CC < (VP {_FINITE})])]"
-)
+_CLAUSE = f"S|SINV|SQ [> ROOT <, (VP <# VB) | {_FINITE} | < (VP [{_FINITE} | < CC < (VP {_FINITE})])]"
 _T_UNIT_PLACE = "> ROOT | [$-- S|SBARQ|SINV|SQ !>> SBAR|VP]"
 _T_UNIT = f"S|SBARQ|SINV|SQ {_T_UNIT_PLACE}"
 _DEPENDENT_CLAUSE = f"SBAR < ({_CLAUSE})"
@@ -31,7 +29,7 @@ PATTERNS: Mapping[str, tuple[str, ...]] = {
         "S < (VP <# VBG|TO) $+ VP",
     ),
 }
-"""The patterns of each structure, in the language of Tregex. The numbers of nodes that they match are added."""
+"""The patterns of each structure, in the language of Tregex. The numbers of matched nodes are added."""
 
 
 def structure_counts(trees: Sequence[Tree]) -> list[dict[str, int]]:

@@ -47,12 +47,12 @@ def sentence_rows(trees: Iterable[Parse], punctuation: bool = False) -> Iterator
 
 
 def document_row(trees: Iterable[Parse], punctuation: bool = False) -> Row:
-    """Measure a document: all its trees together. See `Measure.rule` for the way from sentences to a document.
+    """Measure a document: all its trees together, each measure by its `Measure.rule`.
 
     The row has the measures that all trees have. A document without trees has counts of 0, and nan where
     nothing is to be averaged. Arguments and errors are those of `sentence_rows`.
     """
-    return values_of(list(_facts(trees, punctuation)))
+    return values_of(_facts(trees, punctuation))
 
 
 def word_rows(trees: Iterable[Tree], punctuation: bool = False) -> Iterator[dict[str, str | float]]:

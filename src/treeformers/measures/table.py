@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -155,9 +156,7 @@ _SHAPE = (
     Measure("frazier_local", "constituents", "The largest sum of three words in a row.", FRAZIER, "maximum"),
     Measure("nodes", "constituents", "Nodes above the tags: the total of each of the three orders.", OWN),
     Measure("nodes_mean", "constituents a word", "nodes / tokens.", NODE_COUNT, "ratio", "nodes", "tokens"),
-    Measure(
-        "top_down_max", "constituents", "The most that start with one word.", NODE_COUNT, "maximum"
-    ),
+    Measure("top_down_max", "constituents", "The most that start with one word.", NODE_COUNT, "maximum"),
     Measure("bottom_up_max", "constituents", "The most that end with one word.", NODE_COUNT, "maximum"),
     Measure(
         "left_corner_max",
@@ -215,9 +214,7 @@ _DEPENDENCIES = (
     ),
 )
 
-MEASURES: Mapping[str, Measure] = {
-    measure.name: measure for measure in (*_L2SCA, *_SHAPE, *_DEPENDENCIES)
-}
+MEASURES: Mapping[str, Measure] = {measure.name: measure for measure in (*_L2SCA, *_SHAPE, *_DEPENDENCIES)}
 """All measures by name, in the order of the columns."""
 
 
@@ -241,7 +238,7 @@ def find_measures(names: Iterable[str]) -> list[Measure]:
     return found
 
 
-def values_of(sentences: Sequence[Mapping[str, float]]) -> dict[str, float]:
+def values_of(sentences: Iterable[Mapping[str, float]]) -> dict[str, float]:
     """Measure a document.
 
     Args:
@@ -251,22 +248,27 @@ def values_of(sentences: Sequence[Mapping[str, float]]) -> dict[str, float]:
         The measures that all sentences have, with the ratios, in the order of the table. Those of the whole
         table if there are no sentences.
     """
-    shared = set(MEASURES).intersection(*sentences) if sentences else set(MEASURES)
+    count = 0
+    having: Counter[str] = Counter()  # sentences that have the measure
+    known: Counter[str] = Counter()  # sentences whose value is not nan
+    totals: dict[str, float] = dict.fromkeys(MEASURES, 0)
+    for sentence in sentences:
+        count += 1
+        having.update(sentence.keys())
+        for name, value in sentence.items():
+            if not math.isnan(value):
+                known[name] += 1
+                best = MEASURES[name].rule == "maximum"
+                totals[name] = max(totals[name], value) if best else totals[name] + value
     values: dict[str, float] = {}
     for name, measure in MEASURES.items():
         if measure.rule == "ratio":
             if measure.numerator in values and measure.denominator in values:
                 below = values[measure.denominator]
                 values[name] = values[measure.numerator] / below if below else measure.empty
-        elif name in shared:
-            values[name] = _combine(measure.rule, [sentence[name] for sentence in sentences])
+        elif having[name] == count:
+            total = totals[name]
+            if measure.rule == "mean":
+                total = total / known[name] if known[name] else math.nan
+            values[name] = total
     return values
-
-
-def _combine(rule: Rule, values: Sequence[float]) -> float:
-    if rule == "sum":
-        return sum(values)
-    known = [value for value in values if not math.isnan(value)]
-    if rule == "maximum":
-        return max(known, default=0)
-    return math.fsum(known) / len(known) if known else math.nan
