@@ -97,8 +97,3 @@ def test_branching() -> None:
     left = Tree.from_brackets("(X (X (X (T a) (T b)) (T c)) (T d))")
     assert branching_nodes(left) == (0, 2, 3)
     assert branching_nodes(Tree.from_brackets("(X (X (T a) (T b)) (T c) (X (T d) (T e)))")) == (0, 0, 3)
-
-
-def test_a_tree_of_30000_levels() -> None:
-    facts = shape_facts(right_branching(30_001))
-    assert (facts["depth"], facts["yngve_total"], facts["bottom_up_max"]) == (30_000, 30_000, 30_000)

@@ -14,7 +14,7 @@ from treeformers.trees.tree import Tree
 
 pytest.importorskip("sklearn")
 
-from treeformers.measures.transformer import SyntacticMeasures  # noqa: E402
+from treeformers.measures.transformer import SyntacticMeasures
 
 TREE = Tree.from_brackets("(S (NP (NNS Cats)) (VP (VBP sleep)) (. .))")
 

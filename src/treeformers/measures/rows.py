@@ -71,8 +71,10 @@ def word_rows(trees: Iterable[Tree], punctuation: bool = False) -> Iterator[dict
     for sentence, tree in enumerate(trees, start=1):
         if not isinstance(tree, Tree):
             raise ValueError(f"item {sentence} is a {type(tree).__name__}, expected a constituency tree")
-        kept = _counted(clean_tree(tree), punctuation)
-        for position, scores in enumerate(word_scores(kept) if kept else [], start=1):
+        kept = clean_tree(tree)
+        if kept is not None and not punctuation:
+            kept = strip_punctuation(kept)
+        for position, scores in enumerate(word_scores(kept) if kept is not None else [], start=1):
             yield {"sentence": sentence, "position": position, **scores._asdict()}
 
 
@@ -110,12 +112,8 @@ def _batch_facts(batch: Sequence[Parse], punctuation: bool) -> Iterator[Row]:
 
 def _tree_facts(tree: Tree | None, punctuation: bool) -> Row:
     words = strip_punctuation(tree) if tree is not None else None
-    facts = shape_facts(_counted(tree, punctuation))
+    facts = shape_facts(tree if punctuation else words)
     return {"W": len(words) if words is not None else 0, "S": 1, **facts}
-
-
-def _counted(tree: Tree | None, punctuation: bool) -> Tree | None:
-    return tree if punctuation or tree is None else strip_punctuation(tree)
 
 
 def _has_labels(tree: Tree) -> bool:
