@@ -75,6 +75,11 @@ def test_trees_without_words_or_labels() -> None:
     assert induced["yngve_total"] == 3
     assert not {"C", "MLT", "MDD"} & set(induced)
     assert "C" not in document_row([LONG, INDUCED])
+    # Treebanks have the label X too.
+    [flat] = sentence_rows([Tree.from_brackets("(X (NNP Tres) (NNP Bien) (. !))")])
+    assert (flat["C"], flat["dependencies"], flat["MDD"]) == (0, 1, 1)
+    [word] = sentence_rows([Tree.from_spans(["barks"], [])])
+    assert "C" not in word
 
 
 def test_dependency_trees_have_measures_of_dependencies() -> None:

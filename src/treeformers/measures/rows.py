@@ -96,26 +96,34 @@ def _facts(trees: Iterable[Parse], punctuation: bool) -> Iterator[Row]:
 
 def _batch_facts(batch: Sequence[Parse], punctuation: bool) -> Iterator[Row]:
     plain = [clean_tree(tree) if isinstance(tree, Tree) else None for tree in batch]
-    labeled = [tree for tree in plain if tree is not None and _has_labels(tree)]
-    structures = iter(structure_counts(labeled))
+    structures = iter(structure_counts([tree for tree in plain if tree is not None and _has_labels(tree)]))
     for tree, clean in zip(batch, plain, strict=True):
         if isinstance(tree, DependencyTree):
             yield {"W": count_words(tree), "S": 1, **dependency_facts(tree, punctuation)}
-        elif clean is None:  # only traces
-            yield _tree_facts(None, punctuation) | dict.fromkeys(PATTERNS, 0) | dependency_facts(None)
+            continue
+        words = strip_punctuation(clean) if clean is not None else None
+        counted = clean if punctuation else words
+        facts = {"W": len(words) if words is not None else 0, "S": 1, **shape_facts(counted)}
+        if clean is None:  # only traces
+            facts |= dict.fromkeys(PATTERNS, 0) | dependency_facts(None)
         elif _has_labels(clean):
-            dependencies = dependency_facts(to_dependencies(clean), punctuation)
-            yield _tree_facts(clean, punctuation) | next(structures) | dependencies
-        else:
-            yield _tree_facts(clean, punctuation)
-
-
-def _tree_facts(tree: Tree | None, punctuation: bool) -> Row:
-    words = strip_punctuation(tree) if tree is not None else None
-    facts = shape_facts(tree if punctuation else words)
-    return {"W": len(words) if words is not None else 0, "S": 1, **facts}
+            # Heads are found in the tree that counts, so that no punctuation becomes the head of a fragment.
+            dependencies = None if counted is None else _dependencies(counted)
+            facts |= next(structures) | dependency_facts(dependencies, punctuation=True)
+        yield facts
 
 
 def _has_labels(tree: Tree) -> bool:
-    """Whether a constituent has a label other than "X"; for a word alone, whether its tag is another."""
-    return any(node.label != "X" for node in tree.nodes() if node.children or node is tree)
+    """Whether a tree comes from a treebank or a parser, not from an inducer, which labels all nodes "X".
+
+    Treebanks have such a label too, mostly for a flat row of words with tags of their own.
+    """
+    if any(node.label != "X" for node in tree.nodes() if node.children):
+        return True
+    return all(child.is_leaf for child in tree.children) and any(tag != "X" for tag in tree.tags)
+
+
+def _dependencies(tree: Tree) -> DependencyTree:
+    if tree.label == "X" and tree.children:
+        tree = Tree("FRAG", tree.children)  # the same head rule, and `to_dependencies` wants a label
+    return to_dependencies(tree)
