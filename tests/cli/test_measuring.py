@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from command_line import complaint, output
+from command_line import complaint, output, run
 from tiny_models import save_parser
 from treeformers import __version__
 from treeformers.measures import MEASURES
@@ -22,7 +22,8 @@ YES = "(INTJ (UH Yes))"
 
 @pytest.fixture
 def trees(tmp_path: Path) -> Path:
-    path = tmp_path / "essay.trees"
+    path = tmp_path / "essays" / "essay.trees"
+    path.parent.mkdir()
     path.write_text(f"# two sentences\n{LONG}\n{YES}\n")
     return path
 
@@ -101,6 +102,18 @@ def test_text(parser: Path, tmp_path: Path) -> None:
     assert (from_file[0]["W"], from_file[0]["S"]) == ("5", "2")
     [row] = table("--model", parser, "--lines", stdin=f"{text}\n\nMe too\n")
     assert (row["W"], row["S"]) == ("7", "2")
+
+
+def test_an_empty_file_among_others(trees: Path) -> None:
+    (trees.parent / "empty.txt").write_text(" \n")
+    result = run("measure", trees.parent, "--measures", "W")
+    assert result.stdout == f"document,W\n{trees},8\n"
+    assert f"{trees.parent / 'empty.txt'}: no sentences in it, and no row" in result.stderr
+
+
+def test_a_long_text_is_no_file_name(parser: Path) -> None:
+    [row] = table("The dog barks. " * 400, "--model", parser, "--measures", "S")
+    assert row == {"document": "text", "S": "400"}
 
 
 def test_a_corpus() -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import csv
 import json
+import logging
 import math
+import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
@@ -23,6 +25,8 @@ from treeformers.trees.tree import DependencyTree, Tree, parse_brackets
 
 if TYPE_CHECKING:
     from treeformers.measures.table import Measure
+
+logger = logging.getLogger(__name__)
 
 By = Literal["document", "sentence", "word"]
 Format = Literal["csv", "json"]
@@ -107,10 +111,13 @@ def measure(
 def _rows(inputs: Sequence[str], by: By, punctuation: bool, parse: ParseText) -> Iterator[dict[str, Any]]:
     from treeformers.measures.rows import document_row, sentence_rows, word_rows
 
+    empty, measured = [], False
     for name, trees in chain.from_iterable(_documents(given, parse) for given in inputs):
         first = next(trees, None)
         if first is None:
-            raise ValueError(f"{name}: no sentences in it")
+            empty.append(name)
+            continue
+        measured = True
         trees = chain([first], trees)
         if by == "document":
             yield {"document": name, **document_row(trees, punctuation)}
@@ -122,21 +129,24 @@ def _rows(inputs: Sequence[str], by: By, punctuation: bool, parse: ParseText) ->
         else:
             for scores in word_rows(trees, punctuation):
                 yield {"document": name, **scores}
+    if not measured:
+        raise ValueError(f"{empty[0]}: no sentences in it")
+    for name in empty:
+        logger.warning("warning: %s: no sentences in it, and no row", name)
 
 
 def _documents(given: str, parse: ParseText) -> Iterator[tuple[str, Iterator[Any]]]:
     """The documents that an argument names, each with its trees."""
     from treeformers.data.catalogue import CORPORA
 
-    path = Path(given)
-    if given == "-" or path.is_file():
-        yield ("<stdin>" if given == "-" else given), _trees(given, parse)
-    elif path.is_dir():
-        files = [file for file in sorted(path.rglob("*")) if file.is_file() and file.name[0] != "."]
+    if os.path.isdir(given):
+        files = [file for file in sorted(Path(given).rglob("*")) if file.is_file() and file.name[0] != "."]
         if not files:
             raise ValueError(f"{given}: no files in it")
         for file in files:
             yield str(file), _trees(str(file), parse)
+    elif given == "-" or os.path.exists(given):
+        yield ("<stdin>" if given == "-" else given), _trees(given, parse)
     elif given in CORPORA:
         from treeformers.data.corpora import load
 

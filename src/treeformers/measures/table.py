@@ -104,7 +104,9 @@ _SINGULARS = {"S": "sentence", "T": "T-unit", "C": "clause"}
 _L2SCA = (
     Measure("W", "words", "Words without punctuation, by their tags.", LU, punctuation="out"),
     Measure("S", "sentences", "Trees.", LU, punctuation="out"),
-    _structure("VP", "verb phrases", "VP below S, SINV or SQ; also the finite verb of an SQ without VP."),
+    _structure(
+        "VP", "verb phrases", "VP as child of S, SINV or SQ; also the finite verb of an SQ without VP."
+    ),
     _structure("C", "clauses", "Clauses with a finite verb, imperatives, and fragments without a clause."),
     _structure("T", "T-units", "Main clauses with all below them, and fragments without one."),
     _structure("DC", "dependent clauses", "SBAR over a clause with a finite verb."),
@@ -113,7 +115,7 @@ _L2SCA = (
     _structure(
         "CN",
         "complex nominals",
-        "Outermost NP with a modifier, nominal clauses (SBAR), and gerunds or infinitives as subjects.",
+        "NP that is no child of NP, with a modifier; nominal clauses; gerunds and infinitives as subjects.",
     ),
     _lu_ratio("MLS", "W", "S"),
     _lu_ratio("MLT", "W", "T"),
