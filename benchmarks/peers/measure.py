@@ -1,69 +1,61 @@
-"""Make, load and time one parser in this process. `benchmarks/parsers.py` runs it with the parser's own
-Python.
+"""Make, load and time one parser in this process. `benchmarks/parsers.py` runs it with the parser's Python.
 
     python measure.py make PARSER VARIANT FOLDER --text text.json --encoder FOLDER
-    python measure.py first|rates|trees PARSER VARIANT FOLDER --text text.json
+    python measure.py first|rates PARSER VARIANT FOLDER --text text.json
 
 PARSER names an adapter, the module `with_PARSER.py` beside this file. An adapter has two functions:
 
-- `make(folder, variant, sentences, encoder)` saves a model with random weights, in the parser's own format.
-It
-  returns "random", or "published" if it found published weights.
-- `load(folder, variant)` loads a model. It returns a function from sentences and a batch size to bracketed
-trees.
+- `make(folder, variant, sentences, encoder)` saves a model in the parser's own format.
+- `load(folder, variant)` loads it and returns a function from sentences and a batch size to trees as text.
 
-`make` prints the kind of weights. `first` prints "tree" as soon as it has a tree. `rates` prints a JSON
-object with
-the sentences a second at each batch size and the peak memory in MB. `trees` prints a tree per line.
+`make` prints "made". `first` prints a line "tree ..." as soon as it has a tree. `rates` prints a line of
+JSON: the version of the parser, the sentences a second at each batch size, and the peak memory in MB.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import resource
-import statistics
-import sys
+import re
 import time
 from importlib import import_module
+from importlib.metadata import version
 from pathlib import Path
 
-WARM_UP = 2
-BATCH_SIZES = (1, 16, 64)
+BATCH_SIZES = (1, 8, 32, 64, 256)
+RUNS = 3
+"""Number of runs at a batch size, of which the fastest counts."""
 
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("job", choices=("make", "first", "rates", "trees"))
+    parser.add_argument("job", choices=("make", "first", "rates"))
     parser.add_argument("parser")
     parser.add_argument("variant")
     parser.add_argument("folder", type=Path)
     parser.add_argument("--text", type=Path, required=True, help="JSON list of lists of words")
     parser.add_argument("--encoder", type=Path, help="folder of an encoder with random weights")
     parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--seconds", type=float, default=4.0, help="time to spend on a batch size")
     arguments = parser.parse_args()
 
     adapter = import_module(f"with_{arguments.parser}")
     sentences = json.loads(arguments.text.read_text(encoding="utf-8"))
     if arguments.job == "make":
-        print(adapter.make(arguments.folder, arguments.variant, sentences, arguments.encoder))
+        adapter.make(arguments.folder, arguments.variant, sentences, arguments.encoder)
+        print("made", flush=True)
         return
     set_threads(arguments.threads)
     parse = adapter.load(arguments.folder, arguments.variant)
     if arguments.job == "first":
-        parse(sentences[:1], 1)
-        print("tree", flush=True)
-    elif arguments.job == "trees":
-        sys.stdout.writelines(f"{tree}\n" for tree in parse(sentences, 64))
+        print("tree", *parse(sentences[:1], 1), flush=True)
     else:
-        rates = {size: rate(parse, sentences, size, arguments.seconds) for size in BATCH_SIZES}
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000
-        print(json.dumps({"sentences_per_second": rates, "peak_mb": peak}))
+        rates = {size: rate(parse, sentences, size) for size in BATCH_SIZES}
+        found = {"version": version(arguments.parser), "sentences_per_second": rates, "peak_mb": peak_mb()}
+        print(json.dumps(found))
 
 
 def set_threads(number):
-    """OMP_NUM_THREADS does the same for NumPy; PyTorch may overrule the variable."""
+    """Set the threads of PyTorch, which may overrule OMP_NUM_THREADS."""
     try:
         import torch
     except ImportError:
@@ -71,25 +63,23 @@ def set_threads(number):
     torch.set_num_threads(number)
 
 
-def rate(parse, sentences, batch_size, seconds):
-    """Median sentences a second over runs of the same sentences.
-
-    A trial run tells how many sentences fit the time. A parser that is fast enough gets all of them.
-    """
-    trial = sentences[: max(4, min(batch_size, 16))]
-    parse(trial[:WARM_UP], batch_size)  # warms up
-    started = time.perf_counter()
-    parse(trial, batch_size)
-    fitting = int(seconds / 2 * len(trial) / (time.perf_counter() - started))
-    part = sentences[: max(len(trial), fitting)]
+def rate(parse, sentences, batch_size):
+    """Sentences a second in the fastest run over all sentences."""
+    parse(sentences[:2], batch_size)  # warms up
     taken = []
-    while not taken or sum(taken) + taken[-1] < seconds:
+    for _ in range(RUNS):
         started = time.perf_counter()
-        found = parse(part, batch_size)
+        found = parse(sentences, batch_size)
         taken.append(time.perf_counter() - started)
-        if len(found) != len(part):
-            raise ValueError(f"{len(found)} trees for {len(part)} sentences")
-    return len(part) / statistics.median(taken)
+        if len(found) != len(sentences):
+            raise ValueError(f"{len(found)} trees for {len(sentences)} sentences")
+    return len(sentences) / min(taken)
+
+
+def peak_mb():
+    """Peak memory of this program. `getrusage` would count the process that started it as well."""
+    status = Path("/proc/self/status").read_text()
+    return int(re.search(r"VmHWM:\s+(\d+) kB", status)[1]) * 1024 / 1e6
 
 
 if __name__ == "__main__":

@@ -1,8 +1,7 @@
-"""benepar: a BERT encoder, two layers of self-attention and a chart decoder.
+"""benepar: BERT base, two layers of self-attention and a chart decoder, with random weights.
 
-The published English models are of this kind over T5 small (benepar_en3) or BERT large. The sizes below are
-the
-defaults of benepar's training script.
+The published English models are of this kind over T5 or BERT large. The sizes above the encoder are those of
+benepar's own training command for English with BERT.
 """
 
 import json
@@ -61,7 +60,6 @@ def make(folder, variant, sentences, encoder):
     config["benepar"] = parser.config
     (folder / "config.json").write_text(json.dumps(config))
     torch.save(parser.state_dict(), folder / "benepar_model.bin")
-    return "random"
 
 
 def load(folder, variant):

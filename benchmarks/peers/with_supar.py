@@ -1,7 +1,7 @@
-"""SuPar's constituency parser with a CRF: variant "lstm" as `crf-con-en`, or "bert" over BERT base.
+"""SuPar's constituency parser with a CRF, with random weights: variant "lstm", or "bert" over BERT base.
 
-The sizes are the defaults of SuPar's training command. The published `crf-con-roberta-en` reads RoBERTa
-large.
+The sizes are SuPar's defaults. Variant "lstm" is of the kind of its published `crf-con-en`. The published
+`crf-con-roberta-en` reads RoBERTa large instead of BERT base.
 """
 
 import logging
@@ -49,7 +49,6 @@ def make(folder, variant, sentences, encoder):
     parser.save(str(folder / "model"))
     for name in ("trees.txt", "vectors.txt"):
         (folder / name).unlink(missing_ok=True)
-    return "random"
 
 
 def _tree(words, chance):
@@ -66,11 +65,10 @@ def load(folder, variant):
     logger.setLevel(logging.ERROR)
 
     def parse(sentences, batch_size):
-        # SuPar counts the words of a batch, not its sentences.
-        longest = max(map(len, sentences)) + 2
-        words = batch_size * longest if batch_size < len(sentences) else 10**6
         rows = [[(word, "XX") for word in row] for row in sentences]
         chunks = [[row] for row in rows] if batch_size == 1 else [rows]
+        # SuPar counts the words of a batch, not its sentences.
+        words = batch_size * sum(map(len, sentences)) // len(sentences)
         found = []
         for chunk in chunks:
             data = parser.predict(chunk, batch_size=words, verbose=False, prob=False)

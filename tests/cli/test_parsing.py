@@ -21,6 +21,7 @@ from command_line import (
     with_decoding,
 )
 from treeformers.cli import parsing
+from treeformers.metrics.calibration import expected_calibration_error
 from treeformers.tasks.parse.predictor import Parser
 from treeformers.trees.formats import read_dependencies, read_trees
 from treeformers.trees.heads import to_dependencies
@@ -183,6 +184,23 @@ class TestParser:
             f"CoNLL-U needs labels to find heads, and the trees of {model} have none"
         )
 
+    def test_lines_without_trees_leave_no_gap_between_dependencies(self, parser: Path) -> None:
+        lines = output("parse", parser, "--format", "conllu", stdin="\n\nhe runs\n\n\nme\n\n").splitlines()
+        assert [line.partition("\t")[0] for line in lines] == ["1", "2", "", "1", ""]
+
+    def test_carriage_returns_end_lines_if_nothing_else_does(self, parser: Path, tmp_path: Path) -> None:
+        file = tmp_path / "old.txt"
+        file.write_bytes(b"the dogs run\r\rhe runs\r\x00\rme")
+        result = run("parse", parser, file)
+        assert [bool(line) for line in result.stdout.splitlines()] == [True, False, True, False, True]
+        assert f"{file}:4: not text: byte 0x00" in result.stderr
+        file.write_bytes(b"the dogs\rrun\nhe runs\r\n")
+        assert len(output("parse", parser, file).splitlines()) == 2
+
+    def test_one_sentence_is_not_several(self, parser: Path) -> None:
+        assert "treeformers: 1 sentence\n" in run("parse", parser, stdin="he runs\n").stderr
+        assert "treeformers: 2 sentences\n" in run("parse", parser, stdin="he runs\nme\n").stderr
+
     def test_tokenized_text_is_kept(self, parser: Path) -> None:
         lines = output("parse", parser, "--tokenized", stdin=self.TEXT).splitlines()
         assert Tree.from_brackets(lines[0]).words == (
@@ -236,6 +254,26 @@ class TestParser:
         assert f"{scores['f1']:.2f}" in printed and "parseval|" in printed
         own = json.loads(output_json("evaluate", parser, tmp_path))["scores"]
         assert set(own) == {"grammar test"} and own["grammar test"]["f1"] > 10
+
+    def test_evaluate_measures_probabilities(self, parser: Path, tmp_path: Path) -> None:
+        gold = tmp_path / "gold.mrg"
+        gold.write_text("(S (NP (DT the) (NN dog)) (VP (VBZ runs)) (. .))\n" * 2)
+        picture, scores = tmp_path / "reliability.png", tmp_path / "scores.json"
+        printed = output("evaluate", parser, "--data", gold, "--json", scores, "--reliability", picture)
+        (found,) = json.loads(scores.read_text())["scores"].values()
+        (sentence, _) = Parser.from_pretrained(parser).analyze([["the", "dog", "runs", "."]] * 2)
+        spans = {(0, 4, "S"), (0, 2, "NP"), (2, 3, "VP")}
+        rows = [
+            (part.probability, (part.first_word, part.stop_word, part.label) in spans)
+            for part in sentence.constituents
+        ]
+        expected = expected_calibration_error(*zip(*rows, strict=True))
+        assert found["constituents_calibration_error"] == pytest.approx(expected, abs=1e-3)
+        assert found["tags_calibration_error"] is None  # the model predicts none
+        assert f"{expected:.2f}" in printed and "–" in printed
+        assert picture.read_bytes().startswith(b"\x89PNG")
+        says = complaint("evaluate", parser, "--data", gold, "--reliability", tmp_path / "a.gif")
+        assert says.endswith("a.gif: expected a file name that ends in .png")
 
     def test_train_prints_the_validation_metric(self, tmp_path: Path) -> None:
         recipe = ROOT / "examples" / "treebank.toml"
@@ -294,3 +332,11 @@ class TestArguments:
         assert json.loads((tmp_path / "scores.json").read_text())["model"] == "en"
         says = complaint("draw", gold, "--model", "en", "--out", tmp_path / "page.html")
         assert "a model of the task 'parse', expected 'induce'" in says
+
+    def test_messages_have_the_name_that_was_given(self, en: Path) -> None:
+        says = complaint("parse", "en", en, "--layer", 1)
+        assert says == "--layer is for models that induce trees, en is a parser"
+        says = complaint("evaluate", "en", "--trees", "right")
+        assert says == "--trees is for models that read trees, en produces them"
+        says = complaint("translate", "en", en)
+        assert says == "en/recipe.json: a recipe of the task 'parse', expected 'translate'"

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from treeformers.data.checks import check_positive, ensure_list, words_in, words_of
+from treeformers.data.checks import check_at_least, check_positive, ensure_list, tags_of, words_in, words_of
 from treeformers.data.penn_tokenizer import word_tokenize
 
 
@@ -25,6 +25,8 @@ def test_sentences_are_strings_or_lists_of_words() -> None:
         ([None], "sentence 1 is None, expected a string or a list of words"),
         ([["owls", 5]], "sentence 1 has the word 5: expected a string"),
         ([["owls", " "]], "sentence 1 has the word ' ': expected more than blanks"),
+        (["owls", "ho\0ot"], "sentence 2 is not text: it has the character U+0000 at index 2"),
+        ([["owls", "\udcff"]], "sentence 1 is not text: it has the character U+DCFF at index 0"),
     ],
 )
 def test_errors_name_the_sentence(sentences: Any, message: str) -> None:
@@ -44,3 +46,38 @@ def test_positive_numbers() -> None:
     check_positive(batch_size=1, beam=2)
     with pytest.raises(ValueError, match=r"^beam is 0, expected at least 1$"):
         check_positive(batch_size=1, beam=0)
+
+
+@pytest.mark.parametrize(
+    "number", ["x", 1.5, True, None, "1"], ids=["string", "float", "bool", "none", "digit"]
+)
+def test_whole_numbers(number: Any) -> None:
+    with pytest.raises(ValueError) as error:
+        check_positive(beam=number)
+    assert str(error.value) == f"beam is {number!r}, expected a whole number of at least 1"
+
+
+def test_a_smaller_minimum() -> None:
+    check_at_least(0, alternatives=0)
+    with pytest.raises(ValueError, match=r"^alternatives is -1, expected at least 0$"):
+        check_at_least(0, alternatives=-1)
+
+
+@pytest.mark.parametrize(
+    ("tags", "message"),
+    [
+        (5, "expected a list of lists of tags, one for each sentence, got 5"),
+        ("N", "expected a list of lists of tags, one for each sentence, got one string"),
+        ([None], "sentence 1 has the tags None: expected a list of tags"),
+        (["N"], "sentence 1 has the tags 'N': expected a list of tags"),
+        ([[3]], "sentence 1 has the tag 3: expected a string"),
+        ([[""]], "sentence 1 has the tag '': expected a string"),
+        ([["N", "V"]], "sentence 1 has 1 word and 2 tags"),
+        ([], "tags of 0 sentences were given for 1 sentence"),
+    ],
+)
+def test_tags(tags: Any, message: str) -> None:
+    assert tags_of(iter([("N",)]), [["owls"]]) == [["N"]]
+    with pytest.raises(ValueError) as error:
+        tags_of(tags, [["owls"]])
+    assert str(error.value) == message

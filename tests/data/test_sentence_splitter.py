@@ -23,8 +23,10 @@ def test_sentences(sentences: list[str]) -> None:
     assert [sentence.text for sentence in split_sentences(joint.join(sentences))] == sentences
 
 
-def test_lines_end_headings_items_and_paragraphs_only() -> None:
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_lines_end_headings_items_and_paragraphs_only(end: str) -> None:
     text = "A heading\n\nThis long sentence goes on\non the next line.\n- one thing\n- another thing\n"
+    text = text.replace("\n", end)
     found = [" ".join(sentence.text.split()) for sentence in split_sentences(text)]
     expected = ["A heading", "This long sentence goes on on the next line.", "- one thing", "- another thing"]
     assert found == expected

@@ -6,13 +6,14 @@ import json
 import random
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer, models, pre_tokenizers
-from transformers import PreTrainedTokenizerFast
+from transformers import PreTrainedTokenizer, PreTrainedTokenizerFast
 
 from tiny_encoders import PIECES, letter_tokenizer, tiny_bert
 from tree_strategies import any_text, trees
@@ -351,3 +352,39 @@ def test_limit_of_an_encoder(tmp_path: Path, positions: int, longest: int, limit
     sentences = [["owls", "see", "mice"], ["a"] * 40]
     for name, part in reader.batch(sentences).items():
         assert torch.equal(loaded.batch(sentences)[name], part)
+
+
+class SlowTokenizer(PreTrainedTokenizer):
+    """The letters of `letter_tokenizer`, in Python alone."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(
+            pad_token="[PAD]", unk_token="[UNK]", cls_token="[CLS]", sep_token="[SEP]", **options
+        )
+
+    @property
+    def vocab_size(self) -> int:
+        return len(PIECES)
+
+    def get_vocab(self) -> dict[str, int]:
+        return {piece: number for number, piece in enumerate(PIECES)}
+
+    def _tokenize(self, text: str, **_: Any) -> list[str]:
+        return [f"##{letter}" if place else letter for place, letter in enumerate(text.strip())]
+
+    def _convert_token_to_id(self, token: str) -> int:
+        return PIECES.index(token) if token in PIECES else PIECES.index("[UNK]")
+
+    def _convert_id_to_token(self, index: int) -> str:
+        return PIECES[index]
+
+
+def test_a_tokenizer_in_python() -> None:
+    slow = SlowTokenizer(model_max_length=9)
+    assert not slow.is_fast
+    sentences = [["owls", "be"], ["a", "owl", "on", "it", "by", "owls"]]
+    found = SubwordReader(slow, 9).batch(sentences)
+    expected = SubwordReader(letter_tokenizer(9), 9).batch(sentences)
+    assert found.keys() == expected.keys()
+    for name, part in expected.items():
+        assert torch.equal(found[name], part), name

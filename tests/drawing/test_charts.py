@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from treeformers.drawing import heat_map_png, heat_map_svg, learning_curve_svg
+from treeformers.drawing import heat_map_png, heat_map_svg, learning_curve_svg, reliability_png
 
 SVG = "{http://www.w3.org/2000/svg}"
 PRIOR = np.array([[1.0, 0.5, 0.1], [0.5, 1.0, 0.2], [0.1, 0.2, 1.0]])
@@ -70,6 +70,17 @@ def test_heat_map_as_png(tmp_path: Path) -> None:
     one = (tmp_path / "one.png").read_bytes()
     assert one.startswith(b"\x89PNG")
     assert one == (tmp_path / "two.png").read_bytes()
+
+
+def test_reliability_as_png(tmp_path: Path) -> None:
+    bins = {"tags": [(0.4, 0.5, 3), (0.9, 0.8, 9)], "none": []}
+    for name in ("one.png", "two.png"):
+        reliability_png(bins, tmp_path / name)
+    one = (tmp_path / "one.png").read_bytes()
+    assert one.startswith(b"\x89PNG")
+    assert one == (tmp_path / "two.png").read_bytes()
+    with pytest.raises(ValueError, match="a reliability diagram needs at least one bin"):
+        reliability_png({"none": []}, tmp_path / "three.png")
 
 
 def test_learning_curve() -> None:

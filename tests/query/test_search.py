@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from query.literal import literal_matches
-from treeformers.query import Columns, Pattern, search
+from treeformers.query import Columns, Pattern, joins, search
 from treeformers.query.language import read_pattern
 from treeformers.trees.tree import Tree
 
@@ -112,6 +112,7 @@ def test_random_patterns_on_random_trees() -> None:
 
 def test_parts_of_many_rows_give_the_same_matches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(search, "MAX_ROWS", 7)
+    monkeypatch.setattr(joins, "MAX_ROWS", 7)
     monkeypatch.setattr(search, "ROOTS", 5)
     rng = random.Random(2)
     trees = [random_tree(rng, 6) for _ in range(8)]

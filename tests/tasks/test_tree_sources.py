@@ -302,9 +302,7 @@ class TestCache:
         """Parsing may have taken hours: its trees are not lost."""
         (tmp_path / "cache").write_text("a file where the folder should be")
         assert words_of(find_trees(["No."], parser)) == [("No", ".")]
-        assert "the trees of 1 sentences are not kept for the next time" in caplog.text
-        os.remove(tmp_path / "cache")
-        assert words_of(find_trees(["No \udcff"], parser)) == [("No", "\udcff")]
+        assert "the trees of 1 sentence are not kept for the next time" in caplog.text
 
     def test_shapes_and_files_are_not_kept(self, tmp_path: Path, cache: Path) -> None:
         write_trees([Tree("UH", word="Hm")], tmp_path / "trees.mrg")

@@ -6,6 +6,7 @@ import importlib
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import httpx
 import huggingface_hub
@@ -84,6 +85,13 @@ class TestFolders:
         with pytest.raises(ValueError, match=r"text: a file, expected the folder or the name of a model$"):
             find_model(tmp_path / "text")
         assert not is_model(str(tmp_path / "text"))
+
+    @pytest.mark.parametrize("name", [None, 5, "", " "], ids=["none", "number", "empty", "blank"])
+    def test_no_name(self, name: Any) -> None:
+        with pytest.raises(ValueError) as error:
+            Parser.from_pretrained(name)
+        expected = "expected a folder or the name of a model, such as en"
+        assert str(error.value) == f"the model is {name!r}, {expected}"
 
     def test_a_folder_with_a_model_comes_before_a_package(self, package: Path) -> None:
         Path("tiny-en").mkdir()

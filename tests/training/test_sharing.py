@@ -76,3 +76,17 @@ def test_a_model_from_several_folders(folder: Path, tmp_path: Path) -> None:
     both = Parser.from_pretrained(folder, folder, device="cpu")
     with pytest.raises(ValueError, match="the model was not loaded from one folder"):
         both.save_pretrained(tmp_path / "new")
+
+
+def test_a_place_that_cannot_be_a_folder(folder: Path, tmp_path: Path) -> None:
+    parser = Parser.from_pretrained(folder, device="cpu")
+    (tmp_path / "text").touch()
+    for place in (tmp_path / "text", tmp_path / "text" / "new"):
+        with pytest.raises(FileExistsError) as error:
+            parser.save_pretrained(place)
+        assert str(error.value) == f"{place}: a file is there, expected a folder"
+    nowhere: Any = None
+    with pytest.raises(ValueError, match=r"^folder is None, expected the name of a new folder$"):
+        parser.save_pretrained(nowhere)
+    with pytest.raises(ValueError, match=r"^name is None, expected org/name$"):
+        parser.push_to_hub(nowhere)

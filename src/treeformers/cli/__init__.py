@@ -8,6 +8,7 @@ import typer
 
 from treeformers.cli.console import Command, Commands, RenamedCommands
 from treeformers.cli.corpora import download_corpus, generate_agreement, generate_grammar, list_corpora
+from treeformers.cli.cutting import cut
 from treeformers.cli.encoding import classify, similarity, translate
 from treeformers.cli.evaluation import evaluate
 from treeformers.cli.finding import find
@@ -44,6 +45,7 @@ for command, example in (
     (demo, "demo --out runs/demo"),
     (train, "train recipe.toml data.text=news.txt train.epochs=3 --out runs/news"),
     (parse, "parse runs/news sentences.txt > trees.txt"),
+    (cut, "cut article.txt --max-words 12"),
     (evaluate, "evaluate runs/news --data wsj-sample --split test"),
     (classify, "classify runs/sst trees.txt"),
     (similarity, "similarity runs/sick pairs.tsv --trees runs/parser"),

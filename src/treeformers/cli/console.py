@@ -6,6 +6,7 @@ import errno
 import io
 import logging
 import os
+import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -54,7 +55,7 @@ DeviceOption = Annotated[
     ),
 ]
 
-_WRITES = {"--out", "--json", "--html", "--write"}
+_WRITES = {"--out", "--json", "--html", "--reliability", "--write"}
 _COLUMNS = {
     "sentence_f1": "sentence F1",
     "corpus_f1": "corpus F1",
@@ -192,13 +193,24 @@ def read_sentences(file: str, strict: bool = True) -> Iterator[tuple[str, str]]:
         ValueError: a line is not text, or the file has no words.
     """
     empty = True
-    for where, line in read_lines(file, strict=strict):
+    for where, line in _split_at_returns(read_lines(file, strict=strict)):
         if strict and "\0" in line:
             raise ValueError(f"{where}: not text: byte 0x00")
         empty = empty and not line.strip()
         yield where, line
     if empty:
         raise ValueError(f"{'<stdin>' if file == '-' else file}: no sentences in it")
+
+
+def _split_at_returns(lines: Iterator[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    """The lines of a text. If its only line ends are carriage returns, as on early Macs, these count."""
+    for number, (where, line) in enumerate(lines):
+        if number or line.endswith("\n") or "\r" not in line:
+            yield where, line
+            continue
+        name = where.removesuffix("1")
+        for place, part in enumerate(re.findall(r"[^\r]*\r|[^\r]+", line), start=1):
+            yield f"{name}{place}", part
 
 
 def format_of(requested: F | None, out: Path | None, by_suffix: Mapping[str, F], default: F) -> F:

@@ -18,6 +18,7 @@ from treeformers.cli.console import MAX_PROBLEMS, DeviceOption, format_of, read_
 from treeformers.data.corpora import clean_tree
 from treeformers.trees.files import atomic_write, suffix_of
 from treeformers.trees.formats import CONLL, JSON, is_bare, opens_tree, read_dependencies
+from treeformers.trees.text import count as plural
 from treeformers.trees.tree import Tree
 
 if TYPE_CHECKING:
@@ -180,7 +181,7 @@ def _answer_trees(
             target.writelines(f"{line}\n" for line in answer(chunk))
         if not count:
             raise ValueError(f"{name}: no trees in it, expected CoNLL-U")
-    logger.info("%d trees", count)
+    logger.info("%s", plural(count, "tree"))
 
 
 def _answer_lines(
@@ -210,7 +211,7 @@ def _answer_lines(
             found = dict(_answered(texts, answer, wrong))
             target.writelines(f"{found.get(number, '')}\n" for number in range(len(chunk)))
             problems += [f"{chunk[number][0]}: {wrong[number]}" for number in sorted(wrong)]
-    logger.info("%d lines", count)
+    logger.info("%s", plural(count, "line"))
     if problems:
         for problem in problems[1:MAX_PROBLEMS]:
             logger.warning("%s", problem)

@@ -45,24 +45,33 @@ def evaluate(
             "used in training.",
         ),
     ] = None,
+    reliability: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Parser: draw the reliability diagram of its probabilities to this file (.png).",
+        ),
+    ] = None,
     json_file: JsonFile = None,
     device: DeviceOption = None,
 ) -> None:
     """Score a model.
 
     An inducer gets unlabelled F1, beside trees that ignore the words. A parser gets the scores of evalb, with
-    gold tags. A classifier gets its accuracy, a similarity model correlation and error, a translation model
-    BLEU.
+    gold tags, and the expected calibration error (ECE) of its constituents and tags. A classifier gets its
+    accuracy, a similarity model correlation and error, a translation model BLEU.
     """
     from treeformers.trees.files import write_json
 
     name, model = model, find_model(model)
     recipe = read_recipe(model, several=(ParseRecipe, InduceRecipe))
     if trees and isinstance(recipe, ParseRecipe | InduceRecipe):
-        raise ValueError(f"--trees is for models that read trees, {model} produces them")
+        raise ValueError(f"--trees is for models that read trees, {name} produces them")
+    if reliability and not isinstance(recipe, ParseRecipe):
+        raise ValueError(f"--reliability is for parsers, {name} does the task {recipe.task!r}")
     match recipe:
         case ParseRecipe():
-            result = _parser(model, recipe, data, split)
+            result = _parser(model, recipe, data, split, reliability)
         case InduceRecipe():
             result = _inducer(model, recipe, data, split)
         case ClassifyRecipe() | SimilarityRecipe():
@@ -70,7 +79,7 @@ def evaluate(
         case TranslateRecipe():
             result = _translator(model, recipe, data, split, trees)
         case _:
-            raise ValueError(f"{model}: a model of the task {recipe.task!r}, which is scored by reproduce")
+            raise ValueError(f"{name}: a model of the task {recipe.task!r}, which is scored by reproduce")
     if json_file:
         write_json(json_file, {"model": str(name), **result})
 
@@ -92,32 +101,64 @@ def _inducer(model: Path, recipe: InduceRecipe, data: str | None, split: list[st
     return {"data": source.gold, "splits": source.gold_splits, "scores": scores}
 
 
-def _parser(model: Path, recipe: ParseRecipe, data: str | None, split: list[str] | None) -> dict[str, Any]:
+def _parser(
+    model: Path, recipe: ParseRecipe, data: str | None, split: list[str] | None, picture: Path | None
+) -> dict[str, Any]:
     from rich.table import Table
 
+    from treeformers.metrics.calibration import expected_calibration_error
+    from treeformers.tasks.parse.calibrate import measure
     from treeformers.tasks.parse.predictor import Parser
     from treeformers.tasks.parse.score import score_parser
     from treeformers.tasks.parse.train import read_treebank
 
+    if picture and picture.suffix.lower() != ".png":
+        raise ValueError(f"--reliability {picture}: expected a file name that ends in .png")
     parser = Parser.from_pretrained(model)
     names = (data,) if data else recipe.data.test or recipe.data.train
     source = replace(recipe.data, scored_sentences=0) if data else recipe.data
     table = Table("treebank")
-    for heading in ("F1", "recall", "precision", "exact", "sentences"):
+    for heading in ("F1", "recall", "precision", "exact", "ECE constituents", "ECE tags", "sentences"):
         table.add_column(heading, justify="right")
     scores, signature = {}, ""
+    outcomes: dict[str, list[tuple[float, bool]]] = {"constituents": [], "tags": []}
     for name in names:
         for part in split or ["test"]:
-            score = score_parser(parser, read_treebank(name, part, source))
+            gold = read_treebank(name, part, source)
+            score = score_parser(parser, gold)
             figures = {key: getattr(score, key) for key in ("f1", "recall", "precision", "exact_match")}
-            cells = (f"{figure:.2f}" for figure in figures.values())
+            for kind, rows in measure(parser, gold)._asdict().items():
+                probabilities, truth = [probability for probability, _ in rows], [true for _, true in rows]
+                error = expected_calibration_error(probabilities, truth) if rows else None
+                figures[f"{kind}_calibration_error"] = error
+                outcomes[kind] += rows
+            cells = ("–" if figure is None else f"{figure:.2f}" for figure in figures.values())
             table.add_row(f"{name} {part}", *cells, str(score.sentences))
             scores[f"{name} {part}"] = figures
             signature = score.signature
     console = stdout()
     console.print(table)
     console.print(signature, markup=False, soft_wrap=True)
+    if picture:
+        _draw_reliability(outcomes, picture)
     return {"scores": scores, "signature": signature}
+
+
+def _draw_reliability(outcomes: Mapping[str, Sequence[tuple[float, bool]]], picture: Path) -> None:
+    from treeformers.drawing import reliability_png
+    from treeformers.metrics.calibration import reliability
+
+    bins = {
+        kind: [
+            (row.confidence, row.accuracy, row.predictions)
+            for row in reliability([probability for probability, _ in rows], [true for _, true in rows])
+        ]
+        for kind, rows in outcomes.items()
+    }
+    try:
+        reliability_png(bins, picture)
+    except ImportError as error:
+        raise ValueError(f"{picture}: {error}; expected pip install 'treeformers[draw]'") from None
 
 
 def _classifier(

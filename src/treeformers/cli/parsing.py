@@ -27,6 +27,7 @@ from treeformers.trees.dependency import DependencyTree
 from treeformers.trees.escapes import unescape_word
 from treeformers.trees.files import atomic_write, suffix_of
 from treeformers.trees.formats import CONLL, JSON, opens_tree, write_dependencies, write_trees
+from treeformers.trees.text import count as plural
 from treeformers.trees.tree import Tree
 
 if TYPE_CHECKING:
@@ -130,7 +131,7 @@ def parse(
             raise ValueError(f"--text needs one input file and one output file, got {file} and {out}")
         _parse_text(model, file, format_of(format, out, _BY_SUFFIX, "brackets"), batch_size, beam, out)
         return
-    load = partial(load_tree_predictor, model, layer=layer, beam=beam, tokenized=tokenized, device=device)
+    load = partial(load_tree_predictor, name, layer=layer, beam=beam, tokenized=tokenized, device=device)
     if out and _is_folder(out, file):
         options: dict[str, Any] = {"shard_lines": shard_lines} if shard_lines else {}
         options |= {"batch_size": batch_size, "resume": resume, "workers": workers, "ray": ray}
@@ -143,12 +144,13 @@ def parse(
         raise ValueError(f"{file}: CoNLL-U, expected text with one sentence per line")
     predictor = load()
     if format == "conllu" and not predictor.labeled:
-        raise ValueError(f"CoNLL-U needs labels to find heads, and the trees of {model} have none")
+        raise ValueError(f"CoNLL-U needs labels to find heads, and the trees of {name} have none")
     problems: list[str] = []
     structure = None
     with atomic_write(out) if out else nullcontext(sys.stdout) as target:
         write = _writer(format, target)
-        trees = _parse(predictor, _lines(file), write, target, batch_size, problems)
+        gap = "" if format == "conllu" else "\n"  # only one blank line may stand after a tree of CoNLL-U
+        trees = _parse(predictor, _lines(file), write, target, batch_size, problems, gap)
         first = next(trees, None)
         if first is None:
             count = 0
@@ -161,8 +163,8 @@ def parse(
             count = structure.sentences
     if structure:
         logger.info(
-            "%d sentences, %.1f spans per sentence, %.1f %% of the trees are flat",
-            count,
+            "%s, %.1f spans per sentence, %.1f %% of the trees are flat",
+            plural(count, "sentence"),
             structure.spans_per_sentence,
             structure.flat_percent,
         )
@@ -170,10 +172,10 @@ def parse(
             logger.warning(
                 "warning: most trees are flat: the links of %s are above the threshold, or the model is not "
                 "trained enough; --layer -1 always splits at the weakest link",
-                model,
+                name,
             )
     else:
-        logger.info("%d sentences", count)
+        logger.info("%s", plural(count, "sentence"))
     if problems:
         _fail(problems, len(problems), count + len(problems))
 
@@ -215,7 +217,7 @@ def _parse_text(
                 target.write(json.dumps(sentence.to_dict(), ensure_ascii=False) + "\n")
             else:
                 write(sentence.tree)
-    logger.info("%d sentences", len(sentences))
+    logger.info("%s", plural(len(sentences), "sentence"))
 
 
 def _lines(file: str) -> Iterator[tuple[str, str]]:
@@ -238,13 +240,17 @@ def _parse(
     target: TextIO,
     batch_size: int,
     problems: list[str],
+    gap: str,
 ) -> Iterator[Tree]:
-    """Parse lines chunk by chunk, write each tree and yield it; collect one problem per faulty line."""
+    """Parse lines chunk by chunk, write each tree and yield it; collect one problem per faulty line.
+
+    `gap` is written for a line without a tree.
+    """
     remaining = iter(lines)
     while chunk := list(islice(remaining, LINES_PER_CHUNK)):
         for tree in parse_lines(predictor, chunk, batch_size, problems):
             if tree is None:
-                target.write("\n")
+                target.write(gap)
             else:
                 write(tree)
                 yield tree
@@ -279,9 +285,9 @@ def _parse_to_shards(
         if time.monotonic() - logged >= LOG_INTERVAL:
             logged = time.monotonic()
             logger.info(
-                "%s of %s lines, %.0f per second, %s left",
+                "%s of %s, %.0f per second, %s left",
                 f"{progress.done:,}",
-                f"{progress.lines:,}",
+                plural(progress.lines, "line"),
                 progress.per_second,
                 _duration(progress.seconds_left),
             )
@@ -292,7 +298,7 @@ def _parse_to_shards(
     }
     with resumable():
         summary = parse_files(load, file, out, format=format, settings=settings, progress=log, **options)
-    logger.info("%s lines in %s shards", f"{summary.lines:,}", f"{summary.shards:,}")
+    logger.info("%s in %s", plural(summary.lines, "line"), plural(summary.shards, "shard"))
     if summary.problems:
         _fail(summary.problems, summary.unparsed, summary.lines)
 

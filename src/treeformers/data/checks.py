@@ -1,16 +1,31 @@
-"""Checks of what callers pass: sentences, lists of inputs, and positive numbers."""
+"""Checks of what callers pass: sentences, tags, lists of inputs, and whole numbers."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
-from typing import TypeAlias, TypeVar
+from typing import SupportsIndex, TypeAlias, TypeVar
 
-__all__ = ["Sentence", "check_positive", "ensure_list", "words_in", "words_of"]
+from treeformers.trees.text import count
+
+__all__ = [
+    "Sentence",
+    "check_at_least",
+    "check_positive",
+    "check_text",
+    "ensure_list",
+    "tags_of",
+    "words_in",
+    "words_of",
+]
 
 T = TypeVar("T")
 
 Sentence: TypeAlias = str | Sequence[str]
 """A sentence as callers pass it: a string or a list of words."""
+
+_NO_TEXT = re.compile("[\0\ud800-\udfff]")
+"""The null character, and halves of a pair of UTF-16, which stand for bytes that are not UTF-8."""
 
 
 def words_of(
@@ -24,7 +39,7 @@ def words_of(
 
     Raises:
         ValueError: `sentences` is one string or no list, a sentence is neither a string nor a list of
-            strings, a sentence has no words, or a word is blank.
+            strings, a sentence has no words, a word is blank, or a character is no text, see `check_text`.
     """
     rows = enumerate(ensure_list(sentences, "sentences"), start=1)
     return [words_in(sentence, f"sentence {number}", split) for number, sentence in rows]
@@ -49,6 +64,8 @@ def words_in(
     """
     if isinstance(sentence, bytes) or not isinstance(sentence, Iterable):
         raise ValueError(f"{name} is {sentence!r}, expected {expected}")
+    if isinstance(sentence, str):
+        check_text(sentence, name)
     words = list(split(sentence) if isinstance(sentence, str) else sentence)
     if not words:
         raise ValueError(f"{name} has no words")
@@ -57,7 +74,52 @@ def words_in(
             raise ValueError(f"{name} has the word {word!r}: expected a string")
         if not word or word.isspace():
             raise ValueError(f"{name} has the word {word!r}: expected more than blanks")
+        check_text(word, name)
     return words
+
+
+def tags_of(tags: Iterable[Sequence[str]], words: Sequence[Sequence[str]]) -> list[list[str]]:
+    """Check the tags of sentences.
+
+    Args:
+        tags: the tags of each sentence.
+        words: the words of each sentence.
+
+    Raises:
+        ValueError: `tags` is no list of lists of strings, a tag is blank, or the tags do not fit the words.
+    """
+    rows = ensure_list(tags, "lists of tags, one for each sentence")
+    if len(words) != len(rows):
+        sizes = f"{count(len(rows), 'sentence')} were given for {count(len(words), 'sentence')}"
+        raise ValueError(f"tags of {sizes}")
+    found = []
+    for number, (sentence, row) in enumerate(zip(words, rows, strict=True), start=1):
+        if isinstance(row, str | bytes) or not isinstance(row, Iterable):
+            raise ValueError(f"sentence {number} has the tags {row!r}: expected a list of tags")
+        found.append(list(row))
+        if len(sentence) != len(found[-1]):
+            sizes = f"{count(len(sentence), 'word')} and {count(len(found[-1]), 'tag')}"
+            raise ValueError(f"sentence {number} has {sizes}")
+        for tag in found[-1]:
+            if not isinstance(tag, str) or not tag or tag.isspace():
+                raise ValueError(f"sentence {number} has the tag {tag!r}: expected a string")
+    return found
+
+
+def check_text(text: str, name: str) -> None:
+    """Refuse the null character and lone surrogates. No text has them, and tokenizers differ on them.
+
+    Args:
+        text: a text.
+        name: its name in the error message, such as "sentence 3".
+
+    Raises:
+        ValueError: such a character is in the text; the message names it and its index.
+    """
+    if match := _NO_TEXT.search(text):
+        raise ValueError(
+            f"{name} is not text: it has the character U+{ord(match[0]):04X} at index {match.start()}"
+        )
 
 
 def ensure_list(items: Iterable[T], kind: str) -> list[T]:
@@ -77,11 +139,22 @@ def ensure_list(items: Iterable[T], kind: str) -> list[T]:
 
 
 def check_positive(**numbers: int) -> None:
-    """Refuse numbers below 1, such as `batch_size=0`.
+    """Refuse numbers below 1, such as `batch_size=0`, and other values than whole numbers.
 
     Raises:
-        ValueError: a number is below 1; the message names it.
+        ValueError: a number is below 1, or not whole; the message names it.
+    """
+    check_at_least(1, **numbers)
+
+
+def check_at_least(minimum: int, **numbers: int) -> None:
+    """Refuse numbers below `minimum`, and other values than whole numbers.
+
+    Raises:
+        ValueError: a number is too small, or not whole; the message names it.
     """
     for name, number in numbers.items():
-        if number < 1:
-            raise ValueError(f"{name} is {number}, expected at least 1")
+        if isinstance(number, bool) or not isinstance(number, SupportsIndex):
+            raise ValueError(f"{name} is {number!r}, expected a whole number of at least {minimum}")
+        if number < minimum:
+            raise ValueError(f"{name} is {number}, expected at least {minimum}")

@@ -1,7 +1,7 @@
 """Running text to sentences with their character offsets.
 
 The rules are for English. They read the marks of other scripts too, such as the full stop of Chinese. They
-need no model and no download.
+need no model and no download. `treebank_segmentation` reads words alone.
 """
 
 from __future__ import annotations
@@ -46,7 +46,9 @@ _STOP = r"[.!?…]"
 _CLOSING = "[\"'’”»)\\]}]"
 _NOTES = r"(?:\s?\[\d{1,3}\])*+"  # references, as in encyclopedias
 _END = re.compile(rf"{_STOP}++{_CLOSING}{{0,4}}+{_NOTES}(?=\s|\Z)|[。！？｡．]++[」』”’）】]{{0,4}}+")
-_PARAGRAPH = re.compile(r"\r?\n(?:[^\S\n]*\r?\n)+|\u2029|\f")
+_LINE_END = r"(?:\r\n?+|\n)"
+_PARAGRAPH = re.compile(rf"{_LINE_END}(?:[^\S\r\n]*{_LINE_END})+|\u2029|\f")
+_LINE = re.compile(rf"[^\r\n]*{_LINE_END}|[^\r\n]+")
 _NEXT = re.compile(r"\s*+[\"'‘“«(\[{¿¡—–-]{0,4}+([\w.'’]*+)")
 _LAST_WORD = re.compile(r"[\w.&-]{1,40}\Z")
 _ITEM = re.compile(r"\s*(?:[-*•‣◦▪–—·]|\(?(?:\d{1,3}|[A-Za-z]|[ivxIVX]{1,5})[.)]|#{1,6})\s")
@@ -105,7 +107,7 @@ def _paragraphs(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _line_blocks(text: str, start: int, stop: int) -> Iterator[tuple[int, int]]:
-    lines = re.findall(r"[^\n]*\n|[^\n]+", text[start:stop])
+    lines = _LINE.findall(text[start:stop])
     width = max((len(line.rstrip()) for line in lines), default=0)
     begin = position = start
     for line, following in zip_longest(lines, lines[1:], fillvalue=""):

@@ -5,7 +5,7 @@ outside, follow the reader's light or dark scheme, have a title and a descriptio
 appear as pictures in notebooks.
 """
 
-from treeformers.drawing.chart import heat_map_png, heat_map_svg, learning_curve_svg
+from treeformers.drawing.chart import heat_map_png, heat_map_svg, learning_curve_svg, reliability_png
 from treeformers.drawing.report import (
     heat_maps_by_layer,
     heat_maps_unscripted,
@@ -37,6 +37,7 @@ __all__ = [
     "heat_maps_by_layer",
     "heat_maps_unscripted",
     "learning_curve_svg",
+    "reliability_png",
     "report",
     "score_table",
     "shaded_trees",

@@ -107,6 +107,42 @@ def heat_map_png(
     figure.savefig(path, format="png", metadata={"Software": None})
 
 
+def reliability_png(bins: Mapping[str, Sequence[tuple[float, float, int]]], path: str | Path) -> None:
+    """Write a reliability diagram to a PNG file: the accuracy of predictions by their probability.
+
+    A point on the diagonal is calibrated, and a point below it too certain. The area of a point grows with
+    its number of predictions. This needs matplotlib, which the extra `draw` installs.
+
+    Args:
+        bins: for each kind of prediction, its bins as (mean probability, accuracy, number of predictions),
+            such as those of `treeformers.metrics.calibration.reliability`.
+        path: the file.
+
+    Raises:
+        ValueError: there are no bins.
+    """
+    kinds = {kind: rows for kind, rows in bins.items() if rows}
+    if not kinds:
+        raise ValueError("a reliability diagram needs at least one bin")
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(4.2, 4.2), dpi=150, layout="constrained")
+    axes = figure.add_subplot()
+    axes.plot([0, 1], [0, 1], color="#9aa4ae", linewidth=1, linestyle="dashed")
+    colors = ("#0f766e", "#b45309", "#4338ca", "#be123c")
+    for number, (kind, rows) in enumerate(kinds.items()):
+        confidence, accuracy, sizes = zip(*rows, strict=True)
+        color, total = colors[number % len(colors)], sum(sizes)
+        axes.plot(confidence, accuracy, color=color, linewidth=1.6, label=f"{kind} ({total:,})")
+        axes.scatter(
+            confidence, accuracy, [12 + 200 * size / total for size in sizes], color=color, alpha=0.5
+        )
+    axes.set(xlim=(0, 1), ylim=(0, 1), xlabel="probability", ylabel="accuracy", aspect="equal")
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(loc="upper left", frameon=False)
+    figure.savefig(path, format="png", metadata={"Software": None})
+
+
 def learning_curve_svg(
     curves: Mapping[str, Iterable[tuple[float, float]]],
     x_label: str = "step",

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
-__all__ = ["download", "is_hub_name"]
+__all__ = ["download", "is_hub_name", "one_line_errors"]
 
 _NAME = re.compile(r"\w[\w.-]*/\w[\w.-]*(@[\w./-]+)?")
 _DATA = ("*.safetensors", "*.json", "*.txt", "*.model")
@@ -33,6 +35,26 @@ def download(name: str) -> Path:
         FileNotFoundError: the Hub does not have the model, does not give it, or cannot be reached; or there
             are no safetensors.
     """
+    repository, _, revision = name.partition("@")
+    with one_line_errors(name):
+        folder = _snapshot(repository, revision or None)
+        if not any(folder.rglob("*.safetensors")) and not revision and (converted := _converted(repository)):
+            folder = _snapshot(repository, converted)
+    if any(folder.rglob("*.safetensors")):
+        return folder
+    raise FileNotFoundError(
+        f"{name}: the Hub has no safetensors of it, and other formats can run code: name a model or a "
+        "revision that has them, such as org/name@refs/pr/1"
+    )
+
+
+@contextmanager
+def one_line_errors(name: str) -> Iterator[None]:
+    """Re-raise an error of the Hub as a `FileNotFoundError` of one line.
+
+    Args:
+        name: `org/name` or `org/name@revision`.
+    """
     import httpx
     from huggingface_hub.errors import (
         GatedRepoError,
@@ -43,15 +65,8 @@ def download(name: str) -> Path:
 
     repository, _, revision = name.partition("@")
     try:
-        folder = _snapshot(repository, revision or None)
-        if not any(folder.rglob("*.safetensors")) and not revision and (converted := _converted(repository)):
-            folder = _snapshot(repository, converted)
-        if any(folder.rglob("*.safetensors")):
-            return folder
-        problem = (
-            "the Hub has no safetensors of it, and other formats can run code: name a model or a revision "
-            "that has them, such as org/name@refs/pr/1"
-        )
+        yield
+        return
     except GatedRepoError:
         page = f"https://huggingface.co/{repository}"
         problem = f"its owners want you to agree to terms: see {page}, then hf auth login"

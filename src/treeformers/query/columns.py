@@ -7,9 +7,10 @@ nodes that stand in one of the common relations to a given node are contiguous (
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 from treeformers.trees.heads import head_child
 from treeformers.trees.tree import Tree
 
-__all__ = ["Columns", "Integers", "Mask"]
+__all__ = ["Columns", "Forest", "Integers", "Mask", "inverse", "ranges"]
 
 Integers: TypeAlias = NDArray[np.int32]
 Mask: TypeAlias = NDArray[np.bool_]
@@ -26,21 +27,16 @@ ROOT = "ROOT"
 """Label of a root without one, as in "( (S ...))"."""
 
 
-class Columns:
-    """The nodes of many trees.
+class Forest(ABC):
+    """The nodes of many trees, in pre-order.
 
     All arrays have one number for each of the N nodes, unless their text says otherwise.
 
     Args:
-        vocabulary: the distinct labels and words.
+        vocabulary: the distinct labels.
         label: positions in the vocabulary.
         parent: the parent of each node; -1 for a root.
-
-    Attributes:
-        offsets: for each word, its first character in a text and the end, exclusive; None if unknown.
     """
-
-    offsets: Integers | None = None
 
     def __init__(self, vocabulary: Sequence[str], label: Integers, parent: Integers) -> None:
         self.vocabulary = tuple(vocabulary)
@@ -48,46 +44,9 @@ class Columns:
         self.parent = parent
 
     @classmethod
-    def from_trees(cls, trees: Iterable[Tree]) -> Columns:
-        """Index trees. A tree of any depth takes time linear in its nodes."""
-        numbers: dict[str, int] = {}
-        number = numbers.setdefault
-        labels: list[int] = []
-        parents: list[int] = []
-        for tree in trees:
-            stack = [(tree, -1)]
-            while stack:
-                node, parent = stack.pop()
-                parents.append(parent)
-                labels.append(number(node.label or (ROOT if parent < 0 else ""), len(numbers)))
-                place = len(parents) - 1
-                if node.children:
-                    stack.extend([(child, place) for child in reversed(node.children)])
-                else:
-                    parents.append(place)
-                    labels.append(number(node.word or "", len(numbers)))
-        return cls(list(numbers), np.array(labels, np.int32), np.array(parents, np.int32))
-
-    def subtree(self, node: int) -> Tree:
-        """The tree below a node. For a word, it is the leaf with its tag."""
-        if self.num_children[node] == 0:
-            node = int(self.parent[node])
-        nodes = slice(node, int(self.end[node]))
-        labels = [self.vocabulary[label] for label in self.label[nodes].tolist()]
-        below: list[list[Tree | str]] = [[] for _ in labels]
-        parents = (self.parent[nodes] - node).tolist()
-        for place in range(len(labels) - 1, -1, -1):  # children before parents, the last child first
-            children = below[place][::-1]
-            if not children:
-                made: Tree | str = labels[place]
-            elif isinstance(children[0], str):
-                made = Tree(labels[place], word=children[0])
-            else:
-                made = Tree(labels[place], tuple(child for child in children if isinstance(child, Tree)))
-            if place:
-                below[parents[place]].append(made)
-        assert isinstance(made, Tree)
-        return made
+    @abstractmethod
+    def from_trees(cls, trees: Iterable[Any]) -> Self:
+        """Index trees."""
 
     def __len__(self) -> int:
         return len(self.label)
@@ -141,6 +100,74 @@ class Columns:
         return end
 
     @cached_property
+    def siblings(self) -> Integers:
+        """All nodes, ordered by their parents. The roots come first."""
+        return np.argsort(self.parent, kind="stable").astype(np.int32)
+
+    @cached_property
+    def sibling_place(self) -> Integers:
+        """The position of each node in `siblings`."""
+        return inverse(self.siblings)
+
+    @cached_property
+    def child_begin(self) -> Integers:
+        """The position of the first child in `siblings`."""
+        counts = self.num_children
+        return (len(self.roots) + np.cumsum(counts) - counts).astype(np.int32)
+
+
+class Columns(Forest):
+    """The nodes of constituency trees. The vocabulary holds the labels and the words.
+
+    Attributes:
+        offsets: for each word, its first character in a text and the end, exclusive; None if unknown.
+    """
+
+    offsets: Integers | None = None
+
+    @classmethod
+    def from_trees(cls, trees: Iterable[Tree]) -> Self:
+        """Index trees. A tree of any depth takes time linear in its nodes."""
+        numbers: dict[str, int] = {}
+        number = numbers.setdefault
+        labels: list[int] = []
+        parents: list[int] = []
+        for tree in trees:
+            stack = [(tree, -1)]
+            while stack:
+                node, parent = stack.pop()
+                parents.append(parent)
+                labels.append(number(node.label or (ROOT if parent < 0 else ""), len(numbers)))
+                place = len(parents) - 1
+                if node.children:
+                    stack.extend([(child, place) for child in reversed(node.children)])
+                else:
+                    parents.append(place)
+                    labels.append(number(node.word or "", len(numbers)))
+        return cls(list(numbers), np.array(labels, np.int32), np.array(parents, np.int32))
+
+    def subtree(self, node: int) -> Tree:
+        """The tree below a node. For a word, it is the leaf with its tag."""
+        if self.num_children[node] == 0:
+            node = int(self.parent[node])
+        nodes = slice(node, int(self.end[node]))
+        labels = [self.vocabulary[label] for label in self.label[nodes].tolist()]
+        below: list[list[Tree | str]] = [[] for _ in labels]
+        parents = (self.parent[nodes] - node).tolist()
+        for place in range(len(labels) - 1, -1, -1):  # children before parents, the last child first
+            children = below[place][::-1]
+            if not children:
+                made: Tree | str = labels[place]
+            elif isinstance(children[0], str):
+                made = Tree(labels[place], word=children[0])
+            else:
+                made = Tree(labels[place], tuple(child for child in children if isinstance(child, Tree)))
+            if place:
+                below[parents[place]].append(made)
+        assert isinstance(made, Tree)
+        return made
+
+    @cached_property
     def is_word(self) -> Mask:
         """Whether a node is a word."""
         return self.num_children == 0
@@ -166,20 +193,9 @@ class Columns:
         return self.end - 1 - self.depth
 
     @cached_property
-    def siblings(self) -> Integers:
-        """All nodes, ordered by their parents. The roots come first."""
-        return np.argsort(self.parent, kind="stable").astype(np.int32)
-
-    @cached_property
-    def sibling_place(self) -> Integers:
-        """The position of each node in `siblings`."""
-        return inverse(self.siblings)
-
-    @cached_property
-    def child_begin(self) -> Integers:
-        """The position of the first child in `siblings`."""
-        counts = self.num_children
-        return (len(self.roots) + np.cumsum(counts) - counts).astype(np.int32)
+    def in_postorder(self) -> Integers:
+        """All nodes, in post-order."""
+        return inverse(self.postorder)
 
     @cached_property
     def chain_end(self) -> Integers:

@@ -48,7 +48,7 @@ def fitting(description: Description, vocabulary: Sequence[str]) -> Mask:
     for number, name in enumerate(names):
         fits[number] = name in description.labels
     for expression in description.regexes:
-        for number, found in enumerate(_searched(expression, names)):
+        for number, found in enumerate(_searched(expression, names, description.whole)):
             fits[number] |= found is not None
     return ~fits if description.negated else fits
 
@@ -58,16 +58,19 @@ def group_texts(description: Description, group: int, vocabulary: Sequence[str])
     names = [basic_category(name) for name in vocabulary] if description.basic else vocabulary
     texts: list[str | None] = [None] * len(vocabulary)
     for expression in description.regexes:
-        for number, found in enumerate(_searched(expression, names)):
+        for number, found in enumerate(_searched(expression, names, description.whole)):
             if found is not None and texts[number] is None:
                 texts[number] = found[group]
     return texts
 
 
-def _searched(expression: regex.Pattern[str], names: Sequence[str]) -> list[regex.Match[str] | None]:
+def _searched(
+    expression: regex.Pattern[str], names: Sequence[str], whole: bool
+) -> list[regex.Match[str] | None]:
+    search = expression.fullmatch if whole else expression.search
     deadline = time.monotonic() + REGEX_SECONDS
     try:
-        return [expression.search(name, timeout=max(deadline - time.monotonic(), 1e-3)) for name in names]
+        return [search(name, timeout=max(deadline - time.monotonic(), 1e-3)) for name in names]
     except TimeoutError:
         raise ValueError(
             f"pattern: /{expression.pattern}/ takes more than {REGEX_SECONDS:g} seconds; "

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 
 import regex
 
-from treeformers.query.syntax import All, Any, Description, Formula, Maybe, Node, Not, Relation, Step
+from treeformers.query.reader import NAME, QUOTED, REGEX, Reader, unescaped
+from treeformers.query.syntax import All, Description, Formula, Node, Not, Relation, Step
 
 __all__ = ["read_pattern"]
-
-MAX_NESTING = 100
-"""Maximum number of open brackets."""
 
 _RELATION = re.compile(
     r"""(?P<leaf><<<)(?P<place>-?\d+)?
@@ -30,9 +27,6 @@ _LABEL = re.compile(
     r"(?:PRP|WP)\$(?=[\s|)=]|$)"  # the only tags of the Penn Treebank that hold a symbol after letters
     r"|(?:\\.|[^\s(/|@!#&)=?\[\]<>~_.,$:{};%\"`\\])(?:\\.|[^\s(/|@!#&)=?\[\]<>~.,$:{};%\"\\])*"
 )
-_REGEX = re.compile(r"/((?:\\.|[^/\\])*)/(i?)(?!\w)")
-_QUOTED = re.compile(r'"((?:\\.|[^"\\])*)"')
-_NAME = re.compile(r"\w+")
 _GROUP = re.compile(r"#(\d+)%(\w+)")
 
 
@@ -43,93 +37,15 @@ def read_pattern(text: str) -> Node:
         ValueError: the pattern is malformed, or uses a name that nothing before it binds. A caret in the
             second line of the message marks the place.
     """
-    return _Reader(text).pattern()
+    return _TreeReader(text).pattern()
 
 
-class _Reader:
-    """Reads from left to right.
-
-    Attributes:
-        place: the next character.
-        bound: the names of nodes and variables that are bound so far.
-    """
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self.place = 0
-        self.bound: set[str] = set()
-        self.open = 0
-
-    def pattern(self) -> Node:
-        """Segments that colons separate. Each later segment may match anywhere in the same tree."""
-        first = self.node()
-        parts = [] if first.formula is None else [first.formula]
-        while self.take(":"):
-            parts.append(Step(Relation(":"), self.node()))
+class _TreeReader(Reader):
+    def at_step(self) -> bool:
         self.skip()
-        if self.place < len(self.text):
-            raise self.error("an opening bracket before" if self.text[self.place] in ")]}" else "a relation")
-        return Node(first.description, first.name, _joined(All, parts))
+        return bool(_RELATION.match(self.text, self.place))
 
-    def node(self) -> Node:
-        """A description with relations. Brackets around it change nothing."""
-        if not self.take("("):
-            description, name = self.described()
-            return Node(description, name, self.relations())
-        inner = self.bracketed()
-        if (more := self.relations()) is None:
-            return inner
-        parts = [more] if inner.formula is None else [inner.formula, more]
-        return Node(inner.description, inner.name, _joined(All, parts))
-
-    def bracketed(self) -> Node:
-        """The rest of a node after its opening bracket."""
-        self.enter()
-        node = self.node()
-        self.expect(")", "a relation or a closing bracket")
-        return node
-
-    def relations(self) -> Formula | None:
-        """Alternatives of conjunctions. None if there is no relation."""
-        if not self.at_relation():
-            return None
-        before = set(self.bound)
-        after = set(before)
-        alternatives = []
-        while True:
-            self.bound = set(before)
-            alternatives.append(self.conjunction())
-            after |= self.bound
-            if not self.take("|"):
-                break
-        self.bound = after
-        return _joined(Any, alternatives)
-
-    def conjunction(self) -> Formula:
-        parts = [self.relation()]
-        while (joined := self.take("&")) or self.at_relation():
-            if joined and not self.at_relation():
-                raise self.error("a relation")
-            parts.append(self.relation())
-        formula = _joined(All, parts)
-        assert formula is not None
-        return formula
-
-    def relation(self) -> Formula:
-        if self.take("!"):
-            before = set(self.bound)
-            part = Not(self.relation())
-            self.bound = before  # no node that must be absent has a name outside
-            return part
-        if self.take("?"):
-            return Maybe(self.relation())
-        if self.take("["):
-            self.enter()
-            formula = self.relations()
-            if formula is None:
-                raise self.error("a relation")
-            self.expect("]", "a relation or a closing square bracket")
-            return formula
+    def step(self) -> Formula:
         found = self.match(_RELATION)
         if found is None:
             raise self.error("a relation")
@@ -161,12 +77,6 @@ class _Reader:
         parts.append(Not(Step(Relation("<", len(parts) + 1), Node(Description()))))
         return All(tuple(parts))
 
-    def target(self) -> Node:
-        """The other node of a relation. Its own relations stand in brackets."""
-        if self.take("("):
-            return self.bracketed()
-        return Node(*self.described())
-
     def described(self) -> tuple[Description, str]:
         """A description and the name of the node."""
         self.skip()
@@ -188,7 +98,7 @@ class _Reader:
         name = ""
         if self.text.startswith("=", self.place) and not self.text.startswith("==", self.place):
             self.place += 1
-            found = self.match(_NAME, skip=False)
+            found = self.match(NAME, skip=False)
             if found is None:
                 raise self.error("a name")
             name = found[0]
@@ -205,12 +115,12 @@ class _Reader:
             return labels, regexes
         while True:
             self.skip()
-            if found := self.match(_REGEX):
+            if found := self.match(REGEX):
                 regexes.append(self.compiled(found))
-            elif found := self.match(_QUOTED):
-                labels.append(_unescaped(found[1]))
+            elif found := self.match(QUOTED):
+                labels.append(unescaped(found[1]))
             elif found := self.match(_LABEL):
-                labels.append(_unescaped(found[0]))
+                labels.append(unescaped(found[0]))
             else:
                 raise self.error('a label, /a regular expression/, "a quoted label" or __')
             before = self.place
@@ -218,72 +128,6 @@ class _Reader:
                 self.place = before
                 return labels, regexes
 
-    def compiled(self, found: re.Match[str]) -> regex.Pattern[str]:
-        source = found[1].replace(r"\/", "/")
-        try:
-            return regex.compile(source, regex.IGNORECASE if found[2] else 0)
-        except regex.error as error:
-            place = found.start(1) + (error.pos or 0)
-            raise self.error(f"a regular expression ({error.msg})", place) from None
-
-    def need_bound(self, name: str, place: int) -> None:
-        if name not in self.bound:
-            raise self.error(f"a name that is bound before this place, {name} is not", place)
-
-    def at_relation(self) -> bool:
-        self.skip()
-        return self.text[self.place : self.place + 1] in tuple("!?[") or bool(
-            _RELATION.match(self.text, self.place)
-        )
-
     def at_label(self) -> bool:
         self.skip()
-        return any(one.match(self.text, self.place) for one in (_REGEX, _QUOTED, _LABEL))
-
-    def enter(self) -> None:
-        self.open += 1
-        if self.open > MAX_NESTING:
-            raise self.error(f"at most {MAX_NESTING} brackets inside each other", self.place - 1)
-
-    def skip(self) -> None:
-        while self.text[self.place : self.place + 1].isspace():
-            self.place += 1
-
-    def match(self, expression: re.Pattern[str], skip: bool = True) -> re.Match[str] | None:
-        if skip:
-            self.skip()
-        found = expression.match(self.text, self.place)
-        if found:
-            self.place = found.end()
-        return found
-
-    def take(self, symbol: str) -> bool:
-        self.skip()
-        found = self.text.startswith(symbol, self.place)
-        self.place += len(symbol) * found
-        return found
-
-    def expect(self, symbol: str, expected: str) -> None:
-        if not self.take(symbol):
-            raise self.error(expected)
-        self.open -= symbol in (")", "]")
-
-    def error(self, expected: str, place: int | None = None) -> ValueError:
-        place = self.place if place is None else place
-        rest = self.text[place:].split()
-        given = repr(rest[0][:20]) if rest else "the end"
-        # Spaces keep the pattern on one line, and the caret below its place.
-        line = "".join(" " if letter.isspace() else letter for letter in self.text)
-        return ValueError(
-            f"pattern, column {place + 1}: expected {expected}, got {given}\n  {line}\n  {' ' * place}^"
-        )
-
-
-def _joined(kind: type[All] | type[Any], parts: Sequence[Formula]) -> Formula | None:
-    if len(parts) < 2:
-        return parts[0] if parts else None
-    return kind(tuple(parts))
-
-
-def _unescaped(text: str) -> str:
-    return re.sub(r"\\(.)", r"\1", text)
+        return any(one.match(self.text, self.place) for one in (REGEX, QUOTED, _LABEL))

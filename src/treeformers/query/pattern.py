@@ -5,16 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
+from typing import TypeVar
 
 import numpy as np
 
-from treeformers.query.columns import Columns
+from treeformers.query.columns import Columns, Forest
 from treeformers.query.language import read_pattern
 from treeformers.query.search import Search
 from treeformers.query.syntax import names_of
+from treeformers.query.tree_joins import TreeJoins
+from treeformers.trees.dependency import DependencyTree
 from treeformers.trees.tree import Tree
 
-__all__ = ["Match", "Pattern"]
+__all__ = ["Match", "Pattern", "shards"]
+
+
+F = TypeVar("F", bound=Forest)
 
 SHARD = 2000
 """Number of trees that are indexed together."""
@@ -81,8 +87,8 @@ class Pattern:
         Raises:
             ValueError: a regular expression takes more than `descriptions.REGEX_SECONDS`.
         """
-        for first, columns in _shards(trees):
-            for rows in Search(columns, self._node).matches():
+        for first, columns in shards(trees, Columns):
+            for rows in Search(TreeJoins(columns), self._node).matches():
                 found = rows.pop(self._node)
                 names = {key: nodes for key, nodes in rows.items() if isinstance(key, str) and key[0] != "%"}
                 sentences = columns.tree[found]
@@ -111,19 +117,21 @@ class Pattern:
 
     def count(self, trees: Iterable[Tree] | Columns) -> int:
         """The number of matches. Arguments and errors are those of `find`."""
-        return sum(Search(columns, self._node).count() for _, columns in _shards(trees))
+        return sum(Search(TreeJoins(columns), self._node).count() for _, columns in shards(trees, Columns))
 
 
-def _shards(trees: Iterable[Tree] | Columns) -> Iterator[tuple[int, Columns]]:
-    """Columns, each with the number of its first tree."""
-    if isinstance(trees, Columns):
+def shards(trees: Iterable[object] | F, columns: type[F]) -> Iterator[tuple[int, F]]:
+    """Columns of this class, each with the number of its first tree."""
+    if isinstance(trees, Forest):
+        if not isinstance(trees, columns):
+            raise ValueError(f"expected trees or {columns.__name__}, got {type(trees).__name__}")
         yield 0, trees
         return
-    if isinstance(trees, Tree):
+    if isinstance(trees, Tree | DependencyTree):
         raise ValueError("expected several trees, got one: put it into a list")
     rest, first = iter(trees), 0
     while shard := list(islice(rest, SHARD)):
-        yield first, Columns.from_trees(shard)
+        yield first, columns.from_trees(shard)
         first += len(shard)
 
 

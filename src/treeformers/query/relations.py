@@ -15,7 +15,7 @@ from treeformers.query.columns import Columns, Integers, Mask
 
 __all__ = ["RANGES", "WALKS", "Order", "Range"]
 
-Order: TypeAlias = Literal["preorder", "postorder", "siblings"]
+Order: TypeAlias = Literal["preorder", "postorder", "siblings", "text"]
 
 
 class Range(NamedTuple):

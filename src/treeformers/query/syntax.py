@@ -10,7 +10,19 @@ from typing import TypeAlias
 
 import regex
 
-__all__ = ["All", "Any", "Description", "Formula", "Maybe", "Node", "Not", "Relation", "Step", "names_of"]
+__all__ = [
+    "All",
+    "Any",
+    "Description",
+    "Formula",
+    "Maybe",
+    "Node",
+    "Not",
+    "Relation",
+    "Step",
+    "Word",
+    "names_of",
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,10 +34,12 @@ class Description:
         regexes: expressions that are searched in the label. Without labels and expressions, any label fits.
         negated: no label and no expression may fit.
         basic: compare the label without function tags and indices.
-        groups: the number of a group of the expression and the variable that holds its text.
+        groups: the number of a group of the expression (0: the label itself) and the variable that holds its
+            text.
         same_node: the name of a node that this node must be.
         same_label: the name of a node that has the same label.
         variable: the name of a variable that holds the label.
+        whole: an expression must fit the whole label.
     """
 
     labels: frozenset[str] = frozenset()
@@ -36,6 +50,22 @@ class Description:
     same_node: str = ""
     same_label: str = ""
     variable: str = ""
+    whole: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Word(Description):
+    """What holds of a word in a dependency tree. Its label is its relation to its head.
+
+    Attributes:
+        attributes: the names of attributes, each with the description of its value. All must fit.
+        root: the word must be the root.
+        other: not all that `attributes` and `root` say may hold.
+    """
+
+    attributes: tuple[tuple[str, Description], ...] = ()
+    root: bool = False
+    other: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,11 +76,13 @@ class Relation:
         symbol: its symbol, without number and description, such as "<" for "<2".
         number: the number of a child or leaf; negative numbers count from the end. 0: no number.
         through: the description of the nodes between, for symbols that end in "+".
+        distances: the least and the greatest length of a chain, for symbols that begin with "m,n".
     """
 
     symbol: str
     number: int = 0
     through: Description | None = None
+    distances: tuple[int, int] = (1, 1)
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from spacy.tokens import Doc, Span, Token
 
 from treeformers.spacy_component.constituents import KEY, Constituents
-from treeformers.trees.tree import Tree
+from treeformers.trees.segments import clauses
+from treeformers.trees.tree import Tree, strip_functions
 
 __all__ = ["NotAConstituent"]
 
@@ -78,6 +79,46 @@ def get_trees(doc: Doc) -> list[Tree]:
     return [_tree(doc, found, number) for number, parent in enumerate(found.parents) if parent < 0]
 
 
+def get_clauses(doc: Doc) -> list[Span]:
+    """The clauses of all sentences; see `trees.segments.clauses`.
+
+    The spans cover the document. An embedded clause divides the clause around it into several spans. White
+    space belongs to the span before it.
+    """
+    found = _constituents(doc)
+    starts: list[int] = []
+    labels: list[str] = []
+    for root, parent in enumerate(found.parents):
+        if parent < 0:
+            places = [i for i in range(found.starts[root], found.ends[root]) if not doc[i].is_space]
+            for part in clauses(_tree(doc, found, root)):
+                starts.append(places[part.start])
+                labels.append(part.label)
+    stops = [*starts[1:], len(doc)]
+    starts[:1] = [0] * bool(starts)
+    return [Span(doc, start, stop, label) for start, stop, label in zip(starts, stops, labels, strict=True)]
+
+
+def find_phrases(item: Span, label: str) -> list[Span]:
+    """The largest phrases with a label inside the span, which may be any span.
+
+    The list is empty if the span has none. Function tags do not count.
+
+    Raises:
+        ValueError: the label is not a string, or is empty.
+    """
+    if not isinstance(label, str) or not label:
+        raise ValueError(f"the label is {label!r}, expected the label of a phrase, such as NP")
+    found = _constituents(item.doc)
+    phrases: list[Span] = []
+    position = item.start
+    for start, end, labels in zip(found.starts, found.ends, found.labels, strict=True):
+        if start >= position and end <= item.end and label in map(strip_functions, labels):
+            phrases.append(Span(item.doc, start, end, label))
+            position = end
+    return phrases
+
+
 for _name, _getter in (
     ("labels", get_labels),
     ("constituents", get_constituents),
@@ -89,7 +130,9 @@ for _name, _getter in (
 ):
     for _kind in (Span, Token):
         _kind.set_extension(_name, getter=_getter, force=True)
+Span.set_extension("phrases", method=find_phrases, force=True)
 Doc.set_extension("trees", getter=get_trees, force=True)
+Doc.set_extension("clauses", getter=get_clauses, force=True)
 
 
 def _constituents(doc: Doc) -> Constituents:

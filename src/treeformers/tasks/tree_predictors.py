@@ -53,8 +53,8 @@ def load_parser_or_inducer(folder: str | Path) -> Parser | Inducer | AveragedInd
         FileNotFoundError: the folder does not exist or holds no model.
         ValueError: the folder is damaged, or the model does another task.
     """
-    folder = find_model(folder)
-    return _load(folder, _is_parser(folder))
+    found = find_model(folder)
+    return _load(found, _is_parser(found, folder))
 
 
 def load_tree_predictor(
@@ -78,13 +78,13 @@ def load_tree_predictor(
         ValueError: the folder is damaged, the model does another task or has no trees, the layer does not
             exist, or an option belongs to the other kind of model.
     """
-    folder = find_model(folder)
-    is_parser = _is_parser(folder)
+    found = find_model(folder)
+    is_parser = _is_parser(found, folder)
     if is_parser and layer is not None:
         raise ValueError(f"--layer is for models that induce trees, {folder} is a parser")
     if not is_parser and (beam is not None or tokenized):
         raise ValueError(f"--beam and --tokenized are for parsers, {folder} induces trees")
-    model = _load(folder, is_parser, device)
+    model = _load(found, is_parser, device)
     option = beam if is_parser else layer
     analyze = getattr(model, "analyze", None)
     read_line = str.strip if is_parser and not tokenized else str.split
@@ -98,10 +98,10 @@ def load_tree_predictor(
     return predictor
 
 
-def _is_parser(folder: Path) -> bool:
+def _is_parser(folder: Path, name: str | Path) -> bool:
     recipe = read_recipe(folder, several=(ParseRecipe, InduceRecipe))
     if not isinstance(recipe, ParseRecipe | InduceRecipe):
-        raise ValueError(f"{folder}: a model of the task {recipe.task!r}, expected 'parse' or 'induce'")
+        raise ValueError(f"{name}: a model of the task {recipe.task!r}, expected 'parse' or 'induce'")
     return isinstance(recipe, ParseRecipe)
 
 

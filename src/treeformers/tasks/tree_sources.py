@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from treeformers.data.checks import ensure_list, words_in
 from treeformers.data.penn_tokenizer import word_tokenize
-from treeformers.data.segmentation import split_document, split_sentences
 from treeformers.data.tree_file import TreeFile
+from treeformers.data.treebank_segmentation import split_document, split_treebank_words
 from treeformers.induction import trivial_tree
 from treeformers.tasks.inputs import AnyTree
 from treeformers.tasks.pipelines import LIBRARIES, load_pipeline
@@ -26,6 +26,7 @@ from treeformers.trees.dependency import DependencyTree
 from treeformers.trees.escapes import unescape_word
 from treeformers.trees.formats import read_trees, write_trees
 from treeformers.trees.heads import to_dependencies
+from treeformers.trees.text import count
 from treeformers.trees.tree import Tree
 
 if TYPE_CHECKING:
@@ -188,7 +189,7 @@ def _trees_of(texts: Sequence[Text], name: str, keep: bool) -> list[Tree]:
 
 
 def _sentences(text: Text, number: int) -> Sequence[Text]:
-    sentences = split_document(text) if isinstance(text, str) else split_sentences(text)
+    sentences = split_document(text) if isinstance(text, str) else split_treebank_words(text)
     if not sentences:
         raise ValueError(f"text {number} has no words")
     return sentences
@@ -231,13 +232,14 @@ def _cached(source: str, identity: str, texts: Sequence[Text], parse: Callable[[
     stored = cache / f"{key}.jsonl"  # this format preserves words with spaces or round brackets
     if stored.is_file():
         return list(read_trees(stored))
-    logger.info("%s parses %d sentences", source, len(texts))
+    sentences = count(len(texts), "sentence")
+    logger.info("%s parses %s", source, sentences)
     trees = parse()
     try:
         cache.mkdir(parents=True, exist_ok=True)
         write_trees(trees, stored)
-    except (OSError, ValueError) as error:  # a full disk, or text that is not UTF-8
-        logger.warning("the trees of %d sentences are not kept for the next time: %s", len(texts), error)
+    except OSError as error:  # such as a full disk
+        logger.warning("the trees of %s are not kept for the next time: %s", sentences, error)
     return trees
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from treeformers.recipes import ParseRecipe, Recipe
 from treeformers.training.checksums import EXPECTED, RECORDS, sha256, verify_checksums
+from treeformers.training.model_names import model_name
 from treeformers.trees.files import read_object
 
 if TYPE_CHECKING:
@@ -109,10 +110,12 @@ def read_settings(folder: Path, recipe_class: type[R], *model_types: str) -> tup
         if not (folder / name).is_file():
             raise FileNotFoundError(f"{folder / name}: {EXPECTED}")
     config, stored = (read_object(folder / name) for name in ("config.json", "recipe.json"))
-    recipe = recipe_class.from_dict(stored, str(folder / "recipe.json"))
+    recipe = recipe_class.from_dict(stored, f"{model_name(folder)}/recipe.json")
     if (model_type := config.get("model_type")) not in model_types:
         expected = ", ".join(map(repr, model_types))
-        raise ValueError(f"{folder / 'config.json'}: a model of kind {model_type!r}, expected {expected}")
+        raise ValueError(
+            f"{model_name(folder)}/config.json: a model of kind {model_type!r}, expected {expected}"
+        )
     return recipe, config
 
 

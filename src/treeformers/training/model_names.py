@@ -5,9 +5,18 @@ from __future__ import annotations
 import importlib.util
 import pkgutil
 import re
+from os import PathLike
 from pathlib import Path
 
-__all__ = ["DEFAULT_MODEL", "find_model", "installed_models", "is_installed", "is_model", "model_title"]
+__all__ = [
+    "DEFAULT_MODEL",
+    "find_model",
+    "installed_models",
+    "is_installed",
+    "is_model",
+    "model_name",
+    "model_title",
+]
 
 DEFAULT_MODEL = "en"
 """The model of commands that name none."""
@@ -31,8 +40,10 @@ def find_model(name: str | Path) -> Path:
     Raises:
         FileNotFoundError: the model is not installed, its package is damaged, nobody has this name, or the
             Hub does not give the model.
-        ValueError: the name is that of a file.
+        ValueError: the name is that of a file, is blank, or is neither a string nor a path.
     """
+    if not isinstance(name, str | PathLike) or not str(name).strip():
+        raise ValueError(f"the model is {name!r}, expected a folder or the name of a model, such as en")
     path, name = Path(name), str(name)
     if _holds_model(path):
         return path
@@ -76,6 +87,12 @@ def installed_models() -> list[str]:
     return sorted(name.removeprefix(_PREFIX).replace("_", "-") for name in names)
 
 
+def model_name(folder: Path) -> str:
+    """The name by which users know a folder: `en` for the folder of that package, the path for another."""
+    name = folder.parent.name.removeprefix(_PREFIX).replace("_", "-")
+    return name if folder == _package_folder(name) else str(folder)
+
+
 def model_title(name: str | Path) -> str:
     """A short name to show: the last part of the name, or of the folder that holds the seeds.
 
@@ -112,11 +129,11 @@ def _download(name: str) -> Path:
         FileNotFoundError: the Hub does not have the model, does not give it, or cannot be reached; or the
             model is not one of this library.
     """
-    import httpx
     from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import GatedRepoError, LocalEntryNotFoundError, RepositoryNotFoundError
 
-    try:
+    from treeformers.models.hub import one_line_errors  # this loads transformers, which takes seconds
+
+    with one_line_errors(name):
         folder = Path(snapshot_download(name, allow_patterns=["*.json", "*.txt"]))
         if not any(folder.rglob("recipe.json")):  # before the weights, which may be of any size
             raise FileNotFoundError(
@@ -124,16 +141,3 @@ def _download(name: str) -> Path:
                 "the pretrained encoder of a new parser is `model.pretrained` of a recipe"
             )
         return Path(snapshot_download(name, allow_patterns=["*.safetensors", "*.json", "*.txt", "*.model"]))
-    except GatedRepoError:
-        problem = (
-            f"its owners want you to agree to terms: see https://huggingface.co/{name}, then hf auth login"
-        )
-    except RepositoryNotFoundError:
-        problem = "no such folder, and the Hub has no such model, or it is private: hf auth login"
-    except LocalEntryNotFoundError:
-        problem = (
-            "no such folder, and the Hub cannot be reached: there is no network, or HF_HUB_OFFLINE is set"
-        )
-    except httpx.HTTPError as error:
-        problem = f"the Hub does not give it: {' '.join(str(error).split())[:200]}"
-    raise FileNotFoundError(f"{name}: {problem}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
 from pathlib import Path
@@ -29,9 +30,11 @@ class Shareable:
             folder: the new folder.
 
         Raises:
-            ValueError: the model was not loaded from one folder.
-            OSError: the folder cannot be written.
+            ValueError: the model was not loaded from one folder, or `folder` is neither a string nor a path.
+            OSError: the folder cannot be written, or is a file.
         """
+        if not isinstance(folder, str | os.PathLike) or not str(folder).strip():
+            raise ValueError(f"folder is {folder!r}, expected the name of a new folder")
         _copy(self._source(), Path(folder))
 
     def push_to_hub(self, name: str, private: bool = False) -> str:
@@ -48,6 +51,8 @@ class Shareable:
             ValueError: the model was not loaded from one folder, or nobody can have this name.
             OSError: the Hub does not take the model, or cannot be reached.
         """
+        if not isinstance(name, str):
+            raise ValueError(f"name is {name!r}, expected org/name")
         import httpx
         from huggingface_hub import HfApi
 
@@ -77,7 +82,10 @@ def _copy(source: Path, target: Path) -> None:
     """Copy the files of a model, without records of its training. A card is written if there is none."""
     if target.exists() and target.samefile(source):
         return
-    target.mkdir(parents=True, exist_ok=True)
+    try:
+        target.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        raise FileExistsError(f"{target}: a file is there, expected a folder") from None
     files = dict(model_files(source))
     for folder in {source, *seed_folders(source)}:
         for path in (folder / CARD, folder / CHECKSUMS, folder / "calibration.json"):

@@ -13,13 +13,14 @@ a decoder's end mark.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Literal
 
 from treeformers.trees.tree import Tree
 
 __all__ = [
+    "action_labels",
     "attended_positions",
     "attended_positions_of",
     "bottom_up",
@@ -307,6 +308,17 @@ def legal_top_down(tokens_so_far: Sequence[str], n_words: int, max_open: int = 8
             kinds.append(")")
         legal = frozenset(kinds)
     return legal
+
+
+def action_labels(actions: Iterable[str]) -> frozenset[str]:
+    """The labels of the nodes that these actions of either kind build. The empty label does not count."""
+    found: set[str] = set()
+    for action in actions:
+        if action.startswith(_LABEL):
+            found.update(_labels(action))
+        elif action.startswith("("):
+            found.add(action[1:])
+    return frozenset(found - {""})
 
 
 def open_labels(tokens_so_far: Sequence[str]) -> tuple[str, ...]:

@@ -59,5 +59,5 @@ def shorten(text: str, length: int) -> str:
 
 
 def count(number: int, noun: str) -> str:
-    """ "1 word", "2 words"."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+    """ "1 word", "2 words", "1,000 words"."""
+    return f"{number} {noun}" if number == 1 else f"{number:,} {noun}s"

@@ -233,7 +233,7 @@ def find_models(folders: Iterable[str | Path] = (), beam: int | None = None) -> 
         folder = find_model(given)
         task = read_recipe(folder).task
         if task not in _KINDS:
-            raise ValueError(f"{folder}: a model of the task {task!r}, expected {', '.join(_KINDS)}")
+            raise ValueError(f"{given}: a model of the task {task!r}, expected {', '.join(_KINDS)}")
         stem = re.sub(r"[^\w.-]+", "-", model_title(given)) or "model"
         name, number = stem, 1
         while name in taken:

@@ -232,8 +232,8 @@ def test_sentences_without_words() -> None:
     with pytest.raises(ValueError, match="sentence 1 has the word ' ': expected more than blanks"):
         parser.parse([["the", " ", "dog"]])
     parser.tokenizer.backend_tokenizer.normalizer = BertNormalizer()
-    with pytest.raises(ValueError, match=r"the tokenizer has no token for the word '\\x00'"):
-        parser.parse([["the", "\x00", "dog"]])
+    with pytest.raises(ValueError, match=r"the tokenizer has no token for the word '\\x01'"):
+        parser.parse([["the", "\x01", "dog"]])
 
 
 class TestFromPretrained:

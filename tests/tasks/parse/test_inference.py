@@ -104,3 +104,14 @@ def test_damage_is_reported_as_for_the_plain_model(damage: str, folder: Path, tm
     }[damage]
     with pytest.raises(ValueError, match=message):
         Parser.from_pretrained(copied, device="cpu")
+
+
+def test_a_text_in_another_language_gives_one_warning(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """The tokenizer knows letters alone: it keeps no word of several letters whole."""
+    parser = Parser.from_pretrained(folder, device="cpu")
+    parser.parse([["a", "b", "UP", "3rd", "lengthy"]] * 30, beam=1)
+    parser.parse([["owl"]] * 49, beam=1)
+    assert "language" not in caplog.text
+    parser.parse([["it"]], beam=1)
+    parser.parse([["owl"]] * 60, beam=1)
+    assert caplog.text.count("probably not in the language of the parser: its tokenizer splits 100 %") == 1

@@ -83,9 +83,9 @@ SENTENCES = [
     ["Ann", "ran", "."],
     ["a", "dog", "."],
 ]
-any_word = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=30).filter(
-    lambda word: not word.isspace()
-)
+any_word = st.text(
+    st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=30
+).filter(lambda word: not word.isspace())
 
 
 class TestInput:
@@ -102,7 +102,7 @@ class TestInput:
             ["a\tb", "New York", " cat", "ran "],
             ["(", ")", "[", "]", "{", "}", "-LRB-", "-RRB-", "()"],
             ["+", "%", "%2B", "</s>", "[PAD]", "sh", "XX", "\\/", "0"],
-            ["\N{ZERO WIDTH SPACE}", "\x00", "\N{COMBINING ACUTE ACCENT}", "\N{SOFT HYPHEN}"],
+            ["\N{ZERO WIDTH SPACE}", "\x01", "\N{COMBINING ACUTE ACCENT}", "\N{SOFT HYPHEN}"],
         ],
         ids=[
             "unknown",
@@ -178,8 +178,8 @@ class TestErrors:
     @pytest.mark.parametrize(
         ("tags", "message"),
         [
-            ([["DT", "NN"]], "tags of 1 sentences were given for 2 sentences"),
-            ([["DT"], ["NN"]], "sentence 1 has 2 words and 1 tags"),
+            ([["DT", "NN"]], "tags of 1 sentence were given for 2 sentences"),
+            ([["DT"], ["NN"]], "sentence 1 has 2 words and 1 tag"),
             (["DT", "N"], "sentence 1 has the tags 'DT': expected a list of tags"),
         ],
         ids=["sentences", "words", "string"],
@@ -202,6 +202,11 @@ class TestErrors:
             bound.parse_best([["a"]], 0)
         with pytest.raises(ValueError, match="expected at least one model, got none"):
             Parser([], [])
+
+    def test_a_document_that_is_no_text(self, bound: Parser) -> None:
+        for text, character in (("Ann r\0an.", "U\\+0000"), ("Ann r\ud800an.", "U\\+D800")):
+            with pytest.raises(ValueError, match=f"^the document is not text: .* {character} at index 5$"):
+                bound.analyze(text)
 
     def test_an_error_leaves_torch_as_it_was(self, bound: Parser) -> None:
         with pytest.raises(ValueError, match="no words"):

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from torch import Tensor
 
-from treeformers.data.checks import Sentence, words_in
+from treeformers.data.checks import Sentence, check_text, words_in
 from treeformers.data.penn_tokenizer import Word, tokenize, word_tokenize
 from treeformers.data.sentence_splitter import cut_words, split_sentences
 from treeformers.trees.files import read_object, write_json
@@ -38,7 +38,7 @@ logger = logging.getLogger(__name__)
 
 CALIBRATION = "calibration.json"
 MAX_WORDS = 300
-"""Running text is cut at this length. Time and memory of a longer sentence grow faster than its length."""
+"""Running text is cut at this length. A sentence takes memory, and a time without batches, for each word."""
 
 
 class Analysis(NamedTuple):
@@ -226,7 +226,11 @@ def locate_sentences(document: str) -> list[tuple[str, list[Word], int]]:
     """Split running text: the text of each sentence, its words, and its first character in the document.
 
     A sentence of more than 300 words is cut, with one warning. Text without any word gives none.
+
+    Raises:
+        ValueError: The document has a null character or a lone surrogate.
     """
+    check_text(document, "the document")
     found = []
     cut = 0
     for text, start in split_sentences(document):

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import torch
 
+from treeformers.data.sentences import SentenceReader
 from treeformers.tasks.parse.analysis import (
     Analysis,
     Calibration,
@@ -93,9 +94,14 @@ def calibrate(parser: Parser, gold: Sequence[Tree], beam: int = 10) -> Calibrati
 
 
 def measure(parser: Parser, gold: Sequence[Tree]) -> Outcomes:
-    """Compare the probabilities of a parser with gold trees."""
+    """Compare the probabilities of a parser with gold trees.
+
+    A model that reads tags gets the gold tags. It then has no probabilities of tags.
+    """
+    reads_tags = any(isinstance(reader, SentenceReader) and reader.tags for reader in parser.readers)
+    given = [tree.tags for tree in gold] if reads_tags else None
     constituents, tags = [], []
-    for tree, sentence in zip(gold, parser.analyze([tree.words for tree in gold]), strict=True):
+    for tree, sentence in zip(gold, parser.analyze([tree.words for tree in gold], tags=given), strict=True):
         true = set(tree.spans())
         for span, part in zip(sentence.tree.spans(), sentence.constituents, strict=True):
             constituents.append((part.probability, span in true))

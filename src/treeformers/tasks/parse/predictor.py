@@ -13,7 +13,14 @@ import torch
 from torch import Tensor, nn
 
 from treeformers.attention.memory import Memory
-from treeformers.data.checks import Sentence, check_positive, ensure_list, words_of
+from treeformers.data.checks import (
+    Sentence,
+    check_at_least,
+    check_positive,
+    ensure_list,
+    tags_of,
+    words_of,
+)
 from treeformers.data.penn_tokenizer import word_tokenize
 from treeformers.data.sentences import END, VOCABULARY, SentenceReader, SubwordReader
 from treeformers.recipes import ParseRecipe
@@ -51,6 +58,10 @@ logger = logging.getLogger(__name__)
 
 MAX_BEAM = 1000
 """Memory grows with the beam. A larger beam finds no better trees."""
+MIN_SHORT_WORDS = 50
+"""Number of short words from which the language of a text is judged."""
+MAX_SPLIT = 0.25
+"""Share of split short words above which a text is probably in another language than its tokenizer."""
 
 
 class Reader(Protocol):
@@ -96,6 +107,8 @@ class Parser(Shareable):
         self.readers = list(readers)
         self.beam = beam
         self.calibration = calibration or Calibration()
+        self._short = self._split = 0
+        self._warned = False
         self.actions = tuple(self._models[0].config.actions)
         for model in self._models:
             if tuple(model.config.actions) != self.actions:
@@ -159,7 +172,8 @@ class Parser(Shareable):
 
         Raises:
             ValueError: A sentence has no words or an empty word, the tags do not fit the words, a model that
-                reads tags gets none, or a batch or beam size is below 1.
+                reads tags gets none, a batch or beam size is below 1, or a sentence is not text: it has a
+                null character or a lone surrogate.
         """
         found = self._parse(sentences, batch_size, beam, tags, 1, constrained)
         return [analyses[0].tree for analyses in found]
@@ -178,9 +192,9 @@ class Parser(Shareable):
         a tree may have several derivations. Arguments and errors are as in `parse`; a count below 1 is an
         error.
         """
-        if count < 1:
-            raise ValueError(f"count is {count}, expected at least 1")
-        beam = max(count, self.beam if beam is None else beam)
+        beam = self.beam if beam is None else beam
+        check_positive(count=count, beam=beam)
+        beam = max(count, beam)
         return self._parse(sentences, batch_size, beam, tags, count)
 
     def analyze(
@@ -208,8 +222,7 @@ class Parser(Shareable):
         Raises:
             ValueError: As in `parse`, or the number of alternatives is negative.
         """
-        if alternatives < 0:
-            raise ValueError(f"alternatives is {alternatives}, expected at least 0")
+        check_at_least(0, alternatives=alternatives)
         starts: Sequence[int] | None = None
         if isinstance(texts, str):
             document = locate_sentences(texts)
@@ -221,7 +234,7 @@ class Parser(Shareable):
                 for number, sentence in enumerate(ensure_list(texts, "sentences"), start=1)
             ]
         words = [[word.text for word in row] for _, row in located]
-        given = _check_tags(words, tags)
+        given = None if tags is None else tags_of(tags, words)
         found: list[ParsedSentence | None] = [None] * len(words)
         size = self.calibration.beam if beam is None else beam
         for numbers, hypotheses, predicted in self._batches(words, given, batch_size, size, None, True):
@@ -256,7 +269,7 @@ class Parser(Shareable):
     ) -> float:
         """Per cent of the sentences whose best unconstrained brackets are not well-formed."""
         words = _split_words(sentences)
-        given = _check_tags(words, tags)
+        given = None if tags is None else tags_of(tags, words)
         malformed = 0
         for numbers, hypotheses, _ in self._batches(words, given, batch_size, beam, 1, False):
             for number, actions in zip(numbers, hypotheses.actions, strict=True):
@@ -274,7 +287,7 @@ class Parser(Shareable):
         constrained: bool = True,
     ) -> list[list[Analysis]]:
         words = _split_words(sentences)
-        given = _check_tags(words, tags)
+        given = None if tags is None else tags_of(tags, words)
         found: list[list[Analysis]] = [[] for _ in words]
         # The beam of a bottom-up parser may hold several derivations of a tree, so read all of it.
         whole_beam = count > 1 and self._models[0].config.linearization == "bottom-up"
@@ -308,12 +321,32 @@ class Parser(Shareable):
         check_positive(beam=beam, batch_size=batch_size)
         if beam > MAX_BEAM:
             raise ValueError(f"beam is {beam}, expected at most {MAX_BEAM}")
+        self._check_language(words)
         lengths = [row[-1] + 1 for row in self.readers[0].lengths(words)]  # subwords, if the model reads them
         for similar in batches(lengths, batch_size):
             batch = sorted(similar, key=lambda number: -len(words[number]))  # the order of the search
             rows = [words[number] for number in batch]
             given = None if tags is None else [tags[number] for number in batch]
             yield batch, *self._search(rows, given, beam, count, constrained)
+
+    def _check_language(self, words: Sequence[Sequence[str]]) -> None:
+        """Warn once if a text is probably not in the language of the subwords. Short calls add up."""
+        reader = self.readers[0]
+        if self._warned or not isinstance(reader, SubwordReader):
+            return
+        short, split = reader.count_short_words(words)
+        self._short, self._split = self._short + short, self._split + split
+        if self._short < MIN_SHORT_WORDS:
+            return
+        share = self._split / self._short
+        self._short = self._split = 0
+        if share > MAX_SPLIT:
+            self._warned = True
+            logger.warning(
+                "warning: the text is probably not in the language of the parser: its tokenizer splits "
+                "%.0f %% of the short words",
+                100 * share,
+            )
 
     @torch.inference_mode()
     def _search(
@@ -414,19 +447,3 @@ def _load_tree_parser(folder: Path) -> TreeParser:
 
 def _split_words(sentences: Iterable[Sentence]) -> list[list[str]]:
     return words_of(sentences, word_tokenize)
-
-
-def _check_tags(
-    words: Sequence[Sequence[str]], tags: Iterable[Sequence[str]] | None
-) -> list[list[str]] | None:
-    if tags is None:
-        return None
-    rows = list(tags)
-    if len(words) != len(rows):
-        raise ValueError(f"tags of {len(rows)} sentences were given for {len(words)} sentences")
-    for number, (sentence, row) in enumerate(zip(words, rows, strict=True), start=1):
-        if isinstance(row, str):
-            raise ValueError(f"sentence {number} has the tags {row!r}: expected a list of tags")
-        if len(sentence) != len(row):
-            raise ValueError(f"sentence {number} has {len(sentence)} words and {len(row)} tags")
-    return [list(row) for row in rows]

@@ -10,7 +10,9 @@ import torch
 from torch import Tensor
 
 from treeformers.models.parser import ParserConfig, TreeParser
-from treeformers.tasks.parse.predictor import Parser
+from treeformers.tasks.parse.predictor import Parser, load_reader
+from treeformers.training.model_folder import seed_folders
+from treeformers.training.model_names import find_model
 
 __all__ = ["extend_parser"]
 
@@ -56,7 +58,8 @@ def extend_parser(
     model = TreeParser(config)
     model.load_state_dict(_weights(start, model))
     model.freeze_embeddings()
-    return model, parser.readers[0]
+    (folder,) = seed_folders(find_model(name))
+    return model, load_reader(folder)
 
 
 def _union(known: Sequence[str], found: Sequence[str]) -> list[str]:

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from treeformers.data.penn_tokenizer import tokenize
-from treeformers.data.segmentation import split_document, split_sentences
+from treeformers.data.treebank_segmentation import split_document, split_treebank_words
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ def test_without_blanks_between_them() -> None:
 
 
 def test_without_words() -> None:
-    assert split_document("") == split_document(" \n\t") == split_sentences([]) == []
+    assert split_document("") == split_document(" \n\t") == split_treebank_words([]) == []
 
 
 def test_words_as_the_treebank_writes_them() -> None:
@@ -60,7 +60,7 @@ def test_words_as_the_treebank_writes_them() -> None:
         "and",
         "slept",
     ]
-    assert split_sentences(words) == [words[:5], words[5:]]
+    assert split_treebank_words(words) == [words[:5], words[5:]]
 
 
 def _letters(text: str) -> str:
@@ -75,6 +75,6 @@ def test_no_word_is_lost(text: str) -> None:
     assert all(tokenize(sentence) for sentence in sentences)
     assert _letters("".join(sentences)) == _letters(text)
     words = [word.text for word in tokenize(text)]
-    cut = split_sentences(words)
+    cut = split_treebank_words(words)
     assert [word for sentence in cut for word in sentence] == words
     assert len(cut) == len(sentences)

@@ -1,4 +1,8 @@
-"""Sentence segmentation of texts, on the words of the Penn Treebank tokenizer."""
+"""Texts to sentences by their words of the Penn Treebank alone.
+
+Corpora of reviews are such words, often in lower case. `sentence_splitter` reads running text instead: lines
+and paragraphs count there, and sentences have character offsets.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,7 @@ from itertools import pairwise
 
 from treeformers.data.penn_tokenizer import tokenize
 
-__all__ = ["split_document", "split_sentences"]
+__all__ = ["split_document", "split_treebank_words"]
 
 _STOP = re.compile(r"\.|[?!]+")
 _PAUSE = re.compile(r"\.{2,}|…")
@@ -37,7 +41,7 @@ def split_document(text: str) -> list[str]:
     return [text[words[start].start : words[end - 1].end] for start, end in pairwise([0, *ends])]
 
 
-def split_sentences(words: Sequence[str]) -> list[list[str]]:
+def split_treebank_words(words: Sequence[str]) -> list[list[str]]:
     """Split the Penn Treebank words of a text into sentences."""
     ends = _ends(words)
     return [list(words[start:end]) for start, end in pairwise([0, *ends])]

@@ -1,0 +1,91 @@
+"""Dependency trees as columns: the words are the nodes, and the dependents of a word are its children."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+
+from treeformers.query.columns import Forest, Integers, inverse
+from treeformers.trees.dependency import DependencyTree
+
+__all__ = ["DependencyColumns"]
+
+
+class DependencyColumns(Forest):
+    """The words of many dependency trees.
+
+    A word stands before its dependents, which come from left to right. Its label is its relation to its head.
+
+    Args:
+        vocabulary: the distinct relations.
+        label: the relation of each word: a position in the vocabulary.
+        parent: the head of each word; -1 for a root.
+        place: the position of each word in the text, from 0 for the first word of the first tree.
+        attributes: "word" and "tag", each with its distinct values and, for each word, a position among them.
+    """
+
+    def __init__(
+        self,
+        vocabulary: Sequence[str],
+        label: Integers,
+        parent: Integers,
+        place: Integers,
+        attributes: Mapping[str, tuple[Sequence[str], Integers]],
+    ) -> None:
+        super().__init__(vocabulary, label, parent)
+        self.place = place
+        self.attributes = attributes
+
+    @classmethod
+    def from_trees(cls, trees: Iterable[DependencyTree]) -> Self:
+        """Index trees.
+
+        Raises:
+            ValueError: an item is not a dependency tree.
+        """
+        relations: dict[str, int] = {}
+        words: dict[str, int] = {}
+        tags: dict[str, int] = {}
+        rows: list[tuple[int, int, int, int, int]] = []
+        for number, tree in enumerate(trees):
+            if not isinstance(tree, DependencyTree):
+                raise ValueError(f"tree {number + 1}: expected a DependencyTree, got {type(tree).__name__}")
+            dependents, first = tree.children, len(rows)
+            stack = [(tree.root, -1)]
+            while stack:
+                position, head = stack.pop()
+                stack.extend([(below, len(rows)) for below in reversed(dependents[position])])
+                relation = relations.setdefault(tree.relations[position], len(relations))
+                word = words.setdefault(tree.words[position], len(words))
+                tag = tags.setdefault(tree.tags[position], len(tags))
+                rows.append((relation, head, first + position, word, tag))
+        label, parent, place, word_numbers, tag_numbers = np.ascontiguousarray(
+            np.array(rows, np.int32).reshape(-1, 5).T
+        )
+        attributes = {"word": (list(words), word_numbers), "tag": (list(tags), tag_numbers)}
+        return cls(list(relations), label, parent, place, attributes)
+
+    @cached_property
+    def in_text(self) -> Integers:
+        """All words, in the order of the text."""
+        return inverse(self.place)
+
+    @cached_property
+    def number(self) -> Integers:
+        """The number of each word in its sentence, from 1."""
+        return (self.place - self.roots[self.tree] + 1).astype(np.int32)
+
+    @cached_property
+    def num_left(self) -> Integers:
+        """The number of dependents to the left."""
+        left = (self.parent >= 0) & (self.place < self.place[self.parent])
+        return np.bincount(self.parent[left], minlength=len(self)).astype(np.int32)
+
+    def attribute(self, name: str) -> tuple[Sequence[str], Integers]:
+        """The distinct values of an attribute, and for each word a position among them."""
+        if name == "idx":
+            return [str(number) for number in range(int(self.number.max(initial=0)) + 1)], self.number
+        return self.attributes[name]
