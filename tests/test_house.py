@@ -33,6 +33,7 @@ HEAVY = {
     "ray",
     "sacrebleu",
     "scipy",
+    "sklearn",
     "spacy",
     "tokenizers",
     "torch",

@@ -27,6 +27,7 @@ COMMANDS = (
     "similarity",
     "translate",
     "score",
+    "measure",
     "probe",
     "draw",
     "reproduce",

@@ -12,6 +12,7 @@ from treeformers.cli.cutting import cut
 from treeformers.cli.encoding import classify, similarity, translate
 from treeformers.cli.evaluation import evaluate
 from treeformers.cli.finding import find
+from treeformers.cli.measuring import measure
 from treeformers.cli.parsing import parse
 from treeformers.cli.probing import probe
 from treeformers.cli.reproduce import reproduce
@@ -50,6 +51,7 @@ for command, example in (
     (similarity, "similarity runs/sick pairs.tsv --trees runs/parser"),
     (translate, "translate runs/en-de sentences.txt --trees runs/parser"),
     (score, "score gold.txt trees.txt --unlabeled"),
+    (measure, "measure essays --by document --out measures.csv"),
     (probe, "probe runs/news right gold --html probes.html"),
     (find, "find 'NP < (NN $- JJ)' trees.txt"),
     (draw, "draw trees.txt --out trees.html"),

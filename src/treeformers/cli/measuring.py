@@ -1,0 +1,243 @@
+"""`treeformers measure`."""
+
+from __future__ import annotations
+
+import csv
+import json
+import logging
+import math
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from functools import cache
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TextIO
+
+import typer
+
+from treeformers.cli.console import DeviceOption, format_of
+from treeformers.training.model_names import DEFAULT_MODEL
+from treeformers.trees.files import atomic_write, read_lines, suffix_of
+from treeformers.trees.formats import CONLL, JSON, holds_trees, read_dependencies, read_trees
+from treeformers.trees.tree import DependencyTree, Tree, parse_brackets
+
+if TYPE_CHECKING:
+    from treeformers.measures.table import Measure
+
+logger = logging.getLogger(__name__)
+
+By = Literal["document", "sentence", "word"]
+Format = Literal["csv", "json"]
+Row = Mapping[str, Any]
+ParseText = Callable[[str], Sequence[Tree]]
+
+DIGITS = 4
+"""Decimal places in the output, as in L2SCA."""
+
+
+def measure(
+    inputs: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[FILE|FOLDER|CORPUS|TEXT]...",
+            help="Documents: files of trees or running text, folders of such files, corpora, or text of "
+            "several words; by default, or for -, standard input.",
+        ),
+    ] = None,
+    by: Annotated[By, typer.Option(help="What a row of the table is.")] = "document",
+    measures: Annotated[
+        str | None,
+        typer.Option(metavar="NAME,NAME", help="The columns, such as W,MLT,yngve_mean; by default all."),
+    ] = None,
+    punctuation: Annotated[
+        bool,
+        typer.Option("--punctuation", help="Count punctuation in the measures of shape and dependencies."),
+    ] = False,
+    lines: Annotated[
+        bool, typer.Option("--lines", help="Text has one sentence per line, not running text.")
+    ] = False,
+    model: Annotated[str, typer.Option(help="Folder or name of the parser of text.")] = DEFAULT_MODEL,
+    format: Annotated[
+        Format | None,
+        typer.Option(
+            help="Output format. By default, JSON lines if --out ends in .json or .jsonl, else CSV."
+        ),
+    ] = None,
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Output file.")] = None,
+    list_all: Annotated[
+        bool, typer.Option("--list", help="List all measures: definition, source and signature.")
+    ] = False,
+    device: DeviceOption = None,
+) -> None:
+    """Measure the syntactic complexity of trees or texts.
+
+    The measures are those of the L2 Syntactic Complexity Analyzer (Lu 2010), depth, Yngve and Frazier scores,
+    node counts, branching and dependency distance. Text is parsed first. Dependency trees (.conllu) have the
+    measures of dependencies alone.
+
+    With --by word, a row holds the scores of a word: depth, Yngve, Frazier, and node counts in top-down,
+    bottom-up and left-corner order.
+    """
+    from treeformers.measures.table import MEASURES, find_measures
+
+    if by == "word" and measures:
+        raise ValueError("--measures selects columns of documents and sentences, not of --by word")
+    chosen = find_measures(measures.split(",")) if measures else None
+    if list_all:
+        rows = _described(chosen or list(MEASURES.values()), punctuation)
+        if not (format or out):
+            for row in rows:
+                typer.echo("{name}: {unit}. {definition} {source}.\n    {signature}".format(**row))
+            return
+    else:
+        rows = _rows(inputs or ["-"], by, punctuation, _text_reader(model, lines))
+        if chosen:
+            rows = _columns(rows, [measure.name for measure in chosen])
+    by_suffix: dict[str, Format] = dict.fromkeys(JSON, "json")
+    format = format_of(format, out, by_suffix, "csv")
+    with atomic_write(out) if out else nullcontext(sys.stdout) as target:
+        if format == "json":
+            for row in rows:
+                target.write(
+                    json.dumps({key: _rounded(value) for key, value in row.items()}, ensure_ascii=False)
+                    + "\n"
+                )
+        else:
+            _write_csv(rows, target)
+
+
+def _rows(inputs: Sequence[str], by: By, punctuation: bool, parse: ParseText) -> Iterator[dict[str, Any]]:
+    from treeformers.measures.rows import document_row, sentence_rows, word_rows
+
+    empty, measured = [], False
+    for name, trees in chain.from_iterable(_documents(given, parse) for given in inputs):
+        first = next(trees, None)
+        if first is None:
+            empty.append(name)
+            continue
+        measured = True
+        trees = chain([first], trees)
+        if by == "document":
+            yield {"document": name, **document_row(trees, punctuation)}
+        elif by == "sentence":
+            for number, row in enumerate(sentence_rows(trees, punctuation), start=1):
+                yield {"document": name, "sentence": number, **row}
+        elif isinstance(first, DependencyTree):
+            raise ValueError(f"{name}: dependency trees, but --by word scores constituency trees")
+        else:
+            for scores in word_rows(trees, punctuation):
+                yield {"document": name, **scores}
+    if not measured:
+        raise ValueError(f"{empty[0]}: no sentences in it")
+    for name in empty:
+        logger.warning("warning: %s: no sentences in it, and no row", name)
+
+
+def _documents(given: str, parse: ParseText) -> Iterator[tuple[str, Iterator[Any]]]:
+    """The documents that an argument names, each with its trees."""
+    from treeformers.data.catalogue import CORPORA
+
+    if os.path.isdir(given):
+        files = [file for file in sorted(Path(given).rglob("*")) if file.is_file() and file.name[0] != "."]
+        if not files:
+            raise ValueError(f"{given}: no files in it")
+        for file in files:
+            yield str(file), _trees(str(file), parse)
+    elif given == "-" or os.path.exists(given):
+        yield ("<stdin>" if given == "-" else given), _trees(given, parse)
+    elif given in CORPORA:
+        from treeformers.data.corpora import load
+
+        for split, trees in load(given, clean=False).items():
+            if trees and not isinstance(trees[0], Tree | DependencyTree):
+                raise ValueError(f"{given}: a corpus without trees")
+            yield f"{given}/{split}", iter(trees)
+    elif len(given.split()) > 1:
+        yield "text", iter(parse(given))
+    else:
+        raise FileNotFoundError(
+            f"{given or repr(given)}: neither a file, a folder, a corpus nor a text of several words"
+        )
+
+
+def _trees(file: str, parse: ParseText) -> Iterator[Tree] | Iterator[DependencyTree]:
+    """The trees of a file, or those of its text."""
+    suffix = suffix_of(file)
+    if suffix in CONLL:
+        return read_dependencies(file)
+    if suffix in JSON:
+        return read_trees(file)
+    source = read_lines(file, chunk=1 << 16)
+    start = []
+    for where, line in source:
+        start.append((where, line))
+        if line.strip() and not line.lstrip().startswith("#"):
+            break
+    source = chain(start, source)
+    if holds_trees(line for _, line in start):
+        return parse_brackets(source)
+    text = []
+    for where, line in source:
+        if "\0" in line:
+            raise ValueError(f"{where}: not text: byte 0x00")
+        text.append(line)
+    return iter(parse("".join(text)))
+
+
+def _text_reader(model: str, lines: bool) -> ParseText:
+    """Parse text with a model that is loaded once, if there is text."""
+
+    @cache
+    def parser() -> ParseText:
+        from treeformers.measures.texts import text_parser
+
+        return text_parser(model, lines)
+
+    return lambda text: parser()(text)
+
+
+def _columns(rows: Iterator[dict[str, Any]], names: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """The rows with the chosen measures alone."""
+    for row in rows:
+        if missing := [name for name in names if name not in row]:
+            raise ValueError(
+                f"{row['document']}: its trees do not have the measure {missing[0]}; "
+                "dependency trees have no constituents, and trees of an inducer no labels"
+            )
+        yield {key: row[key] for key in ("document", "sentence", *names) if key in row}
+
+
+def _write_csv(rows: Iterator[dict[str, Any]], target: TextIO) -> None:
+    """Write a table with the columns of its first row."""
+    writer = None
+    for row in rows:
+        if writer is None:
+            writer = csv.DictWriter(target, list(row), lineterminator="\n")
+            writer.writeheader()
+        elif added := [key for key in row if key not in writer.fieldnames]:
+            raise ValueError(
+                f"{row['document']}: it has the measure {added[0]}, the trees before it have not; choose "
+                "columns that all have with --measures, or write --format json"
+            )
+        writer.writerow({key: _rounded(value) for key, value in row.items()})
+
+
+def _rounded(value: Any) -> Any:
+    """The value as it is written; None, an empty field, for nan."""
+    if not isinstance(value, float):
+        return value
+    return None if math.isnan(value) else round(value, DIGITS)
+
+
+def _described(measures: Sequence[Measure], punctuation: bool) -> Iterator[dict[str, Any]]:
+    for measure in measures:
+        yield {
+            "name": measure.name,
+            "unit": measure.unit,
+            "definition": measure.definition,
+            "document": measure.rule,
+            "source": measure.source,
+            "signature": measure.signature(punctuation),
+        }

@@ -1,0 +1,129 @@
+"""The measures of trees: one row for each word or sentence, or one for a document."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import TypeAlias
+
+from treeformers.data.corpora import clean_tree
+from treeformers.measures.dependencies import count_words, dependency_facts
+from treeformers.measures.l2sca import PATTERNS, structure_counts
+from treeformers.measures.shape import shape_facts, word_scores
+from treeformers.measures.table import values_of
+from treeformers.trees.dependency import DependencyTree
+from treeformers.trees.heads import to_dependencies
+from treeformers.trees.punctuation import strip_punctuation
+from treeformers.trees.tree import Tree
+
+__all__ = ["Parse", "Row", "document_row", "sentence_rows", "word_rows"]
+
+Parse: TypeAlias = Tree | DependencyTree
+Row: TypeAlias = dict[str, float]
+
+BATCH = 1000
+"""Number of trees that the patterns search together."""
+
+
+def sentence_rows(trees: Iterable[Parse], punctuation: bool = False) -> Iterator[Row]:
+    """Measure each tree, one after another; the trees may be endless.
+
+    Constituency trees are measured without traces, function tags and outer roots. Their dependencies are
+    those of `treeformers.trees.heads.to_dependencies`. Trees without labels, as of an inducer, have only the
+    measures of shape. Dependency trees have W, S, MLS and the measures of dependencies.
+
+    Args:
+        trees: constituency or dependency trees.
+        punctuation: count punctuation in the measures of shape and of dependencies.
+
+    Yields:
+        The values by the names of `treeformers.measures.MEASURES`.
+
+    Raises:
+        ValueError: an item is not a tree.
+    """
+    for facts in _facts(trees, punctuation):
+        yield values_of([facts])
+
+
+def document_row(trees: Iterable[Parse], punctuation: bool = False) -> Row:
+    """Measure a document: all its trees together, each measure by its `Measure.rule`.
+
+    The row has the measures that all trees have. A document without trees has counts of 0, and nan where
+    nothing is to be averaged. Arguments and errors are those of `sentence_rows`.
+    """
+    return values_of(_facts(trees, punctuation))
+
+
+def word_rows(trees: Iterable[Tree], punctuation: bool = False) -> Iterator[dict[str, str | float]]:
+    """Score each word of constituency trees; see `treeformers.measures.shape.WordScores`.
+
+    Args:
+        trees: constituency trees.
+        punctuation: score punctuation too, and count its nodes.
+
+    Yields:
+        "sentence" (counted from 1), "position" (from 1 within the sentence) and the fields of `WordScores`.
+
+    Raises:
+        ValueError: an item is not a constituency tree.
+    """
+    for sentence, tree in enumerate(trees, start=1):
+        if not isinstance(tree, Tree):
+            raise ValueError(f"item {sentence} is a {type(tree).__name__}, expected a constituency tree")
+        kept = clean_tree(tree)
+        if kept is not None and not punctuation:
+            kept = strip_punctuation(kept)
+        for position, scores in enumerate(word_scores(kept) if kept is not None else [], start=1):
+            yield {"sentence": sentence, "position": position, **scores._asdict()}
+
+
+def _facts(trees: Iterable[Parse], punctuation: bool) -> Iterator[Row]:
+    """The measures of each tree that are not ratios."""
+    if isinstance(trees, Tree | DependencyTree):
+        raise ValueError(f"one {type(trees).__name__}, expected a list of trees")
+    rest, number = iter(trees), 0
+    while batch := list(islice(rest, BATCH)):
+        for tree in batch:
+            number += 1
+            if not isinstance(tree, Tree | DependencyTree):
+                raise ValueError(
+                    f"item {number} is a {type(tree).__name__}, expected a Tree or a DependencyTree; "
+                    "a parser turns text into trees"
+                )
+        yield from _batch_facts(batch, punctuation)
+
+
+def _batch_facts(batch: Sequence[Parse], punctuation: bool) -> Iterator[Row]:
+    plain = [clean_tree(tree) if isinstance(tree, Tree) else None for tree in batch]
+    structures = iter(structure_counts([tree for tree in plain if tree is not None and _has_labels(tree)]))
+    for tree, clean in zip(batch, plain, strict=True):
+        if isinstance(tree, DependencyTree):
+            yield {"W": count_words(tree), "S": 1, **dependency_facts(tree, punctuation)}
+            continue
+        words = strip_punctuation(clean) if clean is not None else None
+        counted = clean if punctuation else words
+        facts = {"W": len(words) if words is not None else 0, "S": 1, **shape_facts(counted)}
+        if clean is None:  # only traces
+            facts |= dict.fromkeys(PATTERNS, 0) | dependency_facts(None)
+        elif _has_labels(clean):
+            # Heads are found in the tree that counts, so that no punctuation becomes the head of a fragment.
+            dependencies = None if counted is None else _dependencies(counted)
+            facts |= next(structures) | dependency_facts(dependencies, punctuation=True)
+        yield facts
+
+
+def _has_labels(tree: Tree) -> bool:
+    """Whether a tree comes from a treebank or a parser, not from an inducer, which labels all nodes "X".
+
+    Treebanks have such a label too, mostly for a flat row of words with tags of their own.
+    """
+    if any(node.label != "X" for node in tree.nodes() if node.children):
+        return True
+    return all(child.is_leaf for child in tree.children) and any(tag != "X" for tag in tree.tags)
+
+
+def _dependencies(tree: Tree) -> DependencyTree:
+    if tree.label == "X" and tree.children:
+        tree = Tree("FRAG", tree.children)  # the same head rule, and `to_dependencies` wants a label
+    return to_dependencies(tree)

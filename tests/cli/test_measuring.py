@@ -1,0 +1,162 @@
+"""`treeformers measure` end to end, and its errors."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+from command_line import complaint, output, run
+from tiny_models import save_parser
+from treeformers import __version__
+from treeformers.measures import MEASURES
+from treeformers.trees.formats import write_dependencies
+from treeformers.trees.heads import to_dependencies
+from treeformers.trees.tree import Tree
+
+LONG = "(S (NP (DT The) (NN dog)) (VP (VBZ barks) (SBAR (IN because) (S (NP (PRP it)) (VP (VBZ is) (ADJP (JJ hungry)))))) (. .))"  # noqa: E501
+YES = "(INTJ (UH Yes))"
+
+
+@pytest.fixture
+def trees(tmp_path: Path) -> Path:
+    path = tmp_path / "essays" / "essay.trees"
+    path.parent.mkdir()
+    path.write_text(f"# two sentences\n{LONG}\n{YES}\n")
+    return path
+
+
+@pytest.fixture(scope="module")
+def parser(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return save_parser(tmp_path_factory.mktemp("measures") / "parser")
+
+
+def table(*arguments: object, stdin: str | None = None) -> list[dict[str, str]]:
+    return list(csv.DictReader(output("measure", *arguments, stdin=stdin).splitlines()))
+
+
+def test_a_row_for_a_document(trees: Path) -> None:
+    [row] = table(trees)
+    assert list(row) == ["document", *MEASURES]
+    assert (row["document"], row["W"], row["S"], row["C/T"], row["MLS"]) == (
+        str(trees),
+        "8",
+        "2",
+        "2.0",
+        "4.0",
+    )
+    assert row["MDD"] == "1.1667"
+
+
+def test_a_row_for_a_sentence(trees: Path, tmp_path: Path) -> None:
+    rows = table(trees, "--by", "sentence", "--measures", "MLT,MDD")
+    assert rows == [
+        {"document": str(trees), "sentence": "1", "MLT": "7.0", "MDD": "1.1667"},
+        {"document": str(trees), "sentence": "2", "MLT": "0", "MDD": ""},
+    ]
+    output("measure", trees, "--by", "sentence", "--out", tmp_path / "rows.jsonl")
+    lines = [
+        json.loads(line, parse_constant=pytest.fail)
+        for line in (tmp_path / "rows.jsonl").open(encoding="utf-8")
+    ]
+    assert [(line["sentence"], line["MDD"], line["W"]) for line in lines] == [(1, 1.1667, 7), (2, None, 1)]
+
+
+def test_a_row_for_a_word(trees: Path) -> None:
+    rows = table(trees, "--by", "word")
+    assert [row["word"] for row in rows] == ["The", "dog", "barks", "because", "it", "is", "hungry", "Yes"]
+    assert (rows[0]["frazier"], rows[6]["bottom_up"], rows[7]["sentence"]) == ("2.5", "6", "2")
+    assert len(table(trees, "--by", "word", "--punctuation")) == 9
+
+
+def test_a_folder_and_dependency_trees(trees: Path, tmp_path: Path) -> None:
+    found = tmp_path / "texts" / "one.conllu"
+    found.parent.mkdir()
+    write_dependencies([to_dependencies(Tree.from_brackets(LONG))], found)
+    [row] = table(found.parent)
+    assert list(row) == [
+        "document", "W", "S", "MLS", "dependencies", "dependency_distance", "dependency_distance_max",
+        "MDD", "NDD",
+    ]  # fmt: skip
+    assert (row["document"], row["MDD"]) == (str(found), "1.1667")
+    assert "it has the measure VP, the trees before it have not" in complaint("measure", found, trees)
+    assert len(table(found, trees, "--measures", "MDD")) == 2
+    assert "do not have the measure C" in complaint("measure", found, "--measures", "C")
+    assert "--by word scores constituency trees" in complaint("measure", found, "--by", "word")
+
+
+def test_text(parser: Path, tmp_path: Path) -> None:
+    text = "The dog barks. It sleeps."
+    (tmp_path / "essay.txt").write_text(text)
+    from_file = table(tmp_path / "essay.txt", "--model", parser)
+    from_text = table(text, "--model", parser)
+    from_stdin = table("--model", parser, stdin=text)
+    assert [row.pop("document") for row in from_file + from_text + from_stdin] == [
+        str(tmp_path / "essay.txt"),
+        "text",
+        "<stdin>",
+    ]
+    assert from_file == from_text == from_stdin
+    assert (from_file[0]["W"], from_file[0]["S"]) == ("5", "2")
+    [row] = table("--model", parser, "--lines", stdin=f"{text}\n\nMe too\n")
+    assert (row["W"], row["S"]) == ("7", "2")
+
+
+def test_an_empty_file_among_others(trees: Path) -> None:
+    (trees.parent / "empty.txt").write_text(" \n")
+    result = run("measure", trees.parent, "--measures", "W")
+    assert result.stdout == f"document,W\n{trees},8\n"
+    assert f"{trees.parent / 'empty.txt'}: no sentences in it, and no row" in result.stderr
+
+
+def test_a_long_text_is_no_file_name(parser: Path) -> None:
+    [row] = table("The dog barks. " * 400, "--model", parser, "--measures", "S")
+    assert row == {"document": "text", "S": "400"}
+
+
+def test_a_corpus() -> None:
+    [row] = table("open-english", "--measures", "S")
+    assert row == {"document": "open-english/test", "S": "100"}
+    assert complaint("measure", "agreement-id") == "agreement-id: a corpus without trees"
+
+
+def test_the_list() -> None:
+    listed = output("measure", "--list")
+    assert listed.count("\n") == 2 * len(MEASURES)
+    assert "MLT: words a T-unit. W / T; 0 if T is 0. Lu (2010).\n    MLT|labels:penn|punct:both|" in listed
+    [one] = output(
+        "measure", "--list", "--measures", "depth", "--punctuation", "--format", "json"
+    ).splitlines()
+    assert json.loads(one)["signature"] == (
+        f"depth|labels:any|punct:in|document:mean|empty:none|version:{__version__}"
+    )
+
+
+def test_bad_input(trees: Path, tmp_path: Path) -> None:
+    assert complaint("measure", stdin="\n \n") == "<stdin>: no sentences in it"
+    for name in ("empty.trees", "empty.conllu", "empty.jsonl"):
+        (tmp_path / name).write_text("")
+        assert complaint("measure", tmp_path / name) == f"{tmp_path / name}: no sentences in it"
+    (tmp_path / "open.txt").write_text("(S (NP (DT the)\n")
+    assert complaint("measure", tmp_path / "open.txt").startswith(f"{tmp_path / 'open.txt'}:1: the tree that")
+    (tmp_path / "zero.txt").write_bytes(b"a\0b")
+    assert complaint("measure", tmp_path / "zero.txt") == f"{tmp_path / 'zero.txt'}:1: not text: byte 0x00"
+    assert "neither a file, a folder, a corpus nor a text" in complaint("measure", "missing.txt")
+    assert "unknown measure 'mlt': expected a name such as" in complaint(
+        "measure", trees, "--measures", "mlt"
+    )
+    assert "not of --by word" in complaint("measure", trees, "--by", "word", "--measures", "W")
+    (tmp_path / "none").mkdir()
+    assert complaint("measure", tmp_path / "none") == f"{tmp_path / 'none'}: no files in it"
+    before = trees.read_text()
+    assert "would overwrite the input" in complaint("measure", trees, "--out", trees)
+    assert trees.read_text() == before
+
+
+def test_a_tree_of_30000_levels(tmp_path: Path) -> None:
+    path = tmp_path / "deep.trees"
+    path.write_text("(X (T a) " * 30_000 + "(T b)" + ")" * 30_000 + "\n")
+    [row] = table(path)
+    assert (row["depth_max"], row["W"]) == ("30000", "30001")
