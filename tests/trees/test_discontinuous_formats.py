@@ -13,8 +13,9 @@ from discontinuous_strategies import discontinuous_trees
 from treeformers.trees.discontinuous import DiscontinuousTree
 from treeformers.trees.discontinuous_formats import (
     DiscontinuousFormat,
-    find_format,
+    format_of_suffix,
     read_discontinuous,
+    recognise_format,
     write_discontinuous,
 )
 from treeformers.trees.formats import read_parses, read_trees
@@ -236,7 +237,7 @@ def test_paths(tmp_path: Path) -> None:
         data = path.read_bytes()
         unnamed = tmp_path / "unnamed.txt"
         unnamed.write_bytes(gzip.decompress(data) if suffix.endswith("gz") else data)
-        assert find_format(str(path)) == find_format(str(unnamed)) == format
+        assert format_of_suffix(path) == recognise_format(str(unnamed)) == format
         with pytest.raises(ValueError, match="shows no format of discontinuous trees: expected"):
             next(read_discontinuous(unnamed))
     before = path.read_bytes()
@@ -247,6 +248,7 @@ def test_paths(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"trees.xml.gz:\d+: damaged gzip file"):
         list(read_discontinuous(path))
     unnamed.write_text("(S (A a) (B b))\n")
-    assert find_format(str(unnamed)) is find_format("-") is find_format(str(tmp_path / "none")) is None
+    for file in (str(unnamed), "-", str(tmp_path / "none")):
+        assert format_of_suffix(file) is recognise_format(file) is None
     with pytest.raises(ValueError, match="unknown format 'brackets': expected discbracket, export"):
         next(read_discontinuous(path, "brackets"))  # type: ignore[arg-type]

@@ -17,7 +17,13 @@ from treeformers.trees.files import Source, Target, file_name, open_binary, open
 from treeformers.trees.tigerxml import TIGER_END, TIGER_START, format_tigerxml, parse_tigerxml
 from treeformers.trees.tree import parse_brackets
 
-__all__ = ["DiscontinuousFormat", "find_format", "read_discontinuous", "write_discontinuous"]
+__all__ = [
+    "DiscontinuousFormat",
+    "format_of_suffix",
+    "read_discontinuous",
+    "recognise_format",
+    "write_discontinuous",
+]
 
 DiscontinuousFormat: TypeAlias = Literal["discbracket", "export", "export3", "tigerxml"]
 
@@ -96,8 +102,13 @@ def write_discontinuous(
         stream.write(end)
 
 
-def find_format(path: str) -> DiscontinuousFormat | None:
-    """Which format of discontinuous trees a file has, by its suffix or its first lines.
+def format_of_suffix(file: Source | Target) -> DiscontinuousFormat | None:
+    """The format that the suffix shows: .discbracket, .export, .negra, .tigerxml or .xml; None for others."""
+    return _SUFFIXES.get(suffix_of(file_name(file)))
+
+
+def recognise_format(path: str) -> DiscontinuousFormat | None:
+    """Which format of discontinuous trees a file has, by its first lines.
 
     Args:
         path: the file; "-" for standard input, which is not read.
@@ -105,8 +116,8 @@ def find_format(path: str) -> DiscontinuousFormat | None:
     Returns:
         The format; None for any other file, also for one that cannot be read.
     """
-    if (format := _SUFFIXES.get(suffix_of(path))) or path == "-":
-        return format
+    if path == "-":
+        return None
     try:
         lines = list(islice(read_lines(path), _FIRST_LINES))
     except (OSError, ValueError):
@@ -128,7 +139,7 @@ def find_format(path: str) -> DiscontinuousFormat | None:
 def _format(file: Source | Target, format: str | None) -> DiscontinuousFormat:
     known = get_args(DiscontinuousFormat)
     if format is None:
-        format = _SUFFIXES.get(suffix_of(file_name(file)))
+        format = format_of_suffix(file)
         if format is None:
             raise ValueError(
                 f"{file_name(file)}: the suffix shows no format of discontinuous trees: "

@@ -125,7 +125,7 @@ def _number_of(text: str) -> int | None:
 
 
 def _add_row(table: _Table, where: str, line: str, version: int | None) -> int:
-    """Add a row to the table of its sentence. Return the version, which is that of the first row if unknown."""
+    """Add a row to the table of its sentence. Return the version: an unknown one is that of the row."""
     columns = re.split(r"\t+", line.rstrip("\t"))
     for place in range(_COLUMNS[3], len(columns)):
         if columns[place].startswith("%%"):

@@ -215,7 +215,7 @@ def open_binary(source: Source) -> AbstractContextManager[IO[bytes] | IO[str]]:
         return nullcontext(sys.stdin.buffer)
     if not isinstance(source, str | os.PathLike):
         return nullcontext(source)
-    opener: Callable[..., IO[bytes]] = gzip.open if is_gzip(source) else open
+    opener: Callable[..., Any] = gzip.open if is_gzip(source) else open
     return opener(source, "rb")
 
 
