@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 
 from discontinuous_strategies import discontinuous_trees
+from tree_strategies import right_branching
 from treeformers.trees.discontinuous import DiscontinuousTree
 from treeformers.trees.discontinuous_formats import (
     DiscontinuousFormat,
@@ -226,6 +227,12 @@ def test_what_a_format_cannot_hold_is_refused(format: DiscontinuousFormat, word:
 def test_words_with_blanks_stand_in_tables() -> None:
     tree = DiscontinuousTree(["New York", "%%", "#EOS"], ["NE"] * 3, ["S"], [0, 0, 0, -1])
     for format in ("export", "tigerxml"):
+        assert read(written(tree, format), format) == [tree]
+
+
+def test_long_and_deep_sentences() -> None:
+    tree = DiscontinuousTree.from_tree(right_branching(1200))
+    for format in ("discbracket", "export", "tigerxml"):
         assert read(written(tree, format), format) == [tree]
 
 

@@ -152,7 +152,7 @@ def format_tigerxml(tree: DiscontinuousTree, number: int) -> str:
     """
     n_words = len(tree)
     names = [f"s{number}_{word + 1}" for word in range(n_words)]
-    names += [f"s{number}_{500 + place}" for place in range(len(tree.labels))]
+    names += [f"s{number}_{max(500, n_words + 1) + place}" for place in range(len(tree.labels))]
     lines = [f'<s id="s{number}">']
     discontinuous = "" if tree.is_continuous else ' discontinuous="true"'
     lines += [f'<graph root="{names[n_words if tree.labels else 0]}"{discontinuous}>', "<terminals>"]
