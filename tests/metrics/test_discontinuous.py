@@ -7,11 +7,14 @@ import math
 
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from discontinuous_strategies import discontinuous_trees
-from treeformers.metrics import discontinuous_f1
+from tree_strategies import trees
+from treeformers.metrics import discontinuous_f1, parseval
 from treeformers.trees.discontinuous import DiscontinuousTree
 from treeformers.trees.discontinuous_formats import read_discontinuous
+from treeformers.trees.tree import Tree
 
 
 def tree(line: str) -> DiscontinuousTree:
@@ -71,6 +74,17 @@ def test_labels_are_cut_and_words_must_agree() -> None:
     with pytest.raises(ValueError, match="unknown value 'no' of root"):
         discontinuous_f1([gold], [gold], root="no")  # type: ignore[arg-type]
     assert discontinuous_f1([gold, GOLD], [guess, GOLD], max_length=2).sentences == 1
+
+
+@settings(deadline=None, max_examples=40)
+@given(trees(st.just("a"), st.just("X"), st.sampled_from("AB")))
+def test_trees_without_gaps_score_as_in_parseval(gold: Tree) -> None:
+    flat = Tree("A", gold.leaves)
+    score = discontinuous_f1([DiscontinuousTree.from_tree(gold)], [DiscontinuousTree.from_tree(flat)])
+    evalb = parseval([gold], [flat])
+    assert (score.recall, score.precision) == (evalb.recall, evalb.precision)
+    assert score.f1 == pytest.approx(0 if math.isnan(evalb.f1) else evalb.f1)
+    assert math.isnan(score.discontinuous_f1)
 
 
 @settings(deadline=None, max_examples=40)

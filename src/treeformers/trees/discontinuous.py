@@ -31,8 +31,7 @@ class DiscontinuousTree:
 
     `len(tree)` is the number of words. Two trees are equal if their words, tags, labels, edges, lemmas and
     morphology are equal at every node. Secondary edges and the numbers of sentences are not part of a tree.
-
-    Attributes and arguments, for T words and N constituents:
+    The attributes are named like the arguments, for T words and N constituents.
 
     Args:
         words: the T words, at least one, without escapes.
