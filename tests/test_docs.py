@@ -79,6 +79,11 @@ def test_the_page_on_sharing_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert names["again"].parse(["Ann ran"]) == names["copy"].parse(["Ann ran"])
 
 
+def test_the_page_on_discontinuous_trees_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    test_snippets_run(ROOT / "docs" / "how-to" / "discontinuous.md")
+
+
 @pytest.mark.parametrize("page", ALL_PAGES, ids=lambda path: path.relative_to(ROOT).as_posix())
 def test_imports_are_there(page: Path) -> None:
     for block in BLOCK.finditer(page.read_text(encoding="utf-8")):

@@ -12,8 +12,10 @@ from command_line import (
     complaint,
     contents,
     output,
+    run,
 )
 from treeformers.tasks.translate.predictor import Translator
+from treeformers.trees.discontinuous_formats import read_discontinuous, write_discontinuous
 
 
 def conllu(*words: tuple[str, int, str]) -> str:
@@ -90,6 +92,47 @@ class TestScore:
         assert complaint("score", "-", "-", stdin=self.GOLD) == (
             "GOLD and PREDICTED are both -: standard input cannot be read twice"
         )
+
+
+class TestDiscontinuous:
+    GOLD = "(S (NP (ART 0=Der) (NN 2=Hund)) (VVFIN 1=bellt))\n"
+
+    def test_score(self, tmp_path: Path) -> None:
+        gold, predicted, flat = (tmp_path / name for name in ("gold.txt", "a.export", "flat.txt"))
+        gold.write_text(self.GOLD)
+        write_discontinuous(read_discontinuous(gold, "discbracket"), predicted)
+        done = run("score", gold, predicted, "--json", tmp_path / "score.json")
+        assert f"{gold}: discontinuous trees, read as discbracket" in done.stderr
+        assert str(predicted) not in done.stderr
+        assert "discontinuous-f1|labels:proper|" in done.stdout
+        assert json.loads((tmp_path / "score.json").read_text())["discontinuous_f1"] == 100
+        flat.write_text("(S (NP (ART Der)) (VVFIN bellt) (NP (NN Hund)))\n")
+        run("score", gold, flat, "--json", tmp_path / "score.json")
+        found = json.loads((tmp_path / "score.json").read_text())
+        assert (found["recall"], round(found["precision"], 2), found["discontinuous_f1"]) == (50, 33.33, 0)
+        assert "--unlabeled is for trees without gaps" in complaint("score", gold, flat, "--unlabeled")
+        flat.write_text("(S (A Der) (B bellt))\n")
+        assert f"{flat}: sentence 1: the predicted tree has other" in complaint("score", gold, flat)
+        flat.write_text("(S (A Der) (B bellt))\n" * 2)
+        assert f"{flat}: 2 trees, expected 1" in complaint("score", gold, flat)
+
+    def test_draw(self, tmp_path: Path) -> None:
+        file = tmp_path / "trees.discbracket"
+        file.write_text(self.GOLD)
+        output("draw", file, "--out", tmp_path / "a.svg")
+        assert 'class="label middle gap"' in (tmp_path / "a.svg").read_text()
+        file.write_text(self.GOLD * 2)
+        output("draw", file, "--out", tmp_path / "a.html")
+        assert (tmp_path / "a.html").read_text().count("<svg") == 2
+        assert "a.tex: expected .html, .svg or a folder" in complaint(
+            "draw", file, "--out", tmp_path / "a.tex"
+        )
+        assert "2 trees for one picture" in complaint("draw", file, "--out", tmp_path / "b.svg")
+
+    def test_other_commands_refuse_them(self, tmp_path: Path) -> None:
+        file = tmp_path / "trees.txt"
+        file.write_text(self.GOLD)
+        assert "trees.txt:1: words with positions, such as '0=Der'" in complaint("find", "NP", file)
 
 
 class TestDraw:

@@ -194,6 +194,13 @@ def test_a_folder_of_translations(tmp_path):
         ("a.txt", b"fine\n\xff\xfe\x00\n", r"a\.txt:2: not UTF-8 text: byte 0xff"),
         ("a.tsv", b"", r"a\.tsv:1: expected the columns label and text"),
         ("a.tsv", b"label\ttext\ngood\n", r"a\.tsv:2: expected 2 columns"),
+        ("a.export", b"#BOS 1\n", r"a\.export: discontinuous trees \(export\), expected trees without gaps"),
+        ("a.txt", b"(S (A 1=a) (B 0=b))\n", r"a\.txt: discontinuous trees \(discbracket\)"),
+        (
+            "a.mrg",
+            b"(S (A 1=a) (B 0=b))\n",
+            r"a\.mrg:1: words with positions, such as '1=a', are discbracket",
+        ),
         ("a.txt.gz", b"not gzip", r"a\.txt\.gz: damaged gzip file"),
         ("a.txt.gz", gzip.compress(b"word " * 999, mtime=0)[:20], r"a\.txt\.gz: damaged gzip file"),
     ],

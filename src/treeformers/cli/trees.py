@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -14,14 +15,23 @@ from treeformers.cli.encoding import BLAMES_ONE, Trees, holds_dependencies, read
 from treeformers.recipes import ClassifyRecipe, InduceRecipe, TranslateRecipe
 from treeformers.training.model_folder import read_recipe
 from treeformers.training.model_names import find_model
+from treeformers.trees.discontinuous import DiscontinuousTree
+from treeformers.trees.discontinuous_formats import (
+    DiscontinuousFormat,
+    format_of_suffix,
+    read_discontinuous,
+    recognise_format,
+)
 from treeformers.trees.files import atomic_write
 from treeformers.trees.formats import read_dependencies, read_parses, read_trees
 from treeformers.trees.tree import DependencyTree, Tree
 
 if TYPE_CHECKING:
-    from treeformers.metrics import AttachmentScore, ParsevalScore, UnlabeledScore
+    from treeformers.metrics import AttachmentScore, DiscontinuousScore, ParsevalScore, UnlabeledScore
 
-T = TypeVar("T", Tree, DependencyTree)
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T", Tree, DependencyTree, DiscontinuousTree)
 Found = TypeVar("Found")
 
 LONGEST_HEAT_MAP = 100
@@ -29,7 +39,12 @@ LONGEST_HEAT_MAP = 100
 
 
 def score(
-    gold: Annotated[str, typer.Argument(metavar="GOLD", help="Gold trees: brackets, .jsonl or .conllu.")],
+    gold: Annotated[
+        str,
+        typer.Argument(
+            metavar="GOLD", help="Gold trees: brackets, .jsonl, .conllu, .export, .discbracket or .xml."
+        ),
+    ],
     predicted: Annotated[str, typer.Argument(metavar="PREDICTED", help="Trees over the same words.")],
     unlabeled: Annotated[
         bool,
@@ -44,22 +59,35 @@ def score(
 
     The scores are those of evalb with its parameter file COLLINS.prm. If a file has one tree per line, an
     empty line is a sentence without a parse, and the command skips it. Dependency trees (.conllu) are scored
-    by the number of words with the correct head and relation. The signature names the protocol; scores with
+    by the number of words with the correct head and relation, discontinuous trees (.discbracket, .export,
+    TIGER XML) by their labelled sets of words. The signature names the protocol; scores with
     equal signatures are comparable.
     """
     from rich.table import Table
 
-    from treeformers.metrics import attachment, parseval, unlabeled_f1
+    from treeformers.metrics import attachment, discontinuous_f1, parseval, unlabeled_f1
 
     if gold == predicted == "-":
         raise ValueError("GOLD and PREDICTED are both -: standard input cannot be read twice")
-    result: AttachmentScore | ParsevalScore | UnlabeledScore
+    result: AttachmentScore | DiscontinuousScore | ParsevalScore | UnlabeledScore
     if holds_dependencies(gold):
         if unlabeled:
             raise ValueError(f"--unlabeled is for constituents, {gold} holds dependency trees")
         right, found = list(_dependencies(gold)), list(_dependencies(predicted))
         _check_counts(gold, right, predicted, found)
         result = attachment(right, found, max_length=cutoff)
+    elif any(formats := [_discontinuous_format(file) for file in (gold, predicted)]):
+        if unlabeled:
+            raise ValueError(f"--unlabeled is for trees without gaps, {gold} or {predicted} may have gaps")
+        wanted, guessed = (
+            list(_discontinuous(file, format))
+            for file, format in zip((gold, predicted), formats, strict=True)
+        )
+        _check_counts(gold, wanted, predicted, guessed)
+        try:
+            result = discontinuous_f1(wanted, guessed, max_length=cutoff)
+        except ValueError as error:
+            raise ValueError(f"{_name(predicted)}: {error}") from None
     else:
         trees = list(_trees(gold))
         parses = list(_some(read_parses(predicted, len(trees)), predicted))
@@ -108,7 +136,9 @@ def draw(
     file: Annotated[
         str,
         typer.Argument(
-            metavar="[FILE|-]", help="Trees, or dependency trees (.conllu); with --model, sentences."
+            metavar="[FILE|-]",
+            help="Trees, dependency trees (.conllu) or discontinuous trees (.discbracket, .export, .xml); "
+            "with --model, sentences.",
         ),
     ] = "-",
     *,
@@ -117,7 +147,7 @@ def draw(
         typer.Option(
             metavar="DIR|FILE",
             help="A file (.html, .svg, .png, .txt or .tex), or a folder for one SVG per tree. Dependency "
-            "trees cannot be drawn as .png.",
+            "trees cannot be drawn as .png, and discontinuous trees only as .svg and .html.",
         ),
     ],
     model: Annotated[
@@ -134,8 +164,13 @@ def draw(
 
     suffix = out.suffix.lower()
     dependencies = not model and holds_dependencies(file)
-    pixels = () if model or dependencies else (".png",)
-    known = (".html",) if model else (".html", ".svg", *pixels, ".txt", ".tex")
+    format = None if model or dependencies else _discontinuous_format(file)
+    if model:
+        known: tuple[str, ...] = (".html",)
+    elif format:
+        known = (".html", ".svg")
+    else:
+        known = (".html", ".svg", *(() if dependencies else (".png",)), ".txt", ".tex")
     if suffix not in known and (model or suffix):
         raise ValueError(f"{out}: expected {', '.join(known)}{'' if model else ' or a folder'}")
     if trees and not model:
@@ -145,6 +180,8 @@ def draw(
     elif dependencies:
         how = drawing.dependency_svg, drawing.dependency_text, drawing.dependency_latex
         _draw(out, _dependencies(file), *how)
+    elif format:
+        _draw(out, _discontinuous(file, format), drawing.discontinuous_svg)
     elif suffix == ".png":
         try:
             drawing.tree_png(_only(out, _trees(file)), out)
@@ -159,8 +196,8 @@ def _draw(
     out: Path,
     trees: Iterable[T],
     svg: Callable[[T], str],
-    text: Callable[[T], str],
-    latex: Callable[[T], str],
+    text: Callable[[T], str] | None = None,
+    latex: Callable[[T], str] | None = None,
 ) -> None:
     """Write trees in the format of the file suffix, or one picture per tree into a folder."""
     match out.suffix.lower():
@@ -169,9 +206,9 @@ def _draw(
 
             cards = ((" ".join(tree.words), f'<div class="card scroll">{svg(tree)}</div>') for tree in trees)
             _write(out, [report("Trees", cards)])
-        case ".txt":
+        case ".txt" if text:
             _write(out, (f"{text(tree)}\n\n" for tree in trees))
-        case ".tex":
+        case ".tex" if latex:
             _write(out, (f"{latex(tree)}\n\n" for tree in trees))
         case ".svg":
             _write(out, [svg(_only(out, trees))])
@@ -195,6 +232,21 @@ def _dependencies(file: str) -> Iterator[DependencyTree]:
 
 def _trees(file: str) -> Iterator[Tree]:
     return _some(read_trees(file), file)
+
+
+def _discontinuous_format(file: str) -> DiscontinuousFormat | None:
+    """The format of a file of discontinuous trees; None for other files. Says so if the suffix does not."""
+    if format := format_of_suffix(file):
+        return format
+    if format := recognise_format(file):
+        logger.info("%s: discontinuous trees, read as %s", file, format)
+    return format
+
+
+def _discontinuous(file: str, format: DiscontinuousFormat | None) -> Iterator[DiscontinuousTree]:
+    if format:
+        return _some(read_discontinuous(file, format), file)
+    return map(DiscontinuousTree.from_tree, _trees(file))
 
 
 def _some(trees: Iterable[Found], file: str) -> Iterator[Found]:

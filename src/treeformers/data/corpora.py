@@ -28,6 +28,7 @@ from treeformers.data.minimal_pairs import MINIMAL_PAIRS, load_minimal_pairs
 from treeformers.data.open_english import load_open_english
 from treeformers.data.tables import read_table
 from treeformers.data.task_corpora import READERS, load_task_corpus, read_parallel
+from treeformers.trees.discontinuous_formats import format_of_suffix, recognise_format
 from treeformers.trees.files import is_gzip, suffix_of
 from treeformers.trees.formats import CONLL, JSON, holds_trees, read_dependencies, read_trees
 from treeformers.trees.tree import Tree, strip_functions
@@ -64,7 +65,8 @@ def load(
     train.de, with parallel lines. The suffix determines the kind of data: .conllu, .conllx, .conll, .dp for
     dependencies; .json, .jsonl, .mrg, .ptb, .tree, .trees, .brackets for constituency trees; .tsv for a table
     (`treeformers.data.tables`). Files with other suffixes, including .txt, hold constituency trees if the
-    first line opens a tree, and plain text otherwise. Every file may be gzipped.
+    first line opens a tree, and plain text otherwise. Discontinuous trees are an error. Every file may be
+    gzipped.
 
     Args:
         name: a key of `CORPORA` or `treeformers.data.minimal_pairs.MINIMAL_PAIRS`, a name given to
@@ -380,6 +382,11 @@ def _kind(path: Path) -> Kind:
     kind = _SUFFIXES.get(suffix_of(path))
     if kind is not None:
         return kind
+    if format := format_of_suffix(path) or recognise_format(str(path)):
+        raise ValueError(
+            f"{path}: discontinuous trees ({format}), expected trees without gaps: "
+            "DiscontinuousTree.to_continuous removes the gaps"
+        )
     return "constituency" if holds_trees(islice(_lines(path), 1000)) else "text"
 
 

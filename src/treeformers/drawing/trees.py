@@ -11,6 +11,8 @@ from treeformers.trees.dependency_rendering import (
     render_dependency_svg,
     render_dependency_text,
 )
+from treeformers.trees.discontinuous import DiscontinuousTree
+from treeformers.trees.discontinuous_rendering import render_discontinuous_svg
 from treeformers.trees.rendering import Layout, render_latex, render_svg, render_text
 from treeformers.trees.svg import Svg
 from treeformers.trees.text import count
@@ -20,6 +22,7 @@ __all__ = [
     "dependency_latex",
     "dependency_svg",
     "dependency_text",
+    "discontinuous_svg",
     "tree_latex",
     "tree_png",
     "tree_svg",
@@ -158,3 +161,18 @@ def dependency_text(tree: DependencyTree, width: int = 100) -> str:
 def dependency_latex(tree: DependencyTree) -> str:
     """Write a dependency tree for the LaTeX package tikz-dependency; special characters are escaped."""
     return render_dependency_latex(tree.words, tree.heads, tree.relations, tree.tags)
+
+
+def discontinuous_svg(tree: DiscontinuousTree, title: str | None = None) -> Svg:
+    """Draw a discontinuous tree: all words on one line, in their order, and branches that cross.
+
+    A constituent with gaps is coloured (class "gap").
+
+    Args:
+        tree: the tree.
+        title: the accessible title, by default the sentence.
+
+    Returns:
+        One `<svg>` element, which notebooks show as a picture.
+    """
+    return render_discontinuous_svg(tree.words, tree.tags, tree.labels, tree.children, tree.blocks(), title)

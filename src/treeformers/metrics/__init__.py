@@ -1,6 +1,7 @@
 """Metrics of trees, language models, translations, classes and regression."""
 
 from treeformers.metrics.dependencies import AttachmentScore, attachment
+from treeformers.metrics.discontinuous import DiscontinuousScore, discontinuous_f1
 from treeformers.metrics.scores import (
     BleuScore,
     ClassScore,
@@ -25,6 +26,7 @@ __all__ = [
     "AttachmentScore",
     "BleuScore",
     "ClassScore",
+    "DiscontinuousScore",
     "ParsevalScore",
     "SentenceScore",
     "UnlabeledScore",
@@ -32,6 +34,7 @@ __all__ = [
     "attachment",
     "binary_upper_bound",
     "bleu",
+    "discontinuous_f1",
     "mean_squared_error",
     "parseval",
     "pearson",

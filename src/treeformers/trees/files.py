@@ -27,6 +27,7 @@ __all__ = [
     "atomic_write",
     "file_name",
     "is_gzip",
+    "open_binary",
     "open_target",
     "read_lines",
     "read_object",
@@ -204,6 +205,18 @@ def _open_source(source: Source) -> AbstractContextManager[IO[str]]:
         return nullcontext(source)
     opener: Callable[..., IO[str]] = gzip.open if is_gzip(source) else open
     return opener(source, "rt", encoding="utf-8", errors="surrogateescape", newline="\n")
+
+
+def open_binary(source: Source) -> AbstractContextManager[IO[bytes] | IO[str]]:
+    """Open a path (gzipped if it ends in .gz) or standard input for "-" as bytes; a file object as it is."""
+    if source == "-":
+        if sys.stdin is None:  # closed
+            raise OSError(errno.EBADF, os.strerror(errno.EBADF), "<stdin>")
+        return nullcontext(sys.stdin.buffer)
+    if not isinstance(source, str | os.PathLike):
+        return nullcontext(source)
+    opener: Callable[..., Any] = gzip.open if is_gzip(source) else open
+    return opener(source, "rb")
 
 
 def suffix_of(path: str | os.PathLike[str]) -> str:

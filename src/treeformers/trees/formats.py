@@ -13,6 +13,7 @@ from itertools import chain
 from typing import Literal, TypeAlias
 
 from treeformers.trees.dependency import DependencyTree, find_head_fault
+from treeformers.trees.discbracket import looks_like_discbracket
 from treeformers.trees.files import Source, Target, file_name, open_target, read_lines, suffix_of
 from treeformers.trees.tree import Tree, parse_brackets
 
@@ -49,7 +50,8 @@ _WITHOUT_WORDS = re.compile(r"\s*(\([\s(]*[^\s()]*[\s)]*)?")
 def read_trees(source: Source, format: TreeFormat | None = None) -> Iterator[Tree]:
     """Read constituency trees one by one.
 
-    For brackets, see `treeformers.trees.tree.parse_brackets`. A line of JSON lines holds one tree:
+    For brackets, see `treeformers.trees.tree.parse_brackets`. Discbracket is an error, because its words are
+    not in order; `treeformers.trees.discontinuous_formats` reads it. A line of JSON lines holds one tree:
     {"words": [...], "tags": [...], "spans": [[start, end, label], ...]}. The half-open spans are in
     pre-order, as in `Tree.from_spans`. "tags" is optional; other keys are ignored.
 
@@ -65,7 +67,7 @@ def read_trees(source: Source, format: TreeFormat | None = None) -> Iterator[Tre
         ValueError: the text is malformed; the message opens with file:line.
     """
     if _tree_format(source, format) == "brackets":
-        yield from parse_brackets(read_lines(source, chunk=_CHUNK))
+        yield from _bracket_trees(read_lines(source, chunk=_CHUNK))
         return
     for where, line in read_lines(source):
         if line.strip():
@@ -96,7 +98,7 @@ def read_parses(source: Source, sentences: int, format: TreeFormat | None = None
 
     def trees(lines: Iterable[tuple[str, str]]) -> list[Tree]:
         if brackets:
-            return list(parse_brackets(lines))
+            return list(_bracket_trees(lines))
         return [_tree_from_json(where, line) for where, line in lines if line.strip()]
 
     unparsed = [not line.strip() or (brackets and _holds_no_word(line)) for _, line in lines]
@@ -109,6 +111,31 @@ def read_parses(source: Source, sentences: int, format: TreeFormat | None = None
             raise ValueError(f"{where}: {len(found)} trees on a line, expected one or none")
         parses += found
     return parses
+
+
+def _bracket_trees(lines: Iterable[tuple[str, str]]) -> Iterator[Tree]:
+    """Read trees in brackets.
+
+    Raises:
+        ValueError: as `parse_brackets`, or the first tree is discbracket.
+    """
+    where = [""]
+
+    def followed() -> Iterator[tuple[str, str]]:
+        for chunk in lines:
+            where[0] = chunk[0]
+            yield chunk
+
+    trees = parse_brackets(followed())
+    for first in trees:
+        if looks_like_discbracket(first):
+            raise ValueError(
+                f"{where[0]}: words with positions, such as {first.leaves[0].word!r}, are discbracket, not "
+                "brackets: read it with read_discontinuous(file, 'discbracket')"
+            )
+        yield first
+        break
+    yield from trees
 
 
 def _holds_no_word(line: str) -> bool:

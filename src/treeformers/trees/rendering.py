@@ -15,7 +15,7 @@ from treeformers.trees.latex import escape_latex
 from treeformers.trees.svg import Svg, svg_frame, text_width, xml
 from treeformers.trees.text import check_columns, clip, count, plain, text_columns
 
-__all__ = ["Layout", "render_latex", "render_svg", "render_text"]
+__all__ = ["Layout", "branch_path", "render_latex", "render_svg", "render_text"]
 
 Spans: TypeAlias = Sequence[tuple[int, int, str]]
 
@@ -79,7 +79,7 @@ def render_svg(
             texts.append(f'<text class="label middle{kind}" x="{x}" y="{y + 12}">{xml(node.label)}</text>')
         bar = layout.bar(node)
         start = bar if node.label or not layout.labelled else y
-        branches.append(f'<path class="branch{kind}" d="{_branch(x, start, bar, layout.ends(node))}"/>')
+        branches.append(f'<path class="branch{kind}" d="{branch_path(x, start, bar, layout.ends(node))}"/>')
 
     about = f"Constituency tree: {count(len(words), 'word')}, {count(len(branches), 'constituent')}"
     if gold_spans is not None:
@@ -313,7 +313,7 @@ def _compare(spans: Spans, gold_spans: Spans, n_words: int) -> list[str]:
     return kinds
 
 
-def _branch(x: int, start: int, bar: int, ends: Sequence[tuple[int, int]]) -> str:
+def branch_path(x: int, start: int, bar: int, ends: Sequence[tuple[int, int]]) -> str:
     """Path from (x, start) down to the bar, and from the bar down to the children, with round corners."""
     path = f"M{x} {start}V{bar}" if start != bar else ""
     if len(ends) > 1:

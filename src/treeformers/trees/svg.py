@@ -9,9 +9,9 @@ from html import escape
 
 from treeformers.trees.text import shorten, text_columns
 
-__all__ = ["Svg", "svg_frame", "text_width", "xml"]
+__all__ = ["NOT_IN_XML", "Svg", "svg_frame", "text_width", "xml"]
 
-_NOT_IN_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+NOT_IN_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 _LIGHT = (
     "--ink:#1c2530;--muted:#66717e;--line:#97a2ae;--faint:#e3e7ec;--agree:#0f766e;--cross:#c2410c;"
@@ -53,7 +53,7 @@ def svg_frame(width: float, height: float, title: str, about: str, style: str, p
 
 def xml(text: str) -> str:
     """Escape a text for XML, and replace the characters that XML forbids."""
-    return escape(_NOT_IN_XML.sub("\N{REPLACEMENT CHARACTER}", text))
+    return escape(NOT_IN_XML.sub("\N{REPLACEMENT CHARACTER}", text))
 
 
 def text_width(text: str, size: int) -> int:
