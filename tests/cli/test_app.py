@@ -22,6 +22,8 @@ COMMANDS = (
     "demo",
     "train",
     "parse",
+    "find",
+    "cut",
     "evaluate",
     "classify",
     "similarity",

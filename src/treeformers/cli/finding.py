@@ -111,9 +111,7 @@ class _Job:
         if self.format in ("tree", "brackets"):
             raise ValueError(f"--format {self.format} is for constituency trees; expected kwic, tsv or json")
         if self.keep_index:
-            raise ValueError(
-                "--keep-index is for constituency trees, the pattern is one over dependency trees"
-            )
+            raise ValueError("--keep-index is for constituency trees, not for dependency trees")
         return DependencyPattern(self.pattern)
 
     def lines(self, place: str) -> Iterator[str]:

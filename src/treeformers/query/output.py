@@ -45,7 +45,8 @@ def match_lines(
         matches: matches in `shard.columns`.
         format: "kwic": the words of the match between those around it. "tree": the tree, drawn, with "→"
             before the label of the match. "brackets": the subtree. "tsv": a table with `heading`. "json": an
-            object. Dependency trees have no "tree" and "brackets". The last two count sentences from 1 and words from 0.
+            object. The last two count sentences from 1 and words from 0. Dependency trees have no "tree" and
+            no "brackets".
         names: the names of the pattern, for the table.
         color: mark the match in red.
     """
