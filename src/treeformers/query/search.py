@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treeformers.query.columns import Columns, Integers, Mask, inverse, ranges
+from treeformers.query.deadline import Deadline
 from treeformers.query.descriptions import fitting, group_texts
 from treeformers.query.relations import RANGES, WALKS, Order, Range
 from treeformers.query.syntax import All, Any, Description, Formula, Maybe, Node, Not, Relation, Step
@@ -25,7 +26,7 @@ Joined: TypeAlias = tuple[NDArray[np.int64], Integers]
 MAX_ROWS = 1 << 20
 """More rows than these are made in several parts."""
 ROOTS = 1 << 14
-"""Number of nodes whose matches are found together."""
+"""Number of nodes whose matches, or whose chains, are found together."""
 
 
 class Search:
@@ -34,14 +35,16 @@ class Search:
     Args:
         columns: the trees.
         pattern: the pattern.
+        deadline: the end of the search.
 
     Raises:
-        ValueError: a regular expression takes too long.
+        ValueError: the search or a regular expression takes too long.
     """
 
-    def __init__(self, columns: Columns, pattern: Node) -> None:
+    def __init__(self, columns: Columns, pattern: Node, deadline: Deadline) -> None:
         self.columns = columns
         self.pattern = pattern
+        self.deadline = deadline
         self._masks: dict[Description, Mask] = {}
         self._candidates: dict[tuple[Description, Order], tuple[NDArray[np.int64], Integers]] = {}
         self._orders: dict[Order, Integers] = {}
@@ -74,14 +77,17 @@ class Search:
             if found:
                 yield _ordered(found, self.pattern)
 
-    def count(self) -> int:
-        """The number of matches."""
+    def counts(self) -> NDArray[np.int64]:
+        """The number of matches in each tree."""
         nodes = np.flatnonzero(self._mask(self.pattern.description)).astype(np.int32)
-        found = self._node_rows(self.pattern, {self.pattern: nodes})
-        return sum(len(rows[self.pattern]) for rows in found)
+        counts = np.zeros(len(self.columns.roots), np.int64)
+        for rows in self._node_rows(self.pattern, {self.pattern: nodes}):
+            counts += np.bincount(self.columns.tree[rows[self.pattern]], minlength=len(counts))
+        return counts
 
     def _node_rows(self, node: Node, rows: Rows) -> Iterator[Rows]:
         """The rows whose column `node` fits the node, once for each way in which its relations hold."""
+        self.deadline.check()
         rows = self._bound(node, rows)
         if not len(rows[node]):
             return
@@ -206,7 +212,10 @@ class Search:
                 for places, found in self._range_join(Relation("<<"), nodes, description):
                     yield _filtered(places, found, top[found] <= columns.depth[nodes[places]])
             case ".+" | ",+":
-                yield from self._chain_join(relation, nodes, description)
+                for start in range(0, len(nodes), ROOTS):
+                    part = nodes[start : start + ROOTS]
+                    for places, found in self._chain_join(relation, part, description):
+                        yield places + start, found
             case _ if symbol in WALKS:
                 yield from self._walk_join(relation, nodes, description)
             case _:
@@ -263,6 +272,7 @@ class Search:
         new = np.arange(len(nodes)) * width + edge[nodes]
         reached = new[:0]
         while len(new):
+            self.deadline.check()
             reached = np.union1d(reached, new)
             places, borders = np.divmod(new, width)
             between = self._narrowed(self._touching(borders, trees[places], forward), relation.through)
@@ -294,7 +304,9 @@ class Search:
 
     def _mask(self, description: Description) -> Mask:
         if description not in self._masks:
-            self._masks[description] = fitting(description, self.columns.vocabulary)[self.columns.label]
+            self._masks[description] = fitting(description, self.columns.vocabulary, self.deadline)[
+                self.columns.label
+            ]
         return self._masks[description]
 
     def _ordered_candidates(
@@ -323,7 +335,7 @@ class Search:
         key = (description, group)
         if key not in self._label_texts:
             vocabulary = self.columns.vocabulary
-            texts = group_texts(description, group, vocabulary) if group else vocabulary
+            texts = group_texts(description, group, vocabulary, self.deadline) if group else vocabulary
             number = self._texts.setdefault
             self._label_texts[key] = np.array(
                 [-1 if text is None else number(text, len(self._texts)) for text in texts], np.int32
