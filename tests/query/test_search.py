@@ -135,3 +135,26 @@ def test_a_runaway_expression_stops(monkeypatch: pytest.MonkeyPatch) -> None:
     tree = Tree("NN", word="a" * 40 + "b")
     with pytest.raises(ValueError, match=r"pattern: /\(a\|aa\)\+\$/ takes more than 0\.2 seconds"):
         Pattern("/(a|aa)+$/").count([tree])
+
+
+def test_a_search_ends_in_time() -> None:
+    columns = Columns.from_trees([Tree("S", tuple(Tree("NN", word="a") for _ in range(200)))] * 5)
+    for pattern in ("__ : __ : __ : __", "__ .. (__ .+(__) (__ .. __))", "S !<< (a .. (a .. (a .. (a .. b))))"):
+        for search in (lambda text: list(Pattern(text).find(columns, 0.1)), lambda text: Pattern(text).counts(columns, 0.1)):
+            with pytest.raises(ValueError, match=r"the search takes more than 0\.1 seconds"):
+                search(pattern)
+    assert Pattern("S < NN").counts(columns, 60).tolist() == [200] * 5
+
+
+def test_chains_from_many_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
+    columns = Columns.from_trees([Tree("S", tuple(Tree("NN", word=word) for word in "abcd"))] * 3)
+    whole = list(Pattern("NN .+(NN) NN=last").find(columns))
+    monkeypatch.setattr("treeformers.query.search.ROOTS", 2)
+    assert list(Pattern("NN .+(NN) NN=last").find(columns)) == whole
+    assert len(whole) == 18
+
+
+def test_labels_that_no_node_has() -> None:
+    columns = Columns.from_trees([Tree("NP", (Tree("DT", word="a"), Tree("NN", word="b")))])
+    pattern = Pattern("NP=x < NN|NNS ?< QP !< XX : (=x < /^Z/ [< NPP | < a])")
+    assert pattern.unmatched(columns) == ["QP", "/^Z/", "NPP"]
