@@ -346,7 +346,9 @@ def test_each_example_of_a_pattern_has_matches(visit: Visit) -> None:
     seen = set()
     for button in buttons.all():
         button.click()
-        expect(panel.get_by_role("textbox", name="Pattern")).to_have_value(button.locator("code").text_content())
+        expect(panel.get_by_role("textbox", name="Pattern")).to_have_value(
+            button.locator("code").text_content()
+        )
         expect(panel).not_to_have_attribute("aria-busy", "true")
         summary = panel.locator(".summary").text_content()
         assert re.match(r"[\d,]+ matches in \d+ of 100 sentences", summary), summary
@@ -362,7 +364,9 @@ def test_a_file_of_trees_is_searched(visit: Visit) -> None:
     expect(panel.get_by_label("Search in")).to_have_value("file")
     expect(panel).to_contain_text("Write @NP for the label with any function tag.")
     panel.get_by_role("textbox", name="Pattern").fill("@NP << /b/")
-    expect(panel.locator(".summary")).to_contain_text("30 matches in 30 of 30 sentences. Here are the first 25.")
+    expect(panel.locator(".summary")).to_contain_text(
+        "30 matches in 30 of 30 sentences. Here are the first 25."
+    )
     expect(panel.get_by_role("article")).to_have_count(25)
     assert panel.locator(".cards b").first.text_content() == "NP-SBJ"  # the word stays text
     chooser.set_input_files({"name": "own.gz", "mimeType": "", "buffer": b"\x1f\x8b\xff\xfe"})

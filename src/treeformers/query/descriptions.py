@@ -74,11 +74,12 @@ def group_texts(
 def _searched(
     expression: regex.Pattern[str], names: Sequence[str], deadline: Deadline
 ) -> list[regex.Match[str] | None]:
-    end = time.monotonic() + min(REGEX_SECONDS, deadline.left)
+    most = min(REGEX_SECONDS, deadline.seconds)
+    end = time.monotonic() + min(most, deadline.left)
     try:
         return [expression.search(name, timeout=max(end - time.monotonic(), 1e-3)) for name in names]
     except TimeoutError:
         raise ValueError(
-            f"pattern: /{expression.pattern}/ takes more than {min(REGEX_SECONDS, deadline.seconds):g} seconds; "
+            f"pattern: /{expression.pattern}/ takes more than {most:g} seconds; "
             "expected a regular expression without nested repetition"
         ) from None

@@ -257,7 +257,5 @@ async def _failed(request: Request, error: Exception) -> JSONResponse:
     return _problem(500, "the service failed; its log says why")
 
 
-def _problem(
-    status: int, line: str, headers: Mapping[str, str] | None = None, **fields: int
-) -> JSONResponse:
+def _problem(status: int, line: str, headers: Mapping[str, str] | None = None, **fields: int) -> JSONResponse:
     return JSONResponse({"error": line.encode(errors="replace").decode()[:500], **fields}, status, headers)

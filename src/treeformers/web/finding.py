@@ -34,9 +34,7 @@ def find_matches(text: str, trees: str | None, limits: Limits) -> Found:
     if not text.strip():
         raise ValueError("no pattern, expected one, such as NP < NN")
     if len(text) > limits.pattern_characters:
-        raise ValueError(
-            f"a pattern of {len(text)} characters, expected at most {limits.pattern_characters}"
-        )
+        raise ValueError(f"a pattern of {len(text)} characters, expected at most {limits.pattern_characters}")
     pattern = Pattern(text)
     columns = Columns.from_trees(read_treebank(trees, limits))
     end = time.monotonic() + limits.find_seconds

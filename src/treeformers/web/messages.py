@@ -300,6 +300,6 @@ class Found(BaseModel):
     matches: int = Field(description="Number of all matches.")
     sentences: int = Field(description="Number of all sentences with a match.")
     searched: int = Field(description="Number of trees.")
-    shown: list[FoundSentence] = Field(description="The first sentences with a match, with their first matches.")
+    shown: list[FoundSentence] = Field(description="The first sentences with a match, and their matches.")
     unmatched: list[str] = Field(description="Labels of the pattern that no node has.")
     labels: list[str] = Field(description="The most frequent labels of the trees.")
