@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from treeformers.query.deadline import Deadline
 from treeformers.query.descriptions import fitting, group_texts
 from treeformers.query.syntax import All, Any, Description, Formula, Maybe, Node, Not, Relation, Step
 from treeformers.trees.heads import head_child
@@ -139,7 +140,7 @@ def _is_child(point: Point, place: int) -> bool:
 
 
 def fits(description: Description, point: Point) -> bool:
-    return bool(fitting(description, [point.label])[0])
+    return bool(fitting(description, [point.label], Deadline())[0])
 
 
 Bound = dict[str, object]
@@ -158,7 +159,7 @@ def node_matches(node: Node, point: Point, bound: Bound, every: list[Point]) -> 
     if description.variable and bound.get(f"%{description.variable}") != point.label:
         return
     for group, name in description.groups:
-        text = group_texts(description, group, [point.label])[0]
+        text = group_texts(description, group, [point.label], Deadline())[0]
         if text is None or bound.get(f"%{name}", text) != text:
             return
         bound = {**bound, f"%{name}": text}

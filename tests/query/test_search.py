@@ -136,3 +136,29 @@ def test_a_runaway_expression_stops(monkeypatch: pytest.MonkeyPatch) -> None:
     tree = Tree("NN", word="a" * 40 + "b")
     with pytest.raises(ValueError, match=r"pattern: /\(a\|aa\)\+\$/ takes more than 0\.2 seconds"):
         Pattern("/(a|aa)+$/").count([tree])
+
+
+@pytest.mark.parametrize(
+    "text", ["__ : __ : __ : __", "__ .. (__ .+(__) (__ .. __))", "S !<< (a .. (a .. (a .. (a .. b))))"]
+)
+def test_a_search_ends_in_time(text: str) -> None:
+    columns = Columns.from_trees([Tree("S", tuple(Tree("NN", word="a") for _ in range(200)))] * 5)
+    with pytest.raises(ValueError, match=r"the search takes more than 0\.1 seconds"):
+        list(Pattern(text).find(columns, 0.1))
+    with pytest.raises(ValueError, match=r"the search takes more than 0\.1 seconds"):
+        Pattern(text).counts(columns, 0.1)
+    assert Pattern("S < NN").counts(columns, 60).tolist() == [200] * 5
+
+
+def test_chains_from_many_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
+    columns = Columns.from_trees([Tree("S", tuple(Tree("NN", word=word) for word in "abcd"))] * 3)
+    whole = list(Pattern("NN .+(NN) NN=last").find(columns))
+    monkeypatch.setattr("treeformers.query.tree_joins.CHAINS", 2)
+    assert list(Pattern("NN .+(NN) NN=last").find(columns)) == whole
+    assert len(whole) == 18
+
+
+def test_labels_that_no_node_has() -> None:
+    columns = Columns.from_trees([Tree("NP", (Tree("DT", word="a"), Tree("NN", word="b")))])
+    pattern = Pattern("NP=x < NN|NNS ?< QP !< XX : (=x < /^Z/ [< NPP | < a])")
+    assert pattern.unmatched(columns) == ["QP", "/^Z/", "NPP"]

@@ -318,6 +318,14 @@ HOSTILE: list[bytes | Any] = [
     {"words": [None], "model": "parser"},
     {"trees": ["(((", ")))"], "model": "classifier"},
     {"tree": "\u0000"},
+    {"pattern": 1, "trees": None},
+    {"pattern": "NP"},
+    {"pattern": "NP", "trees": ["(X a)"]},
+    {"pattern": "NP\x00", "trees": None},
+    {"pattern": "(" * 400, "trees": None},
+    {"pattern": "NP " + "!" * 400 + "< NN", "trees": None},
+    {"pattern": "NP", "trees": "(S" * 900 + "(X a)" + ")" * 900},
+    {"pattern": "NP", "trees": "{" * 900},
 ]
 
 
@@ -333,7 +341,7 @@ def test_sentence_in_parentheses_is_not_a_tree(client: TestClient) -> None:
 
 class TestHostile:
     def test_bodies(self, client: TestClient) -> None:
-        for path in ("/api/parse", "/api/layers", "/api/steps", "/api/classify", "/api/latex"):
+        for path in ("/api/parse", "/api/layers", "/api/steps", "/api/classify", "/api/find", "/api/latex"):
             for body in HOSTILE:
                 content = body if isinstance(body, bytes) else json.dumps(body).encode()
                 found = client.post(path, content=content, headers={"content-type": "application/json"})
@@ -593,7 +601,9 @@ class TestDocumentation:
     def test_openapi(self, client: TestClient) -> None:
         schema = client.get("/openapi.json").json()
         posts = {path: item["post"] for path, item in schema["paths"].items() if "post" in item}
-        assert set(posts) == {f"/api/{name}" for name in ("parse", "layers", "steps", "classify", "latex")}
+        assert set(posts) == {
+            f"/api/{name}" for name in ("parse", "layers", "steps", "classify", "find", "latex")
+        }
         for operation in posts.values():
             assert {"413", "422", "503"} <= set(operation["responses"])
             assert "Retry-After" in operation["responses"]["503"]["headers"]

@@ -306,6 +306,77 @@ def test_classifier_attention(visit: Visit) -> None:
     expect(panel.locator(".detail")).to_contain_text("attention")
 
 
+def test_matches_light_up_in_the_trees(visit: Visit) -> None:
+    visit.draw(str(TREES[0]))
+    panel = visit.open("Find")
+    expect(panel.get_by_label("Search in")).to_have_value("=gold")
+    panel.get_by_role("textbox", name="Pattern").fill("NP=phrase < (DT $++ /^N/=noun)")
+    card = panel.get_by_role("article", name="Sentence 1")
+    lit = card.get_by_role("treeitem", name=re.compile("match, phrase$"))
+    expect(lit.first).to_be_visible()
+    noun = card.get_by_role("treeitem", name=re.compile(r"\bnoun$")).first
+    colours = {
+        one.locator(".hit, .badge").evaluate("e => getComputedStyle(e).fill") for one in (lit.first, noun)
+    }
+    assert len(colours) == 2 and "none" not in colours
+    visit.page.mouse.move(0, 0)  # a tree that scrolls below the pointer would take over the line
+    lit.first.focus()
+    expect(card.locator(".detail")).to_contain_text("match, phrase")
+
+
+def test_a_mistake_shows_its_place_under_the_field(visit: Visit) -> None:
+    panel = visit.open("Find")
+    field = panel.get_by_role("textbox", name="Pattern")
+    expect(panel.locator(".summary")).to_contain_text("match")
+    field.fill("NP < (NN $-")
+    below = panel.locator("#below")
+    expect(below).to_contain_text("column 12: expected a label")
+    assert below.locator("pre").text_content() == " " * 11 + "^"
+    expect(field).to_have_attribute("aria-invalid", "true")
+    expect(visit.page.get_by_role("alert")).to_be_hidden()
+    visit.problems.clear()  # the browser logs the status 422
+    field.fill("NPP < NN")
+    expect(panel).to_contain_text("No node is NPP")
+    expect(below.locator("pre")).to_have_count(0)
+
+
+def test_each_example_of_a_pattern_has_matches(visit: Visit) -> None:
+    panel = visit.open("Find")
+    panel.get_by_label("Search in").select_option("examples")
+    buttons = panel.get_by_role("group", name="Example patterns").get_by_role("button")
+    seen = set()
+    for button in buttons.all():
+        button.click()
+        expect(panel.get_by_role("textbox", name="Pattern")).to_have_value(
+            button.locator("code").text_content()
+        )
+        expect(panel).not_to_have_attribute("aria-busy", "true")
+        summary = panel.locator(".summary").text_content()
+        assert re.match(r"[\d,]+ matches in \d+ of 100 sentences", summary), summary
+        seen.add((summary, panel.locator("#below").text_content()))
+    assert len(seen) == buttons.count() == 8
+
+
+def test_a_file_of_trees_is_searched(visit: Visit) -> None:
+    panel = visit.open("Find")
+    brackets = "(S (NP-SBJ (NN <b>)) (VP (VB sleeps)))\n" * 30
+    chooser = panel.get_by_label("Open a file of trees")
+    chooser.set_input_files({"name": "own.mrg", "mimeType": "", "buffer": brackets.encode()})
+    expect(panel.get_by_label("Search in")).to_have_value("file")
+    expect(panel).to_contain_text("Write @NP for the label with any function tag.")
+    panel.get_by_role("textbox", name="Pattern").fill("@NP << /b/")
+    expect(panel.locator(".summary")).to_contain_text(
+        "30 matches in 30 of 30 sentences. Here are the first 25."
+    )
+    expect(panel.get_by_role("article")).to_have_count(25)
+    assert panel.locator(".cards b").first.text_content() == "NP-SBJ"  # the word stays text
+    chooser.set_input_files({"name": "own.gz", "mimeType": "", "buffer": b"\x1f\x8b\xff\xfe"})
+    expect(panel.locator("#below")).to_contain_text("own.gz is not text in UTF-8")
+    chooser.set_input_files({"name": "own.txt", "mimeType": "", "buffer": b"(S (NP a)"})
+    expect(panel.locator("#below")).to_contain_text("trees:1: the tree that begins here is not closed")
+    visit.problems.clear()  # the browser logs the status 422
+
+
 def test_report(visit: Visit) -> None:
     panel = visit.open("Report")
     expect(panel.frame_locator("iframe").locator("#p")).to_have_text("drawn")
@@ -349,7 +420,7 @@ def test_keyboard_alone(visit: Visit) -> None:
 
 def test_narrow_screen(phone: Visit) -> None:
     page = phone.page
-    for tab in ("Compare", "Layers", "Steps", "Attention"):
+    for tab in ("Compare", "Layers", "Steps", "Attention", "Find"):
         panel = phone.open(tab)
         wide = page.evaluate("document.documentElement.scrollWidth")
         assert wide <= 390, f"{tab} is {wide} pixels wide"
@@ -399,7 +470,7 @@ def test_accessibility(browser: Any, address: str, scheme: str) -> None:
     visit = Visit(browser, address, color_scheme=scheme, bypass_csp=True)
     visit.page.evaluate(AXE[0].read_text(encoding="utf-8"))
     visit.draw(str(TREES[0]))
-    for tab in ("Compare", "Layers", "Steps", "Attention", "Report"):
+    for tab in ("Compare", "Layers", "Steps", "Attention", "Find", "Report"):
         visit.open(tab)
         found = visit.page.evaluate("axe.run({iframes: false})")
         faults = [

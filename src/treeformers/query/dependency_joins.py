@@ -109,7 +109,7 @@ class DependencyJoins(Joins[DependencyColumns]):
         word = np.ones(len(mask), np.bool_)
         for name, value in description.attributes:
             texts, numbers = self.columns.attribute(name)
-            word &= fitting(value, texts)[numbers]
+            word &= fitting(value, texts, self.deadline)[numbers]
         if description.root:
             word &= self.columns.parent < 0
         return mask & (word != description.other)

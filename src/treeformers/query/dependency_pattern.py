@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from treeformers.query.deadline import Deadline
 from treeformers.query.dependency_columns import DependencyColumns
 from treeformers.query.dependency_joins import DependencyJoins
 from treeformers.query.dependency_language import read_dependency_pattern
@@ -88,7 +89,7 @@ class DependencyPattern:
                 dependency tree.
         """
         for first, columns in shards(trees, DependencyColumns):
-            search = Search(DependencyJoins(columns), self._node)
+            search = Search(DependencyJoins(columns, Deadline()), self._node)
             for rows in search.matches():
                 found, texts = rows.pop(self._node), search.texts()
                 sentences, numbers = columns.tree[found].tolist(), columns.number[found].tolist()
@@ -118,4 +119,5 @@ class DependencyPattern:
     def count(self, trees: Iterable[DependencyTree] | DependencyColumns) -> int:
         """The number of matches. Arguments and errors are those of `find`."""
         found = shards(trees, DependencyColumns)
-        return sum(Search(DependencyJoins(columns), self._node).count() for _, columns in found)
+        searches = (Search(DependencyJoins(columns, Deadline()), self._node) for _, columns in found)
+        return sum(int(search.counts().sum()) for search in searches)

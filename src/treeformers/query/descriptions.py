@@ -9,6 +9,7 @@ import numpy as np
 import regex
 
 from treeformers.query.columns import Mask
+from treeformers.query.deadline import Deadline
 from treeformers.query.syntax import Description
 
 __all__ = ["basic_category", "fitting", "group_texts"]
@@ -35,11 +36,11 @@ def basic_category(label: str) -> str:
     return label
 
 
-def fitting(description: Description, vocabulary: Sequence[str]) -> Mask:
+def fitting(description: Description, vocabulary: Sequence[str], deadline: Deadline) -> Mask:
     """For each label of a vocabulary, whether it fits.
 
     Raises:
-        ValueError: an expression takes more than `REGEX_SECONDS`.
+        ValueError: an expression takes more than `REGEX_SECONDS`, or the search is late.
     """
     if not description.labels and not description.regexes:
         return np.full(len(vocabulary), not description.negated)
@@ -48,31 +49,38 @@ def fitting(description: Description, vocabulary: Sequence[str]) -> Mask:
     for number, name in enumerate(names):
         fits[number] = name in description.labels
     for expression in description.regexes:
-        for number, found in enumerate(_searched(expression, names, description.whole)):
+        for number, found in enumerate(_searched(expression, names, description.whole, deadline)):
             fits[number] |= found is not None
     return ~fits if description.negated else fits
 
 
-def group_texts(description: Description, group: int, vocabulary: Sequence[str]) -> list[str | None]:
-    """For each label, the text of a group of the expression that fits it; None where none fits."""
+def group_texts(
+    description: Description, group: int, vocabulary: Sequence[str], deadline: Deadline
+) -> list[str | None]:
+    """For each label, the text of a group of the expression that fits it; None where none fits.
+
+    Raises:
+        ValueError: as in `fitting`.
+    """
     names = [basic_category(name) for name in vocabulary] if description.basic else vocabulary
     texts: list[str | None] = [None] * len(vocabulary)
     for expression in description.regexes:
-        for number, found in enumerate(_searched(expression, names, description.whole)):
+        for number, found in enumerate(_searched(expression, names, description.whole, deadline)):
             if found is not None and texts[number] is None:
                 texts[number] = found[group]
     return texts
 
 
 def _searched(
-    expression: regex.Pattern[str], names: Sequence[str], whole: bool
+    expression: regex.Pattern[str], names: Sequence[str], whole: bool, deadline: Deadline
 ) -> list[regex.Match[str] | None]:
     search = expression.fullmatch if whole else expression.search
-    deadline = time.monotonic() + REGEX_SECONDS
+    most = min(REGEX_SECONDS, deadline.seconds)
+    end = time.monotonic() + min(most, deadline.left)
     try:
-        return [search(name, timeout=max(deadline - time.monotonic(), 1e-3)) for name in names]
+        return [search(name, timeout=max(end - time.monotonic(), 1e-3)) for name in names]
     except TimeoutError:
         raise ValueError(
-            f"pattern: /{expression.pattern}/ takes more than {REGEX_SECONDS:g} seconds; "
+            f"pattern: /{expression.pattern}/ takes more than {most:g} seconds; "
             "expected a regular expression without nested repetition"
         ) from None

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treeformers.query.columns import Forest, Integers, Mask, inverse, ranges
+from treeformers.query.deadline import Deadline
 from treeformers.query.descriptions import fitting
 from treeformers.query.relations import Order, Range
 from treeformers.query.syntax import Description, Relation
@@ -34,6 +35,7 @@ class Joins(Generic[F]):
 
     Args:
         columns: the trees.
+        deadline: the end of the search.
 
     Attributes:
         ranges: relations whose nodes are contiguous in an order: from nodes and the number of the relation.
@@ -45,8 +47,9 @@ class Joins(Generic[F]):
     walks: ClassVar[Mapping[str, Callable[..., Integers]]]
     reading: ClassVar[Order] = "preorder"
 
-    def __init__(self, columns: F) -> None:
+    def __init__(self, columns: F, deadline: Deadline) -> None:
         self.columns = columns
+        self.deadline = deadline
         self._masks: dict[Description, Mask] = {}
         self._candidates: dict[tuple[Description, Order], tuple[NDArray[np.int64], Integers]] = {}
 
@@ -54,9 +57,9 @@ class Joins(Generic[F]):
         """For each node, whether it fits.
 
         Raises:
-            ValueError: a regular expression takes too long.
+            ValueError: the search or a regular expression takes too long.
         """
-        return fitting(description, self.columns.vocabulary)[self.columns.label]
+        return fitting(description, self.columns.vocabulary, self.deadline)[self.columns.label]
 
     def ordered(self, order: Order) -> Integers:
         """All nodes in an order."""

@@ -34,7 +34,7 @@ def read_pattern(text: str) -> Node:
     """Read a pattern.
 
     Raises:
-        ValueError: the pattern is malformed, or uses a name that nothing before it binds. A caret in the
+        PatternError: the pattern is malformed, or uses a name that nothing before it binds. A caret in the
             second line of the message marks the place.
     """
     return _TreeReader(text).pattern()

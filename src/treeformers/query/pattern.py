@@ -8,11 +8,14 @@ from itertools import islice
 from typing import TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from treeformers.query.columns import Columns, Forest
+from treeformers.query.deadline import Deadline
+from treeformers.query.descriptions import fitting
 from treeformers.query.language import read_pattern
 from treeformers.query.search import Search
-from treeformers.query.syntax import names_of
+from treeformers.query.syntax import descriptions_of, names_of
 from treeformers.query.tree_joins import TreeJoins
 from treeformers.trees.dependency import DependencyTree
 from treeformers.trees.tree import Tree
@@ -75,7 +78,7 @@ class Pattern:
     def __repr__(self) -> str:
         return f"Pattern({self.text!r})"
 
-    def find(self, trees: Iterable[Tree] | Columns) -> Iterator[Match]:
+    def find(self, trees: Iterable[Tree] | Columns, seconds: float | None = None) -> Iterator[Match]:
         """All matches, by tree and by node in pre-order. Each choice of nodes is a match of its own.
 
         Trees are read and searched in shards, so the trees may be endless.
@@ -83,12 +86,15 @@ class Pattern:
         Args:
             trees: trees as they stand in the treebank: function tags, traces and the root count. Or columns
                 of trees, which are made once for many patterns.
+            seconds: time that the search may take, from the first match that is asked for; None is no limit.
 
         Raises:
-            ValueError: a regular expression takes more than `descriptions.REGEX_SECONDS`.
+            ValueError: the search takes more than `seconds`, or a regular expression takes more than
+                `descriptions.REGEX_SECONDS`.
         """
+        deadline = Deadline(seconds)
         for first, columns in shards(trees, Columns):
-            for rows in Search(TreeJoins(columns), self._node).matches():
+            for rows in Search(TreeJoins(columns, deadline), self._node).matches():
                 found = rows.pop(self._node)
                 names = {key: nodes for key, nodes in rows.items() if isinstance(key, str) and key[0] != "%"}
                 sentences = columns.tree[found]
@@ -117,7 +123,24 @@ class Pattern:
 
     def count(self, trees: Iterable[Tree] | Columns) -> int:
         """The number of matches. Arguments and errors are those of `find`."""
-        return sum(Search(TreeJoins(columns), self._node).count() for _, columns in shards(trees, Columns))
+        return sum(int(self.counts(columns).sum()) for _, columns in shards(trees, Columns))
+
+    def counts(self, columns: Columns, seconds: float | None = None) -> NDArray[np.int64]:
+        """The number of matches in each tree. Arguments and errors are those of `find`."""
+        return Search(TreeJoins(columns, Deadline(seconds)), self._node).counts()
+
+    def unmatched(self, columns: Columns, seconds: float | None = None) -> list[str]:
+        """The labels of the pattern that no node has, such as misspelled ones.
+
+        Alternatives are one label, as in "NN|NNS". Arguments and errors are those of `find`.
+        """
+        deadline = Deadline(seconds)
+        found = [
+            description.text
+            for description in descriptions_of(self._node)
+            if not description.negated and not fitting(description, columns.vocabulary, deadline).any()
+        ]
+        return list(dict.fromkeys(found))
 
 
 def shards(trees: Iterable[object] | F, columns: type[F]) -> Iterator[tuple[int, F]]:

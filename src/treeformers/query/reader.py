@@ -10,14 +10,30 @@ import regex
 
 from treeformers.query.syntax import All, Any, Description, Formula, Maybe, Node, Not, Relation, Step
 
-__all__ = ["NAME", "QUOTED", "REGEX", "Reader", "unescaped"]
+__all__ = ["NAME", "QUOTED", "REGEX", "PatternError", "Reader", "unescaped"]
 
 MAX_NESTING = 100
-"""Maximum number of open brackets."""
+"""Maximum number of open brackets, and of "!" and "?" before one relation."""
 
 REGEX = re.compile(r"/((?:\\.|[^/\\])*)/(i?)(?!\w)")
 QUOTED = re.compile(r'"((?:\\.|[^"\\])*)"')
 NAME = re.compile(r"\w+")
+
+
+class PatternError(ValueError):
+    """A pattern is malformed. The message shows the place with a caret.
+
+    Attributes:
+        reason: the first line of the message.
+        column: the character at fault, from 1.
+    """
+
+    def __init__(self, text: str, reason: str, column: int) -> None:
+        # Spaces keep the pattern on one line, and the caret below its place.
+        line = "".join(" " if letter.isspace() else letter for letter in text)
+        self.reason = f"pattern, column {column}: {reason}"
+        self.column = column
+        super().__init__(f"{self.reason}\n  {line}\n  {' ' * (column - 1)}^")
 
 
 class Reader(ABC):
@@ -106,11 +122,11 @@ class Reader(ABC):
     def relation(self) -> Formula:
         if self.take("!"):
             before = set(self.bound)
-            part = Not(self.relation())
+            part = Not(self.nested_relation())
             self.bound = before  # no node that must be absent has a name outside
             return part
         if self.take("?"):
-            return Maybe(self.relation())
+            return Maybe(self.nested_relation())
         if self.take("["):
             self.enter()
             formula = self.relations()
@@ -119,6 +135,13 @@ class Reader(ABC):
             self.expect("]", "a relation or a closing square bracket")
             return formula
         return self.step()
+
+    def nested_relation(self) -> Formula:
+        """The relation after a "!" or a "?"."""
+        self.enter()
+        formula = self.relation()
+        self.open -= 1
+        return formula
 
     def at_relation(self) -> bool:
         self.skip()
@@ -146,7 +169,7 @@ class Reader(ABC):
     def enter(self) -> None:
         self.open += 1
         if self.open > MAX_NESTING:
-            raise self.error(f"at most {MAX_NESTING} brackets inside each other", self.place - 1)
+            raise self.error(f"at most {MAX_NESTING} brackets, ! and ? inside each other", self.place - 1)
 
     def skip(self) -> None:
         while self.text[self.place : self.place + 1].isspace():
@@ -171,15 +194,11 @@ class Reader(ABC):
             raise self.error(expected)
         self.open -= symbol in (")", "]")
 
-    def error(self, expected: str, place: int | None = None) -> ValueError:
+    def error(self, expected: str, place: int | None = None) -> PatternError:
         place = self.place if place is None else place
         rest = self.text[place:].split()
         given = repr(rest[0][:20]) if rest else "the end"
-        # Spaces keep the pattern on one line, and the caret below its place.
-        line = "".join(" " if letter.isspace() else letter for letter in self.text)
-        return ValueError(
-            f"pattern, column {place + 1}: expected {expected}, got {given}\n  {line}\n  {' ' * place}^"
-        )
+        return PatternError(self.text, f"expected {expected}, got {given}", place + 1)
 
 
 def joined(kind: type[All] | type[Any], parts: Sequence[Formula]) -> Formula | None:

@@ -36,7 +36,7 @@ class Search:
         pattern: the pattern.
 
     Raises:
-        ValueError: a regular expression takes too long.
+        ValueError: the search or a regular expression takes too long.
     """
 
     def __init__(self, joins: Joins[F], pattern: Node) -> None:
@@ -74,11 +74,13 @@ class Search:
             if found:
                 yield _ordered(found, self.pattern, places)
 
-    def count(self) -> int:
-        """The number of matches."""
+    def counts(self) -> NDArray[np.int64]:
+        """The number of matches in each tree."""
         _, nodes = self.joins.candidates(self.pattern.description, self.joins.reading)
-        found = self._node_rows(self.pattern, {self.pattern: nodes})
-        return sum(len(rows[self.pattern]) for rows in found)
+        counts = np.zeros(len(self.columns.roots), np.int64)
+        for rows in self._node_rows(self.pattern, {self.pattern: nodes}):
+            counts += np.bincount(self.columns.tree[rows[self.pattern]], minlength=len(counts))
+        return counts
 
     def texts(self) -> list[str]:
         """The texts of variables, by the numbers that stand in rows."""
@@ -86,6 +88,7 @@ class Search:
 
     def _node_rows(self, node: Node, rows: Rows) -> Iterator[Rows]:
         """The rows whose column `node` fits the node, once for each way in which its relations hold."""
+        self.joins.deadline.check()
         rows = self._bound(node, rows)
         if not len(rows[node]):
             return
@@ -191,7 +194,7 @@ class Search:
         key = (description, group)
         if key not in self._label_texts:
             vocabulary = self.columns.vocabulary
-            texts = group_texts(description, group, vocabulary) if group else vocabulary
+            texts = group_texts(description, group, vocabulary, self.joins.deadline) if group else vocabulary
             number = self._texts.setdefault
             self._label_texts[key] = np.array(
                 [-1 if text is None else number(text, len(self._texts)) for text in texts], np.int32

@@ -21,6 +21,7 @@ __all__ = [
     "Relation",
     "Step",
     "Word",
+    "descriptions_of",
     "names_of",
 ]
 
@@ -51,6 +52,11 @@ class Description:
     same_label: str = ""
     variable: str = ""
     whole: bool = False
+
+    @property
+    def text(self) -> str:
+        """The labels and expressions with "|" between them, without names and groups."""
+        return "|".join([*sorted(self.labels), *(f"/{one.pattern}/" for one in self.regexes)])
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,6 +149,21 @@ def names_of(node: Node) -> list[str]:
             case Maybe(part):
                 parts.insert(0, part)
     return list(dict.fromkeys(names))
+
+
+def descriptions_of(node: Node) -> list[Description]:
+    """The descriptions of the nodes that a match needs or may have, in the order of the pattern."""
+    found = [node.description]
+    parts = [] if node.formula is None else [node.formula]
+    while parts:
+        match parts.pop(0):
+            case Step(_, target):
+                found += descriptions_of(target)
+            case All(inner) | Any(inner):
+                parts[:0] = inner
+            case Maybe(part):
+                parts.insert(0, part)
+    return found
 
 
 Formula: TypeAlias = Step | All | Any | Not | Maybe

@@ -14,6 +14,9 @@ from treeformers.query.syntax import Description, Relation
 
 __all__ = ["TreeJoins"]
 
+CHAINS = 1 << 14
+"""Number of nodes whose chains are followed together."""
+
 
 class TreeJoins(Joins[Columns]):
     """The relations of Tregex."""
@@ -44,7 +47,10 @@ class TreeJoins(Joins[Columns]):
                 for places, found in self.range_join(Relation("<<"), nodes, description):
                     yield filtered(places, found, top[found] <= columns.depth[nodes[places]])
             case ".+" | ",+":
-                yield from self._chain_join(relation, nodes, description)
+                for start in range(0, len(nodes), CHAINS):
+                    part = nodes[start : start + CHAINS]
+                    for places, found in self._chain_join(relation, part, description):
+                        yield places + start, found
             case _:
                 yield from super().join(relation, nodes, description)
 
@@ -57,6 +63,7 @@ class TreeJoins(Joins[Columns]):
         new = np.arange(len(nodes)) * width + edge[nodes]
         reached = new[:0]
         while len(new):
+            self.deadline.check()
             reached = np.union1d(reached, new)
             places, borders = np.divmod(new, width)
             between = self.narrowed(self._touching(borders, trees[places], forward), relation.through)

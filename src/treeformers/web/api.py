@@ -16,11 +16,14 @@ from starlette.exceptions import HTTPException
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 
 from treeformers import __version__
+from treeformers.query.reader import PatternError
 from treeformers.web.guards import Guard
 from treeformers.web.limits import Limits
 from treeformers.web.messages import (
     Classes,
     ClassifyRequest,
+    FindRequest,
+    Found,
     Health,
     Info,
     Latex,
@@ -114,6 +117,7 @@ def create_app(
     )
     app.add_middleware(TrustedHostMiddleware, allowed_hosts=list(hosts), www_redirect=False)
     app.add_exception_handler(RequestValidationError, _unreadable)
+    app.add_exception_handler(PatternError, _bad_pattern)
     app.add_exception_handler(ValueError, _bad_input)
     app.add_exception_handler(ModelNotLoaded, _not_loaded)
     app.add_exception_handler(HTTPException, _other)
@@ -141,6 +145,8 @@ def create_app(
             examples=list(examples),
             words=limits.words,
             sentences=limits.sentences,
+            treebank_bytes=limits.treebank_bytes,
+            treebank_trees=limits.treebank_trees,
             report=kind,
         )
 
@@ -163,6 +169,11 @@ def create_app(
     async def classify(request: ClassifyRequest) -> Classes:
         """Classify trees, and return the attention on their nodes."""
         return await service.classify(request.model, request.trees)
+
+    @app.post("/api/find", responses=REFUSALS)
+    async def find(request: FindRequest) -> Found:
+        """Search a pattern in trees: count all matches, and return the first ones. No tree is kept."""
+        return await service.find(request.pattern, request.trees)
 
     @app.post("/api/latex", responses=REFUSALS)
     async def latex(request: TreeRequest) -> Latex:
@@ -223,6 +234,11 @@ async def _bad_input(request: Request, error: Exception) -> JSONResponse:
     return _problem(422, " ".join(str(error).split()))
 
 
+async def _bad_pattern(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, PatternError)
+    return _problem(422, error.reason, column=error.column)
+
+
 async def _not_loaded(request: Request, error: Exception) -> JSONResponse:
     return _problem(500, str(error))
 
@@ -241,5 +257,5 @@ async def _failed(request: Request, error: Exception) -> JSONResponse:
     return _problem(500, "the service failed; its log says why")
 
 
-def _problem(status: int, line: str, headers: Mapping[str, str] | None = None) -> JSONResponse:
-    return JSONResponse({"error": line.encode(errors="replace").decode()[:500]}, status, headers)
+def _problem(status: int, line: str, headers: Mapping[str, str] | None = None, **fields: int) -> JSONResponse:
+    return JSONResponse({"error": line.encode(errors="replace").decode()[:500], **fields}, status, headers)

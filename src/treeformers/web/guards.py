@@ -28,6 +28,8 @@ _HEADERS = {
     "referrer-policy": "no-referrer",
     "x-content-type-options": "nosniff",
 }
+_TREEBANKS = ("/api/find",)
+"""Paths of requests that may hold a treebank."""
 _SANDBOX = (  # the scripts of a report may run, but have no origin and no network
     "sandbox allow-scripts; default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "
     "img-src data:; frame-ancestors 'self'"
@@ -43,9 +45,10 @@ class _Refused(Exception):
 class Guard:
     """Refuses requests that are too large, too many or too slow, with a status and one line of JSON.
 
-    The status is 413 if the body is larger than `body_bytes`. It is 503 with Retry-After if there are more
-    than `in_flight` concurrent requests of the API, or if a request takes more than `seconds`; its work is
-    then cancelled. If the application fails, the answer is still JSON and the log has the traceback.
+    The status is 413 if the body is larger than `body_bytes`, or than `treebank_bytes` where a treebank may
+    come. It is 503 with Retry-After if there are more than `in_flight` concurrent requests of the API, or if
+    a request takes more than `seconds`; its work is then cancelled. If the application fails, the answer is
+    still JSON and the log has the traceback.
 
     Args:
         app: the application.
@@ -123,7 +126,7 @@ class Guard:
             self.in_flight -= 1
 
     async def _body(self, scope: Scope, receive: Receive) -> bytes:
-        most = self.limits.body_bytes
+        most = self.limits.treebank_bytes if scope["path"] in _TREEBANKS else self.limits.body_bytes
         problem = f"the request is larger than {most} bytes"
         declared = dict(scope["headers"]).get(b"content-length", b"0")
         if declared.isdigit() and int(declared[:20]) > most:

@@ -13,6 +13,11 @@ __all__ = [
     "Classes",
     "ClassifyRequest",
     "Constituent",
+    "FindRequest",
+    "Found",
+    "FoundMatch",
+    "FoundNode",
+    "FoundSentence",
     "Health",
     "Info",
     "Latex",
@@ -30,6 +35,7 @@ __all__ = [
     "Step",
     "Steps",
     "TreeRequest",
+    "TreebankRequest",
 ]
 
 
@@ -67,10 +73,28 @@ class ClassifyRequest(_Request):
     trees: list[str] = Field(description="Trees in brackets.")
 
 
+class TreebankRequest(_Request):
+    """Many trees."""
+
+    trees: str | None = Field(
+        description="Trees in brackets, or JSON lines as `treeformers parse` writes them. Null: the hundred "
+        "example sentences that come with treeformers."
+    )
+
+
+class FindRequest(TreebankRequest):
+    """A pattern, and the trees to search."""
+
+    pattern: str = Field(description="The pattern, in the language of Tregex.")
+
+
 class Problem(BaseModel):
     """The reason why a request failed."""
 
     error: str = Field(description="One line: the given value, the expected one, and the place.")
+    column: int | None = Field(
+        None, description="Only for a mistake in a pattern: the character at fault, from 1."
+    )
 
 
 class ModelInfo(BaseModel):
@@ -89,6 +113,8 @@ class Info(BaseModel):
     examples: list[str] = Field(description="Example texts.")
     words: int = Field(description="Maximum number of words in a sentence.")
     sentences: int = Field(description="Maximum number of sentences in a request.")
+    treebank_bytes: int = Field(description="Maximum size of a request with a treebank.")
+    treebank_trees: int = Field(description="Maximum number of trees in a treebank.")
     report: Literal["none", "html", "json"] = Field(description="Format of the report at /report, if any.")
 
 
@@ -241,3 +267,39 @@ class Latex(BaseModel):
     """A tree for the LaTeX package forest."""
 
     latex: str
+
+
+class FoundNode(BaseModel):
+    """A node of a match: the words from first to stop - 1."""
+
+    node: int = Field(description="Number of the node in pre-order, from 0. A word is a node below its tag.")
+    label: str = Field(description="Label, or the word.")
+    first: int
+    stop: int
+
+
+class FoundMatch(FoundNode):
+    """A match: the node that the pattern starts with, and the nodes that the pattern names."""
+
+    named: dict[str, FoundNode]
+
+
+class FoundSentence(BaseModel):
+    """A sentence with matches."""
+
+    number: int = Field(description="Number of the tree, from 1.")
+    tree: str
+    matches: int = Field(description="Number of all matches in the sentence.")
+    shown: list[FoundMatch]
+
+
+class Found(BaseModel):
+    """The matches of a pattern, as numbers and as the first ones."""
+
+    names: list[str] = Field(description="The names of nodes in the pattern.")
+    matches: int = Field(description="Number of all matches.")
+    sentences: int = Field(description="Number of all sentences with a match.")
+    searched: int = Field(description="Number of trees.")
+    shown: list[FoundSentence] = Field(description="The first sentences with a match, and their matches.")
+    unmatched: list[str] = Field(description="Labels of the pattern that no node has.")
+    labels: list[str] = Field(description="The most frequent labels of the trees.")

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from treeformers.data.open_english import load_open_english
 from treeformers.data.penn_tokenizer import Word, tokenize
 from treeformers.data.sentence_splitter import TextSentence, split_sentences
-from treeformers.trees.formats import holds_trees, is_bare
+from treeformers.trees.formats import holds_trees, is_bare, read_trees
 from treeformers.trees.tree import Tree, parse_brackets
 from treeformers.web.limits import Limits
 
-__all__ = ["SentenceInput", "check_words", "read_text", "read_tree"]
+__all__ = ["SentenceInput", "check_words", "read_text", "read_tree", "read_treebank"]
 
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 _BLANK = re.compile("[ \t\r\n\f\v]")
@@ -84,6 +86,35 @@ def read_tree(brackets: str, limits: Limits) -> Tree:
         raise ValueError(f"expected one tree in brackets, found {len(trees)}")
     check_words([trees[0].words], limits)
     return trees[0]
+
+
+def read_treebank(text: str | None, limits: Limits) -> list[Tree]:
+    """Read many trees as they stand, with function tags, traces and roots.
+
+    Args:
+        text: trees in brackets, or JSON lines if it begins with "{". None: the embedded test set.
+        limits: bounds on the trees.
+
+    Raises:
+        ValueError: the text is malformed, holds no trees, or exceeds a limit. The message names the line or
+            the tree.
+    """
+    if text is None:
+        return [tree for trees in load_open_english().values() for tree in trees]
+    stream = io.StringIO(text)
+    stream.name = "trees"  # opens messages: "trees:3: ..."
+    trees: list[Tree] = []
+    for tree in read_trees(stream, "json" if text.lstrip("\ufeff \t\r\n").startswith("{") else "brackets"):
+        trees.append(tree)
+        if len(trees) > limits.treebank_trees:
+            raise ValueError(f"more than {limits.treebank_trees} trees, the most that a request may hold")
+        if len(tree) > limits.words:
+            raise ValueError(f"tree {len(trees)} has {len(tree)} words, expected at most {limits.words}")
+        if tree.height > limits.depth:
+            raise ValueError(f"tree {len(trees)} is {tree.height} deep, expected at most {limits.depth}")
+    if not trees:
+        raise ValueError("no trees, expected at least one, in brackets or as JSON lines")
+    return trees
 
 
 def check_words(sentences: Sequence[Sequence[str]], limits: Limits) -> None:

@@ -1,4 +1,5 @@
-"""The answers of the playground. Models run in batches, in one thread beside that of the server."""
+"""The answers of the playground. Models run in batches, in one thread beside that of the server, and searches
+in two others."""
 
 from __future__ import annotations
 
@@ -13,11 +14,13 @@ from treeformers.drawing import tree_latex
 from treeformers.metrics import unlabeled_f1
 from treeformers.trees.tree import Tree
 from treeformers.web.batcher import Batcher
+from treeformers.web.finding import find_matches
 from treeformers.web.limits import Limits
 from treeformers.web.messages import (
     Class,
     Classes,
     Constituent,
+    Found,
     Latex,
     Layers,
     Parsed,
@@ -47,6 +50,10 @@ SMALL = 1000
 """Maximum number of characters, times models, to handle in the thread of the server."""
 
 
+SEARCHES = 2
+"""Number of searches that run at the same time."""
+
+
 class Service:
     """Answers the requests of the API. Only one thread runs models.
 
@@ -59,6 +66,7 @@ class Service:
         self.models: Mapping[str, ServedModel] = {model.name: model for model in models}
         self.limits = limits
         self.executor = ThreadPoolExecutor(1, "treeformers-model")
+        self._searchers = ThreadPoolExecutor(SEARCHES, "treeformers-search")
         self._batchers = {
             model.name: Batcher(
                 model.parse,
@@ -73,8 +81,9 @@ class Service:
         }
 
     def close(self) -> None:
-        """Finish the running batch and drop the waiting ones."""
+        """Finish what runs, and drop what waits."""
         self.executor.shutdown(wait=True, cancel_futures=True)
+        self._searchers.shutdown(wait=True, cancel_futures=True)
 
     async def parse(self, text: str, models: Sequence[str]) -> Parsed:
         """Parse all sentences with all models, and compare the trees.
@@ -132,6 +141,15 @@ class Service:
         trees = [read_tree(text, self.limits) for text in brackets]
         check_words([tree.words for tree in trees], self.limits)
         return await self._in_model_thread(lambda: _classes(classifier, trees))
+
+    async def find(self, pattern: str, trees: str | None) -> Found:
+        """Search a pattern in trees.
+
+        Raises:
+            ValueError: as in `find_matches`.
+        """
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._searchers, find_matches, pattern, trees, self.limits)
 
     async def latex(self, brackets: str) -> Latex:
         """Convert a tree to LaTeX.

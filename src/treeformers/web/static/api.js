@@ -1,4 +1,5 @@
-// Requests to the service. If the service is busy, one retry follows after the time it asks for.
+// Requests to the service. If the service is busy, one retry follows after the time it asks for. The error of a
+// malformed pattern has the `column` of the mistake, from 1.
 
 export async function ask(path, body) {
   const options = body === undefined ? {} : {
@@ -13,7 +14,7 @@ export async function ask(path, body) {
     response = await send(path, options);
   }
   const answer = await response.json().catch(() => ({}));
-  if (!response.ok) throw new Error(answer.error || `the service answered ${response.status}`);
+  if (!response.ok) throw Object.assign(new Error(answer.error || `the service answered ${response.status}`), { column: answer.column });
   return answer;
 }
 

@@ -3,7 +3,8 @@
 import { ask } from "./api.js";
 import { ClassesView } from "./classes.js";
 import { Compare } from "./compare.js";
-import { make } from "./elements.js";
+import { counted, make } from "./elements.js";
+import { FindView } from "./finding.js";
 import { LayersView } from "./layers.js";
 import { showReport } from "./report.js";
 import { StepsView } from "./steps.js";
@@ -38,7 +39,7 @@ async function draw() {
     if (turn !== asked) return;
     [answer, number] = [found, 0];
     const names = answer.models.length;
-    say(`${count(answer.sentences.length, "sentence")}, ${count(names, "tree")} each`);
+    say(`${counted(answer.sentences.length, "sentence")}, ${counted(names, "tree")} each`);
     fillPager();
     await show();
   } catch (error) {
@@ -48,11 +49,7 @@ async function draw() {
   }
 }
 
-const count = (value, noun) => (value === 1 ? `1 ${noun}` : `${value} ${noun}s`);
-
 function fillPager() {
-  const many = answer.sentences.length > 1;
-  find("pager").hidden = !many;
   find("sentence").replaceChildren(...answer.sentences.map((sentence, i) => {
     const text = sentence.words.join(" ");
     return make("option", { value: i }, `${i + 1}. ${text.length > 60 ? `${text.slice(0, 59)}…` : text}`);
@@ -68,7 +65,9 @@ function go(next) {
 async function show() {
   const open = tabs.find((tab) => tab.getAttribute("aria-selected") === "true").getAttribute("aria-controls");
   if (open !== "steps") views.steps?.stop();
+  find("pager").hidden = !(answer?.sentences.length > 1) || open === "finding" || open === "report";
   if (open === "report") return showReport(find("report"), info.report);
+  if (open === "finding") return views.finding.show(answer);
   if (!answer) return undefined;
   find("sentence").value = number;
   find("previous").disabled = number === 0;
@@ -107,6 +106,7 @@ function setUp() {
     find(`tab-${name}`).hidden = !models.length;
     if (models.length) views[name] = new View(find(name), models, say);
   }
+  views.finding = new FindView(find("finding"), info);
   find("tab-report").hidden = info.report === "none";
 }
 

@@ -43,3 +43,5 @@ export function slider(label, onchange) {
 
 /** A probability in per cent, rounded down near 100 %, so that 99.96 % does not become 100 %. */
 export const percent = (probability) => `${(probability > 0.99 ? Math.floor(1000 * probability) / 10 : 100 * probability).toFixed(probability < 0.0995 || probability > 0.99 ? 1 : 0)} %`;
+
+export const counted = (value, noun, plural = `${noun}s`) => `${value.toLocaleString("en")} ${value === 1 ? noun : plural}`;

@@ -72,11 +72,8 @@ function width(text, font) {
   return widths.get(key);
 }
 
-/** The probability to show beside the label of a node, if it is a doubtful one. */
-const doubtOf = (node) => (node.children.length && node.probability < SURE && shown(node.label ?? "") ? percent(node.probability) : "");
-
 /** Place every node as low as possible; no two subtrees share a column. */
-function place(root, folded, textOf, gap) {
+function place(root, folded, textOf, noteOf, gap) {
   const spot = new Map();
   const order = [];
   const pending = [root];
@@ -87,12 +84,13 @@ function place(root, folded, textOf, gap) {
   }
   for (const node of order.reverse()) {
     const children = folded.has(node.index) ? [] : node.children.map((child) => spot.get(child));
-    const doubt = doubtOf(node);
-    const label = width(shown(node.label ?? ""), LABEL_FONT) + 14 + (doubt ? 2 * width(doubt, SMALL_FONT) : 0);
+    const note = noteOf(node);
+    const noted = note ? width(note, SMALL_FONT) + 12 : 0;
+    const label = width(shown(node.label ?? ""), LABEL_FONT) + 14 + (node.children.length ? 2 * noted : 0);
     let needed = label;
     let height = 0;
     if (!children.length) {
-      needed = Math.max(width(textOf(node), WORD_FONT) + gap, label, gap + 12);
+      needed = Math.max(width(textOf(node), WORD_FONT) + gap, label, noted, gap + 12);
       height = node.children.length ? 1 : 0;
     } else {
       height = 1 + Math.max(...children.map((child) => child.height));
@@ -143,6 +141,7 @@ export class TreeView {
     this.folded = new Set();
     this.kinds = new Map();
     this.doubts = new Set();
+    this.marks = new Map();
     this.current = 0;
     this.box = make("div", { className: "tree" });
     if (!options.still) {
@@ -161,6 +160,7 @@ export class TreeView {
     this.doubts = doubts;
     this.links = links;
     this.attention = attention;
+    this.marks = new Map();
     this.folded.clear();
     this.current = 0;
     this.draw();
@@ -192,6 +192,18 @@ export class TreeView {
     this.draw();
   }
 
+  /** Mark nodes by their indices, each with {kind: its classes, note: a word beside it, said: what it is}. */
+  paint(marks) {
+    this.marks = marks;
+    this.draw();
+  }
+
+  /** Scroll to a node, if the tree is wider or higher than its box. */
+  reveal(node) {
+    const [own, box] = [this.box.querySelector(`[data-index="${node.index}"]`)?.getBoundingClientRect(), this.box.getBoundingClientRect()];
+    if (own) this.box.scrollBy((own.left + own.right - box.left - box.right) / 2, (own.top + own.bottom - box.top - box.bottom) / 2);
+  }
+
   /** Highlight the words from `start` to `end - 1`. */
   light(start, end) {
     for (const [word, element] of this.words) element.classList.toggle("lit", word >= start && word < end);
@@ -203,10 +215,16 @@ export class TreeView {
     return words.length > 3 ? `${words[0]} … ${words.at(-1)}` : words.join(" ");
   };
 
+  /** The note beside a node: that of a mark, or the probability of a doubtful constituent. */
+  #note = (node) => {
+    const doubt = node.children.length && node.probability < SURE && shown(node.label ?? "") ? percent(node.probability) : "";
+    return this.marks.get(node.index)?.note || doubt;
+  };
+
   draw() {
     const root = this.nodes[0];
     this.gap = NARROW.matches ? 9 : 14; // between words
-    const spot = place(root, this.folded, this.#text, this.gap);
+    const spot = place(root, this.folded, this.#text, this.#note, this.gap);
     const labelled = this.nodes.some((node) => node.children.length && shown(node.label));
     const tagged = this.nodes.some((node) => node.word !== null && shown(node.label));
     const heights = this.options.bare ? spot.get(root).height - 1 : spot.get(root).height;
@@ -254,12 +272,15 @@ export class TreeView {
         }
         const wide = label ? width(label, LABEL_FONT) + 12 : 20;
         this.#box(item, node, x, label ? y - 2 : bar - 10, wide, 20);
-        const doubt = doubtOf(node);
-        if (doubt) item.append(svg("text", { class: "doubtful", x: x + width(label, LABEL_FONT) / 2 + 3, y: y + 12 }, doubt));
+        const note = this.#note(node);
+        if (note) item.append(svg("text", { class: "note", x: x + (label ? width(label, LABEL_FONT) / 2 + (this.marks.has(node.index) ? 12 : 3) : 12), y: label ? y + 12 : bar + 3 }, note));
         if (label) item.append(svg("text", { class: "label", x, y: y + 12 }, label));
         else item.append(svg("circle", { class: "knot", cx: x, cy: bar, r: folded ? 5 : 3.5 }));
-      } else if (label) {
-        item.append(svg("text", { class: "tag", x, y: leafTop + 14 }, label));
+      } else {
+        const mark = this.marks.get(node.index);
+        if (label && mark) this.#badge(item, label, x, leafTop);
+        if (label) item.append(svg("text", { class: "tag", x, y: leafTop + 14 }, label));
+        if (mark?.note) item.append(svg("text", { class: "note below", x, y: baseline + 18 }, mark.note));
       }
       front.append(item);
     }
@@ -274,7 +295,7 @@ export class TreeView {
   }
 
   #classes(name, node) {
-    return [name, this.kinds.get(node.index), this.doubts.has(node.index) ? "doubt" : ""].filter(Boolean).join(" ");
+    return [name, this.kinds.get(node.index), this.marks.get(node.index)?.kind, this.doubts.has(node.index) ? "doubt" : ""].filter(Boolean).join(" ");
   }
 
   #word(item, node, x, baseline) {
@@ -285,6 +306,11 @@ export class TreeView {
     item.append(svg("text", { class: "word", x, y: baseline }, text), " ");
     if (!node.children.length) this.places[node.start] = { x, left: x - wide / 2, right: x + wide / 2 };
     for (let word = node.start; word < node.end; word += 1) this.words.push([word, item]);
+  }
+
+  #badge(item, tag, x, y) {
+    const wide = width(tag, LABEL_FONT) + 8;
+    item.append(svg("rect", { class: "badge", x: x - wide / 2, y: y + 2, width: wide, height: 16, rx: 5 }));
   }
 
   #box(item, node, x, y, wide, high) {
@@ -309,9 +335,11 @@ export class TreeView {
 
   #name(node) {
     const label = shown(node.label ?? "");
-    if (node.word !== null) return `${node.word} ${label}`.trim();
+    const mark = this.marks.get(node.index);
+    const said = mark ? `, ${mark.said}` : "";
+    if (node.word !== null) return `${node.word} ${label}`.trim() + said;
     const sure = node.probability === undefined ? "" : `, ${percent(node.probability)}`;
-    return `${this.#text(node)} ${label || "constituent"}, words ${node.start + 1} to ${node.end}${sure}`;
+    return `${this.#text(node)} ${label || "constituent"}, words ${node.start + 1} to ${node.end}${sure}${said}`;
   }
 
   /** Describe a node in one line. */
@@ -328,6 +356,7 @@ export class TreeView {
       parts.push(`link to the next word ${this.links[node.start].toFixed(2)}`);
     }
     if (node.probability !== undefined) parts.push(`probability ${percent(node.probability)}`);
+    if (this.marks.has(node.index)) parts.push(this.marks.get(node.index).said);
     if (this.doubts.has(node.index)) parts.push("here the best two parses differ");
     if (this.attention) parts.push(`attention ${(100 * this.attention[node.index]).toFixed(1)} %`);
     return parts.join(" · ");
