@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from transformers import Trainer
 
 from command_line import (
     RECIPE,
@@ -62,6 +65,41 @@ class TestTrain:
         says = "treeformers: interrupted; run the same command with --resume to continue\n"
         assert (done.exit_code, done.stderr) == (130, says)
 
+    def test_sigterm_saves_and_says_how_to_continue(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        command = ("train", RECIPE, *SMALL, "train.seeds=[1]", "--out", tmp_path / "model")
+        step = Trainer.training_step
+
+        def take_step(self: Trainer, *args: object, **kwargs: object) -> object:
+            os.kill(os.getpid(), signal.SIGTERM)
+            return step(self, *args, **kwargs)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(Trainer, "training_step", take_step)
+            done = run(*command)
+        says = "stopped at step 1 of 2, which is saved; run the same command with --resume to continue"
+        assert (done.exit_code, done.stdout) == (143, "")
+        assert done.stderr.splitlines()[-1] == f"treeformers: {says}"
+        says = (
+            f"{tmp_path / 'model'}: holds an unfinished run; --resume continues it, --overwrite starts again"
+        )
+        assert complaint(*command) == says
+        resumed = run(*command, "--resume")
+        assert resumed.exit_code == 0 and "step 2 of 2: " in resumed.stderr
+
+    def test_a_model_is_replaced_only_if_asked(self, model: Path, tmp_path: Path) -> None:
+        out = copied(model, tmp_path / "model")
+        before = contents(out)
+        command = ("train", RECIPE, *SMALL, "train.seeds=[1]", "--out", out)
+        assert complaint(*command) == (
+            f"{out}: holds a model; --overwrite replaces it, or choose another folder"
+        )
+        assert contents(out) == before
+        output(*command, "--overwrite")
+        assert contents(out)["model.safetensors"] != before["model.safetensors"]
+        assert "expected one of them" in complaint(*command, "--overwrite", "--resume")
+
     @pytest.mark.parametrize(
         ("text", "says"),
         [
@@ -114,15 +152,13 @@ class TestTrain:
         out = copied(model, tmp_path / "model")
         before = contents(out)
         with files_of_at_most(size):
-            says = complaint("train", RECIPE, *SMALL, "train.seeds=[1]", "--out", out)
+            says = complaint("train", RECIPE, *SMALL, "train.seeds=[1]", "--out", out, "--overwrite")
         assert str(out) in says
         after = contents(out)
         assert {name: after.get(name) for name in before if name != "run.json"} == {
             name: content for name, content in before.items() if name != "run.json"
         }
-        # If not even the record of the new run was written, the old record still holds.
-        resume = ["--resume"] if after["run.json"] != before["run.json"] else []
-        output("train", RECIPE, *SMALL, "train.seeds=[1]", "--out", out, *resume)
+        output("train", RECIPE, *SMALL, "train.seeds=[1]", "--out", out, "--overwrite")
         assert set(contents(out)) == set(before)
 
 

@@ -74,18 +74,24 @@ def train(
     resume: Annotated[
         bool, typer.Option("--resume", help="Continue the unfinished run in the folder.")
     ] = False,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace a model or an unfinished run in the folder.")
+    ] = False,
     scale: ScaleOption = "paper",
 ) -> None:
     """Train the models of a recipe, one for each seed.
 
-    Prints the folder of each model and the validation metric that chose its weights. To use several processes
-    or machines: torchrun --nproc-per-node 2 -m treeformers.cli train ...
+    Prints the folder of each model and the validation metric that chose its weights. Ctrl-C and SIGTERM save
+    the state, from which --resume continues. To use several processes or machines:
+    torchrun --nproc-per-node 2 -m treeformers.cli train ...
     """
+    if resume and overwrite:
+        raise ValueError("--resume continues a run, --overwrite starts again: expected one of them")
     loaded = Recipe.load(recipe, scale, overrides or ())
     from treeformers.tasks.train import train_once
     from treeformers.training.run import Run, check_output_folder
 
-    check_output_folder(out, loaded)
+    check_output_folder(out, loaded, resume, overwrite)
     seeds = loaded.train.seeds
     for seed in seeds:
         folder = out / f"seed-{seed}" if len(seeds) > 1 else out

@@ -17,7 +17,7 @@ from transformers import PreTrainedModel
 
 from treeformers.recipes import Recipe
 from treeformers.training.batches import Collator, Features
-from treeformers.training.checkpoints import remove_folder
+from treeformers.training.checkpoints import last_checkpoint, remove_folder
 from treeformers.training.fit import Fit, fit
 from treeformers.training.lock import lock_folder
 from treeformers.training.model_folder import read_recipe
@@ -145,16 +145,18 @@ class Run:
             return False
 
 
-def check_output_folder(folder: Path, recipe: Recipe) -> None:
-    """Refuse a folder in which the new models would be loaded together with others.
+def check_output_folder(folder: Path, recipe: Recipe, resume: bool = False, overwrite: bool = False) -> None:
+    """Refuse a folder whose models would be lost, or would be loaded together with the new ones.
 
     Args:
         folder: the folder of the model, or of the folders of several seeds.
         recipe: what is to be trained.
+        resume: whether unfinished runs are continued and finished models kept.
+        overwrite: whether models and unfinished runs may be replaced.
 
     Raises:
-        ValueError: the folder holds one model and several seeds are to be trained, or the reverse, or it
-            holds other seeds of another recipe.
+        ValueError: the folder holds a model or an unfinished run that would be replaced; or it holds one
+            model and several seeds are to be trained, or the reverse, or other seeds of another recipe.
     """
     seeds, found = recipe.train.seeds, sorted(folder.glob("seed-*/config.json"))
     if len(seeds) > 1 and (folder / "config.json").is_file():
@@ -172,6 +174,21 @@ def check_output_folder(folder: Path, recipe: Recipe) -> None:
                     f"{seed_folder}: a model of another recipe, which would be loaded together with the new "
                     "ones; remove it or use another folder"
                 )
+    if not overwrite:
+        for seed in seeds:
+            _check_nothing_is_lost(folder / f"seed-{seed}" if len(seeds) > 1 else folder, resume)
+
+
+def _check_nothing_is_lost(folder: Path, resume: bool) -> None:
+    """Refuse to replace a model or an unfinished run."""
+    holds_model = (folder / "config.json").is_file()
+    if last_checkpoint(folder / "checkpoints"):
+        if not resume:
+            raise ValueError(
+                f"{folder}: holds an unfinished run; --resume continues it, --overwrite starts again"
+            )
+    elif holds_model and not (resume and (folder / "fit.json").is_file()):
+        raise ValueError(f"{folder}: holds a model; --overwrite replaces it, or choose another folder")
 
 
 def _without_nan(history: Sequence[Mapping[str, float]]) -> list[dict[str, float | None]]:
