@@ -18,10 +18,12 @@ from transformers import PreTrainedModel
 from treeformers.recipes import Recipe
 from treeformers.training.batches import Collator, Features
 from treeformers.training.checkpoints import last_checkpoint, remove_folder
+from treeformers.training.checksums import TRAINING_FILES
 from treeformers.training.fit import Fit, fit
 from treeformers.training.lock import lock_folder
 from treeformers.training.model_folder import read_recipe
 from treeformers.training.saving import STAGING_PREFIX, Saveable, save_model, write_record
+from treeformers.training.training_files import checksums_of_training_files
 
 __all__ = ["Run", "check_output_folder"]
 
@@ -94,6 +96,7 @@ class Run:
         """
         with lock_folder(self.folder) if self.is_first_process else nullcontext():
             self.begin()
+            training_files = checksums_of_training_files(self.recipe) if self.is_first_process else {}
             result = fit(
                 model,
                 features,
@@ -107,7 +110,7 @@ class Run:
                 self.progress,
                 **options,
             )
-            self.finish(model, tokenizer, result)
+            self.finish(model, tokenizer, result, training_files)
         return result
 
     def begin(self) -> None:
@@ -127,12 +130,22 @@ class Run:
                 logger.warning("%s: the model there will be replaced by the new one", self.folder)
             write_record(self.folder / "run.json", {"recipe": self.recipe.to_dict(), "seed": self.seed})
 
-    def finish(self, model: PreTrainedModel, tokenizer: Saveable, fit: Fit) -> None:
-        """Save the model with `recipe.json` and `history.json`, and remove the checkpoints."""
+    def finish(
+        self, model: PreTrainedModel, tokenizer: Saveable, fit: Fit, training_files: Mapping[str, str]
+    ) -> None:
+        """Save the model with its records, and remove the checkpoints.
+
+        The records are `recipe.json`, `history.json`, and the checksums of training files if there are some.
+        """
         if torch.distributed.is_initialized():
             torch.distributed.barrier()  # until every process has read the best checkpoint
         if self.is_first_process:
-            records = {"recipe.json": self.recipe.to_dict(), "history.json": _without_nan(fit.history)}
+            records: dict[str, Any] = {
+                "recipe.json": self.recipe.to_dict(),
+                "history.json": _without_nan(fit.history),
+            }
+            if training_files:
+                records[TRAINING_FILES] = training_files
             save_model(model, tokenizer, self.folder, records)
             remove_folder(self.checkpoints)
 
