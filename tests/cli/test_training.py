@@ -53,6 +53,19 @@ class TestTrain:
         assert says.startswith(f"{tmp_path / 'seed-1' / 'run.json'}: another recipe or seed was trained here")
         assert (tmp_path / "seed-1" / "model.safetensors").stat().st_mtime_ns == written
 
+    def test_an_inducer_takes_one_text_and_no_validation_data(self, tmp_path: Path) -> None:
+        text = tmp_path / "text.txt"
+        text.write_text("he runs\n" * 20)
+        command = ("train", RECIPE, *SMALL, "train.seeds=[1]", 'data.gold=""', "--out", tmp_path / "model")
+        assert "an inducer keeps back data.validation_size" in complaint(*command, "--validation", text)
+        twice = ("--train", text, "--train", text)
+        assert complaint(*command, *twice) == "--train is given 2 times, expected once for this task"
+        assert re.search(
+            rf"\tvalidation loss [\d.]+ nats a token on 2 held-out sentences of {text}; "
+            r"by the frequencies of tokens alone [\d.]+\n$",
+            output(*command, "--train", text),
+        )
+
     def test_resume_warns_if_there_is_nothing_to_resume(self, tmp_path: Path) -> None:
         command = ("train", RECIPE, *SMALL, "--out", tmp_path, "train.seeds=[1]", "--resume")
         says = f"treeformers: {tmp_path}: nothing to resume, training starts at the first step\n"

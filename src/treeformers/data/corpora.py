@@ -179,8 +179,10 @@ def has_one_split(name: str) -> bool:
     """Whether a corpus has a single split, as a file has.
 
     Args:
-        name: a key of `CORPORA`, a file or a folder.
+        name: a key of `CORPORA`, the name of a registered corpus, a file or a folder.
     """
+    if name in _REGISTERED:
+        return len(_REGISTERED[name]()) == 1
     if name in CORPORA:
         return name == "open-english"
     path = Path(name)

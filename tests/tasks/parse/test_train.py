@@ -186,6 +186,14 @@ class TestTreebanks:
         assert len(train) == 22 and not set(train) & {trees[0], trees[10], trees[20]}
         assert read_treebank(name, "test", data) == trees
 
+    def test_separate_files_are_used_whole(self, tmp_path: Path) -> None:
+        trees = [chain(number) for number in range(25)]
+        train, dev = (str(write(tmp_path / f"{name}.mrg", trees)) for name in ("a", "b"))
+        apart = Treebanks(train=(train,), validation=(dev,))
+        assert read_treebank(train, "train", apart) == read_treebank(dev, "validation", apart) == trees
+        both = Treebanks(train=(train,), validation=(train, dev))
+        assert len(read_treebank(train, "train", both)) == 22
+
     def test_splits_of_a_folder(self, tmp_path: Path) -> None:
         for number, part in enumerate(("train", "dev", "test")):
             write(tmp_path / f"{part}.mrg", [chain(number), chain(number + 10)])
