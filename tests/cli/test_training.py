@@ -66,6 +66,12 @@ class TestTrain:
             output(*command, "--train", text),
         )
 
+    def test_a_finished_training_does_not_fail_without_gold_trees(self, tmp_path: Path) -> None:
+        command = ("train", RECIPE, *SMALL, "train.seeds=[1]", "--out", tmp_path / "model")
+        done = run(*command, f"data.gold={tmp_path / 'no.txt'}")
+        assert done.exit_code == 0 and "\tvalidation loss " in done.stdout
+        assert "no.txt: neither a file, a folder nor a corpus" in done.stderr
+
     def test_resume_warns_if_there_is_nothing_to_resume(self, tmp_path: Path) -> None:
         command = ("train", RECIPE, *SMALL, "--out", tmp_path, "train.seeds=[1]", "--resume")
         says = f"treeformers: {tmp_path}: nothing to resume, training starts at the first step\n"

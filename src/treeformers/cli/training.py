@@ -125,7 +125,15 @@ def train(
         with resumable():
             fit = train_once(loaded, seed, folder, resume=resume, progress=is_main_process())
         if is_main_process():
-            typer.echo(f"{folder}\t{describe_outcome(loaded, folder, fit)}")
+            try:
+                outcome = describe_outcome(loaded, folder, fit)
+            except (
+                OSError,
+                ValueError,
+            ) as error:  # gold trees may be missing, or a plain Transformer has none
+                logger.warning("%s; the model is saved, but compared with no baseline", error)
+                outcome = f"validation {fit.get('metric', 'loss')} {fit.get('best', fit['loss']):.4f}"
+            typer.echo(f"{folder}\t{outcome}")
     if is_main_process():
         together = len(seeds) > 1 and isinstance(loaded, ParseRecipe | InduceRecipe)
         logger.info("next: %s", next_command(loaded, out if together else folder))
