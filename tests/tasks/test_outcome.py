@@ -1,12 +1,22 @@
 from __future__ import annotations
 
+import json
 import math
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
-from treeformers.recipes import ClassifyRecipe, Data, Examples, InduceRecipe, ParseRecipe, Recipe, Treebanks
+from treeformers.recipes import (
+    ClassifyRecipe,
+    Data,
+    Examples,
+    InduceRecipe,
+    ParseRecipe,
+    Recipe,
+    SimilarityRecipe,
+    Treebanks,
+)
 from treeformers.tasks.outcome import _cross_entropy, describe_outcome, next_command
 
 
@@ -53,3 +63,23 @@ def test_the_loss_of_frequencies() -> None:
 )
 def test_the_next_command(recipe: Recipe, says: str) -> None:
     assert next_command(recipe, Path("runs/x")) == says
+
+
+@pytest.mark.parametrize(("pearson", "error"), [([0.1, 0.3, 0.2], "2.00"), ([None] * 3, "3.00")])
+def test_a_similarity_model_stands_beside_the_mean_score(
+    pearson: list[float | None], error: str, tmp_path: Path
+) -> None:
+    """If no correlation is defined, training keeps the last weights."""
+    table = tmp_path / "pairs.tsv"
+    scores = [2, *[3] * 9, 4, *[3] * 9]
+    rows = "".join(f"a b\tc d\t{score}\n" for score in scores)
+    table.write_text(f"first\tsecond\tscore\n{rows}")
+    log = [{"eval_pearson": r, "eval_mse": float(n)} for n, r in enumerate(pearson, start=1)]
+    (tmp_path / "history.json").write_text(json.dumps([{"loss": 1.0}, *log]))
+    data, model = Examples(corpus=str(table), trees="right"), {"task": "relatedness"}
+    best = max((r for r in pearson if r is not None), default=None)
+    outcome = describe_outcome(SimilarityRecipe(data=data, model=model), tmp_path, {"best": best})
+    assert outcome.endswith(
+        f"mean squared error {error} on 2 held-out examples of {table}; "
+        "always the mean score 3.00 has the error 1.00"
+    )

@@ -159,8 +159,9 @@ def _classified(recipe: ClassifyRecipe | SimilarityRecipe, folder: Path, fit: Ma
     mean = sum(one.score or 0.0 for one in train) / len(train)
     baseline = mean_squared_error(scores, [mean] * len(scores))
     log = json.loads((folder / "history.json").read_text(encoding="utf-8"))
-    defined = [entry for entry in log if entry.get("eval_pearson") is not None]
-    kept = max(defined, key=lambda entry: entry["eval_pearson"], default={"eval_mse": None})
+    evaluations = [entry for entry in log if "eval_mse" in entry]
+    defined = [entry for entry in evaluations if entry["eval_pearson"] is not None]
+    kept = max(defined, key=lambda entry: entry["eval_pearson"], default=evaluations[-1])
     return (
         f"Pearson's r {_number(fit['best']):.2f}, mean squared error {_number(kept['eval_mse']):.2f} {on}; "
         f"always the mean score {mean:.2f} has the error {baseline:.2f}"
@@ -184,7 +185,8 @@ def _translated(recipe: TranslateRecipe, folder: Path) -> str:
     found = score_translator(Translator.from_pretrained(folder), some, recipe.data.lowercase).bleu
     copied = [" ".join(map(unescape_word, pair.tree.words)) for pair in some]
     baseline = bleu(reference_texts(some, recipe.data.lowercase), copied).bleu
+    total = f" of {len(pairs)}" if len(some) < len(pairs) else ""
     return (
-        f"BLEU {found:.1f} on {len(some)} of {len(pairs)} held-out pairs of "
+        f"BLEU {found:.1f} on {len(some)}{total} held-out pairs of "
         f"{recipe.data.corpus_of('validation')}; copied sources {baseline:.1f}"
     )

@@ -225,7 +225,7 @@ class TestTreebanks:
     def test_not_a_treebank(self, tmp_path: Path) -> None:
         name = str(write(tmp_path / "one.mrg", [chain(0)]))
         with pytest.raises(ValueError, match=r"one\.mrg: 1 example, expected at least 2: every tenth"):
-            read_treebank(name, "train", Treebanks())
+            read_treebank(name, "train", Treebanks(train=(name,)))
         (tmp_path / "text.txt").write_text("no tree\nat all\n" * 10)
         with pytest.raises(ValueError, match=r"text\.txt: no constituency trees in the train split"):
             read_treebank(str(tmp_path / "text.txt"), "train", Treebanks())
