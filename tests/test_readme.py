@@ -31,9 +31,13 @@ treeformers() {{
 
 def test_snippets_run_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "examples").symlink_to(ROOT / "examples")
-    samples = list(default_grammar().sample(60, seed=1, max_length=20))
-    (tmp_path / "my.txt").write_text("".join(" ".join(s.words) + "\n" for s in samples), encoding="utf-8")
-    (tmp_path / "gold.txt").write_text("".join(f"{s.tree}\n" for s in samples), encoding="utf-8")
+    everything = list(default_grammar().sample(70, seed=1, max_length=20))
+    samples, new = everything[:60], everything[60:]
+    for text_file, trees_file, some in (("my.txt", "gold.txt", samples), ("new.txt", "new-gold.txt", new)):
+        text = "".join(" ".join(sample.words) + "\n" for sample in some)
+        (tmp_path / text_file).write_text(text, encoding="utf-8")
+        trees = "".join(f"{sample.tree}\n" for sample in some)
+        (tmp_path / trees_file).write_text(trees, encoding="utf-8")
     texts = [" ".join(sample.words) for sample in samples]
     for name, columns in {
         "reviews": {"label": ["good", "bad"] * 30, "text": texts},
@@ -73,7 +77,7 @@ def test_snippets_run_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         )
         assert done.returncode == 0, f"README.md:{line}: {done.stderr}"
     assert {"console", "python"} <= set(languages)
-    assert len((tmp_path / "trees.txt").read_text(encoding="utf-8").splitlines()) == 60
+    assert len((tmp_path / "trees.txt").read_text(encoding="utf-8").splitlines()) == 10
 
 
 def test_links_lead_somewhere() -> None:

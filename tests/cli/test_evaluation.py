@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from command_line import complaint, copied, output
+from command_line import complaint, copied, output, run
+from conftest import ROOT
+from treeformers.data.grammar import default_grammar
 
 
 class TestEvaluate:
@@ -95,6 +97,24 @@ class TestEvaluate:
         output("evaluate", folder, "--data", file, "--trees", "right", "--json", scores)
         (found,) = json.loads(scores.read_text())["scores"].values()
         assert found["examples"] == 2
+
+    def test_a_parser_is_scored_on_what_its_file_kept_back(self, tmp_path: Path) -> None:
+        gold, out, scores = tmp_path / "gold.txt", tmp_path / "model", tmp_path / "scores.json"
+        gold.write_text("".join(f"{one.tree}\n" for one in default_grammar().sample(40, 1, max_length=12)))
+        recipe, few = ROOT / "examples" / "treebank.toml", ("--scale", "smoke", "train.max_steps=2")
+        trained = run("train", recipe, *few, "--train", gold, "--out", out)
+        assert f"{out}\tF1 " in trained.stdout and f" on 4 held-out sentences of {gold}, " in trained.stdout
+        assert trained.stderr.endswith(f"treeformers: next: treeformers parse {out} TEXT.txt\n")
+        done = run("evaluate", out, "--json", scores)
+        assert (
+            done.stderr == f"treeformers: {gold} trained the model; the tenth that was kept back is scored\n"
+        )
+        assert "kept back" in done.stdout and " 4 │" in done.stdout
+        output("evaluate", out, "--split", "train", "--split", "test", "--json", scores)
+        assert list(json.loads(scores.read_text())["scores"]) == [
+            f"{gold} train (training data)",
+            f"{gold} kept back",
+        ]
 
     def test_trees_option_of_an_inducer(self, model: Path) -> None:
         assert "--trees is for models that read trees" in complaint("evaluate", model, "--trees", "right")

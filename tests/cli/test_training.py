@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from transformers import Trainer
 
 from command_line import (
     RECIPE,
@@ -27,9 +31,13 @@ class TestTrain:
     def test_one_seed_fills_the_folder(self, tmp_path: Path) -> None:
         out = tmp_path / "model"
         printed = output("train", RECIPE, *SMALL, "train.seeds=[3]", "--out", out)
-        folder, loss = printed.rstrip("\n").split("\t")
+        folder, outcome = printed.rstrip("\n").split("\t")
         assert folder == str(out)
-        assert 0 < float(loss.removeprefix("validation loss ")) < 10
+        assert re.fullmatch(
+            r"sentence F1 [\d.]+ against 30 gold trees of grammar, which did not train; "
+            r"right-branching trees [\d.]+",
+            outcome,
+        )
         assert output("parse", out, stdin="he runs\n") == "(X (X he) (X runs))\n"
 
     def test_each_seed_gets_a_folder_and_resume_keeps_finished_models(self, tmp_path: Path) -> None:
@@ -44,6 +52,25 @@ class TestTrain:
         says = complaint(*command, "--resume", "train.learning_rate=0.5")
         assert says.startswith(f"{tmp_path / 'seed-1' / 'run.json'}: another recipe or seed was trained here")
         assert (tmp_path / "seed-1" / "model.safetensors").stat().st_mtime_ns == written
+
+    def test_an_inducer_takes_one_text_and_no_validation_data(self, tmp_path: Path) -> None:
+        text = tmp_path / "text.txt"
+        text.write_text("he runs\n" * 20)
+        command = ("train", RECIPE, *SMALL, "train.seeds=[1]", 'data.gold=""', "--out", tmp_path / "model")
+        assert "an inducer keeps back data.validation_size" in complaint(*command, "--validation", text)
+        twice = ("--train", text, "--train", text)
+        assert complaint(*command, *twice) == "--train is given 2 times, expected once for this task"
+        assert re.search(
+            rf"\tvalidation loss [\d.]+ nats a token on 2 held-out sentences of {text}; "
+            r"by the frequencies of tokens alone [\d.]+\n$",
+            output(*command, "--train", text),
+        )
+
+    def test_a_finished_training_does_not_fail_without_gold_trees(self, tmp_path: Path) -> None:
+        command = ("train", RECIPE, *SMALL, "train.seeds=[1]", "--out", tmp_path / "model")
+        done = run(*command, f"data.gold={tmp_path / 'no.txt'}")
+        assert done.exit_code == 0 and "\tvalidation loss " in done.stdout
+        assert "no.txt: neither a file, a folder nor a corpus" in done.stderr
 
     def test_resume_warns_if_there_is_nothing_to_resume(self, tmp_path: Path) -> None:
         command = ("train", RECIPE, *SMALL, "--out", tmp_path, "train.seeds=[1]", "--resume")
@@ -61,6 +88,41 @@ class TestTrain:
         done = run("train", RECIPE, *SMALL, "--out", tmp_path)
         says = "treeformers: interrupted; run the same command with --resume to continue\n"
         assert (done.exit_code, done.stderr) == (130, says)
+
+    def test_sigterm_saves_and_says_how_to_continue(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        command = ("train", RECIPE, *SMALL, "train.seeds=[1]", "--out", tmp_path / "model")
+        step = Trainer.training_step
+
+        def take_step(self: Trainer, *args: object, **kwargs: object) -> object:
+            os.kill(os.getpid(), signal.SIGTERM)
+            return step(self, *args, **kwargs)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(Trainer, "training_step", take_step)
+            done = run(*command)
+        says = "stopped at step 1 of 2, which is saved; run the same command with --resume to continue"
+        assert (done.exit_code, done.stdout) == (143, "")
+        assert done.stderr.splitlines()[-1] == f"treeformers: {says}"
+        says = (
+            f"{tmp_path / 'model'}: holds an unfinished run; --resume continues it, --overwrite starts again"
+        )
+        assert complaint(*command) == says
+        resumed = run(*command, "--resume")
+        assert resumed.exit_code == 0 and "step 2 of 2: " in resumed.stderr
+
+    def test_a_model_is_replaced_only_if_asked(self, model: Path, tmp_path: Path) -> None:
+        out = copied(model, tmp_path / "model")
+        before = contents(out)
+        command = ("train", RECIPE, *SMALL, "train.seeds=[1]", "--out", out)
+        assert complaint(*command) == (
+            f"{out}: holds a model; --overwrite replaces it, or choose another folder"
+        )
+        assert contents(out) == before
+        output(*command, "--overwrite")
+        assert contents(out)["model.safetensors"] != before["model.safetensors"]
+        assert "expected one of them" in complaint(*command, "--overwrite", "--resume")
 
     @pytest.mark.parametrize(
         ("text", "says"),
@@ -114,15 +176,13 @@ class TestTrain:
         out = copied(model, tmp_path / "model")
         before = contents(out)
         with files_of_at_most(size):
-            says = complaint("train", RECIPE, *SMALL, "train.seeds=[1]", "--out", out)
+            says = complaint("train", RECIPE, *SMALL, "train.seeds=[1]", "--out", out, "--overwrite")
         assert str(out) in says
         after = contents(out)
         assert {name: after.get(name) for name in before if name != "run.json"} == {
             name: content for name, content in before.items() if name != "run.json"
         }
-        # If not even the record of the new run was written, the old record still holds.
-        resume = ["--resume"] if after["run.json"] != before["run.json"] else []
-        output("train", RECIPE, *SMALL, "train.seeds=[1]", "--out", out, *resume)
+        output("train", RECIPE, *SMALL, "train.seeds=[1]", "--out", out, "--overwrite")
         assert set(contents(out)) == set(before)
 
 

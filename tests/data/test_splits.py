@@ -20,6 +20,10 @@ class TestCorpora:
         assert trained == [number for number in range(25) if number not in (0, 10, 20)]
         assert choose_split(numbers, "test", "numbers") == list(range(25))
 
+    def test_a_file_for_one_part_is_used_whole(self) -> None:
+        for split in GRAMMAR_SPLIT_SIZES:
+            assert choose_split({"train": "abc"}, split, "letters", whole=True) == ["a", "b", "c"]
+
     def test_a_single_example_cannot_train(self) -> None:
         for split in ("test", "validation"):
             assert choose_split({"train": "a"}, split, "letters") == ["a"]

@@ -105,3 +105,12 @@ def test_a_recipe_asks_for_one_average_or_none() -> None:
         ValueError, match=r"^train\.ema_decay and train\.average_checkpoints: expected one of them$"
     ):
         build_average(model, Train(ema_decay=0.5, average_checkpoints=5))
+
+
+def test_a_checkpoint_before_the_first_evaluation_has_no_average(tmp_path: Path) -> None:
+    average = CheckpointAverage(nn.Linear(3, 2), 3)
+    average.save(tmp_path)
+    restored = CheckpointAverage(nn.Linear(3, 2), 3)
+    restored.load(tmp_path)
+    step_and_average(restored, 1)
+    assert torch.equal(restored.average["weight"], restored.weights["weight"])

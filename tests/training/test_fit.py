@@ -1,7 +1,10 @@
 from __future__ import annotations
 
 import json
+import logging
 import math
+import os
+import signal
 from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
@@ -18,8 +21,9 @@ from treeformers.models.treebert import TreeBertForMaskedLM
 from treeformers.recipes import InduceRecipe, Train
 from treeformers.tasks.induce.train import train_inducer
 from treeformers.training import callbacks, trainer
-from treeformers.training.checkpoints import commit_checkpoint
+from treeformers.training.checkpoints import commit_checkpoint, last_checkpoint
 from treeformers.training.fit import Fit, fit
+from treeformers.training.interruption import Terminated
 
 torch.set_num_threads(1)
 
@@ -60,6 +64,98 @@ def train_until_checkpoint(
         patch.setattr(trainer, "commit_checkpoint", commit_and_die)
         with pytest.raises(_KilledError):
             train_inducer(recipe, out, seed, progress=False)
+
+
+def send_at_step(monkeypatch: pytest.MonkeyPatch, last: int, *signals: signal.Signals) -> None:
+    """Send signals to this process during the step after step `last`."""
+    step = Trainer.training_step
+
+    def take_step(self: Trainer, *args: object, **kwargs: object) -> torch.Tensor:
+        if self.state.global_step == last:
+            for number in signals:
+                os.kill(os.getpid(), number)
+        return step(self, *args, **kwargs)
+
+    monkeypatch.setattr(Trainer, "training_step", take_step)
+
+
+class TestInterruption:
+    SIZES = ("train.epochs=3", "train.max_steps=8", "train.num_evaluations=2", "train.tokens_per_batch=120")
+
+    @pytest.mark.parametrize(
+        ("number", "error"), [(signal.SIGTERM, Terminated), (signal.SIGINT, KeyboardInterrupt)]
+    )
+    def test_the_step_is_saved_and_training_continues_from_it(
+        self,
+        number: signal.Signals,
+        error: type[BaseException],
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        once = recipe(*self.SIZES)
+        whole = train_inducer(once, tmp_path / "whole", seed=3, progress=False)
+        handlers = [signal.getsignal(one) for one in (signal.SIGINT, signal.SIGTERM)]
+        with monkeypatch.context() as patch:
+            send_at_step(patch, 5, number)
+            with pytest.raises(error, match="stopped at step 6 of 8, which is saved"):
+                train_inducer(once, tmp_path / "parts", seed=3, progress=False)
+        assert [signal.getsignal(one) for one in (signal.SIGINT, signal.SIGTERM)] == handlers
+        assert last_checkpoint(tmp_path / "parts" / "checkpoints") == (
+            tmp_path / "parts" / "checkpoints" / "checkpoint-6"
+        )
+        resumed = train_inducer(once, tmp_path / "parts", seed=3, resume=True, progress=False)
+        assert (resumed.steps, resumed.loss) == (whole.steps, whole.loss)
+        expected, found = weights(tmp_path / "whole"), weights(tmp_path / "parts")
+        assert all(torch.equal(expected[name], found[name]) for name in expected)
+
+    def test_a_signal_in_an_evaluation_takes_no_further_step(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        once = recipe(*self.SIZES)
+        evaluate = trainer.TokenBatchTrainer._validation_loss
+
+        def evaluate_and_send(self: Any, batches: Any) -> Mapping[str, float]:
+            os.kill(os.getpid(), signal.SIGTERM)
+            return evaluate(self, batches)
+
+        monkeypatch.setattr(trainer.TokenBatchTrainer, "_validation_loss", evaluate_and_send)
+        with pytest.raises(Terminated, match="stopped at step 4 of 8") as stopped:
+            train_inducer(once, tmp_path, seed=3, progress=False)
+        assert stopped.value.code == 143
+
+    def test_a_second_interrupt_stops_at_once(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        send_at_step(monkeypatch, 0, signal.SIGINT, signal.SIGINT)
+        with pytest.raises(KeyboardInterrupt):
+            train_inducer(recipe("train.max_steps=2"), tmp_path, seed=3, progress=False)
+        assert not list(tmp_path.glob("checkpoints/*"))
+
+
+class TestProgress:
+    ONCE = ("train.max_steps=4", "train.num_evaluations=2", "train.tokens_per_batch=120")
+
+    def test_without_a_terminal_each_evaluation_logs_a_line(
+        self, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        caplog.set_level(logging.INFO, "treeformers.training.callbacks")
+        done = train_inducer(recipe(*self.ONCE), tmp_path, seed=3, progress=True)
+        first, last = [entry for entry in done.history if "eval_loss" in entry]
+        losses = {entry["step"]: entry["loss"] for entry in done.history if "loss" in entry}
+        assert [message.rsplit(",", 1)[0] for message in caplog.messages] == [
+            f"step {entry['step']} of 4: loss {losses[entry['step']]:.3f}, "
+            f"validation loss {entry['eval_loss']:.3f}"
+            for entry in (first, last)
+        ]
+        assert caplog.messages[-1].endswith(", 0:00:00 left")
+
+    def test_the_bar_ends_with_the_last_evaluation(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        monkeypatch.setenv("FORCE_COLOR", "1")
+        monkeypatch.setenv("COLUMNS", "200")
+        done = train_inducer(recipe(*self.ONCE), tmp_path, seed=3, progress=True)
+        shown = capsys.readouterr().err
+        last = [entry["eval_loss"] for entry in done.history if "eval_loss" in entry][-1]
+        assert f"validation loss {last:.3f}" in shown.splitlines()[-1] + shown.splitlines()[-2]
 
 
 class TestResuming:

@@ -92,8 +92,9 @@ class TestCheckOutputFolder:
     def test_seeds_of_one_recipe_share_a_folder(self, tmp_path: Path) -> None:
         check_output_folder(tmp_path / "new", recipe(seeds=[1, 2]))
         self.write_model(tmp_path / "seed-3", seeds=[3])
-        self.write_model(tmp_path / "seed-1", epochs=9)  # will be replaced
         check_output_folder(tmp_path, recipe(seeds=[1, 2]))
+        self.write_model(tmp_path / "seed-1", epochs=9)
+        check_output_folder(tmp_path, recipe(seeds=[1, 2]), overwrite=True)
 
     def test_seeds_of_another_recipe_are_refused(self, tmp_path: Path) -> None:
         self.write_model(tmp_path / "seed-3", epochs=9)
@@ -106,8 +107,34 @@ class TestCheckOutputFolder:
     def test_one_model_and_several_seeds_do_not_share_a_folder(self, tmp_path: Path) -> None:
         self.write_model(tmp_path / "one")
         self.write_model(tmp_path / "several" / "seed-1")
-        check_output_folder(tmp_path / "one", recipe(seeds=[1]))
+        check_output_folder(tmp_path / "one", recipe(seeds=[1]), overwrite=True)
         with pytest.raises(ValueError, match="one: holds a model, expected a folder for 2 seeds"):
             check_output_folder(tmp_path / "one", recipe(seeds=[1, 2]))
         with pytest.raises(ValueError, match="several: holds models of several seeds, expected a folder for"):
             check_output_folder(tmp_path / "several", recipe(seeds=[1]))
+
+    def test_a_model_is_replaced_only_if_asked(self, tmp_path: Path) -> None:
+        self.write_model(tmp_path / "one")
+        self.write_model(tmp_path / "several" / "seed-2", seeds=[1, 2])
+        for name, seeds, holder in (("one", [1], "one"), ("several", [1, 2], "seed-2")):
+            for resume in (False, True):
+                with pytest.raises(ValueError, match=f"{holder}: holds a model; --overwrite replaces it"):
+                    check_output_folder(tmp_path / name, recipe(seeds=seeds), resume)
+            check_output_folder(tmp_path / name, recipe(seeds=seeds), overwrite=True)
+        (tmp_path / "one" / "fit.json").touch()
+        check_output_folder(tmp_path / "one", recipe(seeds=[1]), resume=True)  # is kept
+
+    def test_an_unfinished_run_is_dropped_only_if_asked(self, tmp_path: Path) -> None:
+        checkpoint = tmp_path / "checkpoints" / "checkpoint-3"
+        checkpoint.mkdir(parents=True)
+        check_output_folder(tmp_path, recipe())  # a checkpoint without its state is incomplete
+        (checkpoint / "trainer_state.json").touch()
+        says = f"^{tmp_path}: holds an unfinished run; --resume continues it, --overwrite starts again$"
+        with pytest.raises(ValueError, match=says):
+            check_output_folder(tmp_path, recipe())
+        self.write_model(tmp_path / "model")
+        (tmp_path / "model" / "config.json").rename(tmp_path / "config.json")
+        with pytest.raises(ValueError, match=says):
+            check_output_folder(tmp_path, recipe())
+        check_output_folder(tmp_path, recipe(), resume=True)
+        check_output_folder(tmp_path, recipe(), overwrite=True)

@@ -153,12 +153,13 @@ def _logging_to_stderr() -> Iterator[None]:
 
 @contextmanager
 def resumable() -> Iterator[None]:
-    """On Ctrl-C, tell the user how to resume."""
+    """If Ctrl-C or SIGTERM stops the work, tell the user how to resume."""
     try:
         yield
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, SystemExit) as stop:
         if is_main_process():
-            logger.info("interrupted; run the same command with --resume to continue")
+            where = str(stop) or "interrupted"
+            logger.info("%s; run the same command with --resume to continue", where)
         raise
 
 

@@ -31,7 +31,7 @@ def evaluate(
         typer.Option(
             metavar="NAME|FILE",
             help="Data to score on: gold trees, or examples like the training examples. By default, the "
-            "data of the recipe.",
+            "data of the recipe that did not train the model.",
         ),
     ] = None,
     split: Annotated[
@@ -59,7 +59,8 @@ def evaluate(
 
     An inducer gets unlabelled F1, beside trees that ignore the words. A parser gets the scores of evalb, with
     gold tags, and the expected calibration error (ECE) of its constituents and tags. A classifier gets its
-    accuracy, a similarity model correlation and error, a translation model BLEU.
+    accuracy, a similarity model correlation and error, a translation model BLEU. If a file trained the model,
+    the tenth of it that was kept back is scored; --split train scores the training data and says so.
     """
     from treeformers.trees.files import write_json
 
@@ -107,6 +108,7 @@ def _parser(
     from rich.table import Table
 
     from treeformers.metrics.calibration import expected_calibration_error
+    from treeformers.tasks.held_out import scored_parts
     from treeformers.tasks.parse.calibrate import measure
     from treeformers.tasks.parse.predictor import Parser
     from treeformers.tasks.parse.score import score_parser
@@ -115,27 +117,25 @@ def _parser(
     if picture and picture.suffix.lower() != ".png":
         raise ValueError(f"--reliability {picture}: expected a file name that ends in .png")
     parser = Parser.from_pretrained(model)
-    names = (data,) if data else recipe.data.test or recipe.data.train
     source = replace(recipe.data, scored_sentences=0) if data else recipe.data
     table = Table("treebank")
     for heading in ("F1", "recall", "precision", "exact", "ECE constituents", "ECE tags", "sentences"):
         table.add_column(heading, justify="right")
     scores, signature = {}, ""
     outcomes: dict[str, list[tuple[float, bool]]] = {"constituents": [], "tags": []}
-    for name in names:
-        for part in split or ["test"]:
-            gold = read_treebank(name, part, source)
-            score = score_parser(parser, gold)
-            figures = {key: getattr(score, key) for key in ("f1", "recall", "precision", "exact_match")}
-            for kind, rows in measure(parser, gold)._asdict().items():
-                probabilities, truth = [probability for probability, _ in rows], [true for _, true in rows]
-                error = expected_calibration_error(probabilities, truth) if rows else None
-                figures[f"{kind}_calibration_error"] = error
-                outcomes[kind] += rows
-            cells = ("–" if figure is None else f"{figure:.2f}" for figure in figures.values())
-            table.add_row(f"{name} {part}", *cells, str(score.sentences))
-            scores[f"{name} {part}"] = figures
-            signature = score.signature
+    for part in scored_parts(model, recipe, data, split):
+        gold = read_treebank(part.name, part.split, source)
+        score = score_parser(parser, gold)
+        figures = {key: getattr(score, key) for key in ("f1", "recall", "precision", "exact_match")}
+        for kind, rows in measure(parser, gold)._asdict().items():
+            probabilities, truth = [probability for probability, _ in rows], [true for _, true in rows]
+            error = expected_calibration_error(probabilities, truth) if rows else None
+            figures[f"{kind}_calibration_error"] = error
+            outcomes[kind] += rows
+        cells = ("–" if figure is None else f"{figure:.2f}" for figure in figures.values())
+        table.add_row(part.label, *cells, str(score.sentences))
+        scores[part.label] = figures
+        signature = score.signature
     console = stdout()
     console.print(table)
     console.print(signature, markup=False, soft_wrap=True)
@@ -172,6 +172,7 @@ def _classifier(
     from treeformers.tasks.classify.batches import predict
     from treeformers.tasks.classify.examples import read_examples
     from treeformers.tasks.classify.predictor import Classifier
+    from treeformers.tasks.held_out import scored_parts
     from treeformers.tasks.similarity import score as similarity
     from treeformers.tasks.similarity.predictor import Similarity
 
@@ -183,19 +184,19 @@ def _classifier(
     if data:
         # Where the recipe gives labels other names, examples may have these already.
         names = {name: name for name in classes} | source.classes if source.classes else {}
-        source = replace(source, corpus=data, scored_sentences=0, classes=names)
+        source = replace(source, scored_sentences=0, classes=names)
     scores = {}
-    for part in split or ["test"]:
-        examples = read_examples(source, part, pairs)
+    for part in scored_parts(model, recipe, data, split):
+        examples = read_examples(source, part.split, pairs, part.name)
         for number, example in enumerate(examples, start=1):
             if classes and example.label not in classes:
                 raise ValueError(
-                    f"{source.corpus}: example {number} of the {part} part is of the class "
+                    f"{part.name}: example {number} of the {part.split} part is of the class "
                     f"{example.label!r}, the model knows {', '.join(classes)}"
                 )
         encoded = loaded.reader.encode([tree for one in examples for tree in one.trees])
         found = score(predict(loaded.model, encoded, loaded.reader), examples, classes, source.label_groups)
-        scores[f"{source.corpus} {part}"] = {**found, "examples": len(examples)}
+        scores[part.label] = {**found, "examples": len(examples)}
     _print(scores)
     return {"scores": scores}
 
@@ -203,6 +204,7 @@ def _classifier(
 def _translator(
     model: Path, recipe: TranslateRecipe, data: str | None, split: list[str] | None, trees: str | None
 ) -> dict[str, Any]:
+    from treeformers.tasks.held_out import scored_parts
     from treeformers.tasks.translate.predictor import Translator
     from treeformers.tasks.translate.score import score_translator
     from treeformers.tasks.translate.train import read_pairs
@@ -210,12 +212,12 @@ def _translator(
     translator = Translator.from_pretrained(model)
     source = replace(recipe.data, trees=trees or recipe.data.trees)
     if data:
-        source = replace(source, corpus=data, scored_sentences=0)
+        source = replace(source, scored_sentences=0)
     scores, signature = {}, ""
-    for part in split or ["test"]:
-        pairs = read_pairs(source, part)
+    for part in scored_parts(model, recipe, data, split):
+        pairs = read_pairs(source, part.split, part.name)
         score = score_translator(translator, pairs, source.lowercase)
-        scores[f"{source.corpus} {part}"] = {"bleu": score.bleu, "examples": len(pairs)}
+        scores[part.label] = {"bleu": score.bleu, "examples": len(pairs)}
         signature = score.signature
     _print(scores)
     stdout().print(signature, markup=False, soft_wrap=True)

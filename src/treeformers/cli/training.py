@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from treeformers.cli.console import Overrides, ScaleOption, is_main_process, print_scores, resumable, stdout
-from treeformers.recipes import Recipe
+from treeformers.recipes import InduceRecipe, ParseRecipe, Recipe
 
 logger = logging.getLogger(__name__)
 
@@ -71,21 +73,48 @@ def train(
     overrides: Overrides = None,
     *,
     out: Annotated[Path, typer.Option(help="Folder of the model. Several seeds get a subfolder each.")],
+    train_data: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--train",
+            metavar="NAME|FILE",
+            help="Data to train on, in place of those of the recipe; may be repeated for treebanks.",
+        ),
+    ] = None,
+    validation: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME|FILE",
+            help="Data that choose the weights. Without them, a tenth of a training file is kept back.",
+        ),
+    ] = None,
+    test: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME|FILE", help="Data that `evaluate` scores the model on by default."),
+    ] = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Continue the unfinished run in the folder.")
+    ] = False,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace a model or an unfinished run in the folder.")
     ] = False,
     scale: ScaleOption = "paper",
 ) -> None:
     """Train the models of a recipe, one for each seed.
 
-    Prints the folder of each model and the validation metric that chose its weights. To use several processes
-    or machines: torchrun --nproc-per-node 2 -m treeformers.cli train ...
+    Prints the folder of each model, and how good it is on held-out examples beside a baseline. Ctrl-C and
+    SIGTERM save the state, from which --resume continues. To use several processes or machines:
+    torchrun --nproc-per-node 2 -m treeformers.cli train ...
     """
+    if resume and overwrite:
+        raise ValueError("--resume continues a run, --overwrite starts again: expected one of them")
     loaded = Recipe.load(recipe, scale, overrides or ())
+    loaded = _with_data(loaded, {"train": train_data, "validation": validation, "test": test})
+    from treeformers.tasks.outcome import describe_outcome, next_command
     from treeformers.tasks.train import train_once
     from treeformers.training.run import Run, check_output_folder
 
-    check_output_folder(out, loaded)
+    check_output_folder(out, loaded, resume, overwrite)
     seeds = loaded.train.seeds
     for seed in seeds:
         folder = out / f"seed-{seed}" if len(seeds) > 1 else out
@@ -96,8 +125,40 @@ def train(
         with resumable():
             fit = train_once(loaded, seed, folder, resume=resume, progress=is_main_process())
         if is_main_process():
-            best = fit.get("best", fit["loss"])
-            typer.echo(f"{folder}\tvalidation {fit.get('metric', 'loss')} {best:.4f}")
+            try:
+                outcome = describe_outcome(loaded, folder, fit)
+            except (
+                OSError,
+                ValueError,
+            ) as error:  # gold trees may be missing, or a plain Transformer has none
+                logger.warning("%s; the model is saved, but compared with no baseline", error)
+                outcome = f"validation {fit.get('metric', 'loss')} {fit.get('best', fit['loss']):.4f}"
+            typer.echo(f"{folder}\t{outcome}")
+    if is_main_process():
+        together = len(seeds) > 1 and isinstance(loaded, ParseRecipe | InduceRecipe)
+        logger.info("next: %s", next_command(loaded, out if together else folder))
+
+
+def _with_data(recipe: Recipe, parts: Mapping[str, Sequence[str] | None]) -> Recipe:
+    """The recipe with other data.
+
+    Raises:
+        ValueError: the task takes only one corpus for a part, or none.
+    """
+    given: dict[str, Any] = {part: tuple(names) for part, names in parts.items() if names}
+    if isinstance(recipe, ParseRecipe):
+        return replace(recipe, data=replace(recipe.data, **given))
+    keys = {"train": "corpus", "validation": "validation", "test": "test"}
+    if isinstance(recipe, InduceRecipe):
+        keys = {"train": "text", "test": "gold"}
+    for part, names in given.items():
+        if part not in keys:
+            raise ValueError("--validation: an inducer keeps back data.validation_size sentences of its text")
+        if len(names) > 1:
+            raise ValueError(f"--{part} is given {len(names)} times, expected once for this task")
+    return replace(
+        recipe, data=replace(recipe.data, **{keys[part]: names[0] for part, names in given.items()})
+    )
 
 
 def env() -> None:

@@ -177,6 +177,20 @@ def download(name: str, data_dir: StrPath) -> Path:
     return folder
 
 
+def has_one_split(name: str) -> bool:
+    """Whether a corpus has a single split, as a file has.
+
+    Args:
+        name: a key of `CORPORA`, the name of a registered corpus, a file or a folder.
+    """
+    if name in _REGISTERED:
+        return len(_REGISTERED[name]()) == 1
+    if name in CORPORA:
+        return name == "open-english"
+    path = Path(name)
+    return path.is_file() or (path.is_dir() and len(_files_by_split(path)) == 1)
+
+
 def _load_corpus(
     corpus: Corpus, data_dir: StrPath | None, clean: bool, trees: Kind | None
 ) -> dict[str, list[Any]]:
@@ -251,15 +265,20 @@ def _load_path(path: Path, clean: bool) -> dict[str, list[Any]]:
         return {"train": _read_any(path, clean)}
     if not path.is_dir():
         raise FileNotFoundError(f"{path}: neither a file, a folder nor a corpus ({', '.join(CORPORA)})")
+    found = _files_by_split(path)
+    if not found:
+        raise ValueError(f"{path}: no file with train, valid, validation, dev or test in its name")
+    return {split: _read_split(found[split], clean) for split in _SPLITS if split in found}
+
+
+def _files_by_split(folder: Path) -> dict[str, list[Path]]:
     found: dict[str, list[Path]] = {}
-    for file in sorted(path.iterdir()):
+    for file in sorted(folder.iterdir()):
         words = set(re.split(r"[^a-z]+", file.name.lower()))
         for split, names in zip(_SPLITS, ({"train"}, {"valid", "validation", "dev"}, {"test"}), strict=True):
             if file.is_file() and words & names:
                 found.setdefault(split, []).append(file)
-    if not found:
-        raise ValueError(f"{path}: no file with train, valid, validation, dev or test in its name")
-    return {split: _read_split(found[split], clean) for split in _SPLITS if split in found}
+    return found
 
 
 def _read_split(files: list[Path], clean: bool) -> list[Any]:

@@ -26,7 +26,7 @@ _MAX_WORDS = 40
 T = TypeVar("T")
 
 
-def choose_split(splits: Mapping[str, Sequence[T]], split: str, corpus: str) -> list[T]:
+def choose_split(splits: Mapping[str, Sequence[T]], split: str, corpus: str, whole: bool = False) -> list[T]:
     """Return one split of a corpus.
 
     In a corpus with a single split, such as a file, every tenth example is for validation, the others are for
@@ -36,6 +36,7 @@ def choose_split(splits: Mapping[str, Sequence[T]], split: str, corpus: str) -> 
         splits: the corpus by split name.
         split: "train", "validation" or "test".
         corpus: name of the corpus, for error messages.
+        whole: a single split is each split as a whole. Training and validation then use different corpora.
 
     Raises:
         ValueError: the corpus has no such split, or its only example would be for both training and
@@ -44,7 +45,7 @@ def choose_split(splits: Mapping[str, Sequence[T]], split: str, corpus: str) -> 
     if len(splits) == 1:
         check_split(split, corpus)
         (examples,) = splits.values()
-        if split == "test":
+        if split == "test" or whole:
             return list(examples)
         if len(examples) == 1 and split == "train":
             raise ValueError(

@@ -81,8 +81,10 @@ class Treebanks:
     A treebank is the name of a corpus, a file, or "grammar" (sampled from the embedded grammar).
 
     Attributes:
-        train: treebanks whose training splits are used together.
+        train: treebanks whose training splits are used together. If a treebank is a single file and
+            `validation` does not name others, every tenth tree is kept back from training.
         validation: treebanks whose validation splits choose the weights; by default the training treebanks.
+            A single file that does not train is used whole.
         test: treebanks whose test splits are scored, each separately; by default the training treebanks.
         data_dir: folder of the corpora; by default the environment variable TREEFORMERS_DATA.
         sentences: maximum number of training sentences of a treebank; 0 for all.
@@ -104,13 +106,45 @@ class Treebanks:
     min_frequency: Count = 1
     max_length: Count = 0
 
+    def trains_on(self, name: str) -> bool:
+        """Whether trees of this treebank train the parser."""
+        return name in self.train
+
+    def keeps_back(self, name: str) -> bool:
+        """Whether every tenth tree of this treebank is kept back from training, if it has a single split."""
+        return name in self.train and name in (self.validation or self.train)
+
+
+class _OneCorpus:
+    """A section whose model is trained on one corpus."""
+
+    corpus: str
+    validation: str
+    test: str
+
+    def corpus_of(self, split: str) -> str:
+        """The corpus of the split "train", "validation" or "test"."""
+        return {"validation": self.validation, "test": self.test}.get(split, "") or self.corpus
+
+    def trains_on(self, name: str) -> bool:
+        """Whether examples of this corpus train the model."""
+        return name == self.corpus
+
+    def keeps_back(self, name: str) -> bool:
+        """Whether every tenth example of this corpus is kept back from training, if it has a single split."""
+        return name == self.corpus == self.corpus_of("validation")
+
 
 @dataclass(frozen=True, kw_only=True)
-class Examples:
+class Examples(_OneCorpus):
     """Data for classifying sentences, or for comparing the two sentences of a pair.
 
     Attributes:
-        corpus: the name of a corpus, a file or folder, or "grammar" (sampled from the embedded grammar).
+        corpus: the name of a corpus, a file or folder, or "grammar" (sampled from the embedded grammar). If
+            it is a single file and `validation` is empty, every tenth example is kept back from training.
+        validation: the corpus whose validation split chooses the weights; by default the same one. A single
+            file is used whole.
+        test: the corpus whose test split is scored; by default the same one. A single file is used whole.
         structure: the kind of trees that the encoder reads.
         trees: the source of the trees. "given": the corpus has trees. "right", "left", "balanced" or
             "random": trees that branch so. A file of brackets: one tree per text of the corpus, first of the
@@ -138,10 +172,12 @@ class Examples:
             out of this score.
     """
 
-    scoring_keys: ClassVar[tuple[str, ...]] = ("data_dir",)
+    scoring_keys: ClassVar[tuple[str, ...]] = ("test", "data_dir")
     """Keys that do not change the trained weights."""
 
     corpus: str = "sst-5"
+    validation: str = ""
+    test: str = ""
     structure: Literal["constituency", "dependencies"] = "constituency"
     trees: str = "given"
     multi_sentence: bool = False
@@ -160,12 +196,16 @@ class Examples:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ParallelText:
+class ParallelText(_OneCorpus):
     """The data for translation.
 
     Attributes:
         corpus: the name of a corpus, a file or folder, or "grammar" (a made-up language over the embedded
-            grammar).
+            grammar). If it is a single file and `validation` is empty, every tenth pair is kept back from
+            training.
+        validation: the corpus whose validation split gives the loss that chooses the weights; by default the
+            same one. A single file is used whole.
+        test: the corpus whose test split is scored; by default the same one. A single file is used whole.
         source: language to translate from, as the corpus names it.
         target: language to translate into.
         trees: trees of the source sentences, as in `Examples`.
@@ -178,10 +218,12 @@ class ParallelText:
             and counted.
     """
 
-    scoring_keys: ClassVar[tuple[str, ...]] = ("data_dir",)
+    scoring_keys: ClassVar[tuple[str, ...]] = ("test", "data_dir")
     """Keys that do not change the trained weights."""
 
     corpus: str = "multi30k"
+    validation: str = ""
+    test: str = ""
     source: str = "en"
     target: str = "de"
     trees: str = "right"

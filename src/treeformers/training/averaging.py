@@ -135,9 +135,10 @@ class CheckpointAverage(WeightAverage):
         self._average()
 
     def _average(self) -> None:
-        self.average = {
-            name: torch.stack([copy[name] for copy in self.recent]).mean(0) for name in self.weights
-        }
+        if self.recent:  # before the first evaluation there is no average
+            self.average = {
+                name: torch.stack([copy[name] for copy in self.recent]).mean(0) for name in self.weights
+            }
 
 
 def _write(values: Mapping[str, Tensor], folder: Path) -> None:

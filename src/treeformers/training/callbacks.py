@@ -1,27 +1,65 @@
-"""Callbacks of training: the progress bar, saving at evaluations, early stopping, and the clock."""
+"""Callbacks of training: progress, saving at evaluations, early stopping, and the clock."""
 
 from __future__ import annotations
 
+import logging
 import math
 import time
 from collections.abc import Mapping, Sequence
+from datetime import timedelta
 from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from transformers import TrainerCallback
 
-__all__ = ["Clock", "EarlyStopping", "ProgressBar", "SaveAtEvaluation"]
+__all__ = ["Clock", "EarlyStopping", "ProgressBar", "ProgressLog", "SaveAtEvaluation"]
+
+logger = logging.getLogger(__name__)
 
 
-class ProgressBar(TrainerCallback):
-    """Shows one bar on standard error, with the losses, the validation metric and the time left.
+class _LastMetrics(TrainerCallback):
+    """Keeps the last losses and the last validation metric.
 
     Args:
         metric: the metric that chooses the weights.
     """
 
     def __init__(self, metric: str) -> None:
+        self.names = ("loss", "eval_loss", f"eval_{metric}")
+        self.metrics: dict[str, float] = {}
+
+    def on_log(
+        self, args: Any, state: Any, control: Any, logs: dict[str, float] | None = None, **kwargs: Any
+    ) -> None:
+        self.metrics |= {name: value for name, value in (logs or {}).items() if name in self.names}
+
+    def describe(self, separator: str) -> str:
+        """The names and values of the metrics."""
+        return separator.join(
+            f"{name.replace('eval_', 'validation ')} {value:.3f}" for name, value in self.metrics.items()
+        )
+
+
+class ProgressLog(_LastMetrics):
+    """Logs a line at each evaluation, with the step, the losses, the validation metric and the time left."""
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        self.start, self.first_step = time.perf_counter(), state.global_step
+
+    def on_evaluate(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        if state.is_world_process_zero:
+            step, total = state.global_step, state.max_steps
+            seconds = (time.perf_counter() - self.start) * (total - step) / (step - self.first_step)
+            left = timedelta(seconds=round(seconds))
+            logger.info("step %d of %d: %s, %s left", step, total, self.describe(", "), left)
+
+
+class ProgressBar(_LastMetrics):
+    """Shows one bar on standard error, with the losses, the validation metric and the time left."""
+
+    def __init__(self, metric: str) -> None:
+        super().__init__(metric)
         columns = (
             TextColumn("{task.description}"),
             BarColumn(),
@@ -30,8 +68,16 @@ class ProgressBar(TrainerCallback):
             TimeRemainingColumn(),
         )
         self.bar = Progress(*columns, console=Console(stderr=True))
-        self.names = ("loss", "eval_loss", f"eval_{metric}")
-        self.metrics: dict[str, float] = {}
+
+    @property
+    def is_visible(self) -> bool:
+        """Whether standard error is a terminal or a notebook."""
+        return self.bar.console.is_terminal or self.bar.console.is_jupyter
+
+    def stop(self) -> None:
+        """Stop the bar if it was started. Otherwise the terminal would keep its cursor hidden."""
+        if self.bar.live.is_started:
+            self.bar.stop()
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         if state.is_world_process_zero:
@@ -45,12 +91,9 @@ class ProgressBar(TrainerCallback):
     def on_log(
         self, args: Any, state: Any, control: Any, logs: dict[str, float] | None = None, **kwargs: Any
     ) -> None:
-        if state.is_world_process_zero and not self.bar.finished:
-            self.metrics |= {name: value for name, value in (logs or {}).items() if name in self.names}
-            shown = " ".join(
-                f"{name.replace('eval_', 'validation ')} {value:.3f}" for name, value in self.metrics.items()
-            )
-            self.bar.update(self.task, description=f"training {shown}")
+        super().on_log(args, state, control, logs)
+        if state.is_world_process_zero:
+            self.bar.update(self.task, description=f"training {self.describe(' ')}")
 
 
 class SaveAtEvaluation(TrainerCallback):

@@ -12,6 +12,7 @@ __all__ = [
     "CHECKSUMS",
     "EXPECTED",
     "RECORDS",
+    "TRAINING_FILES",
     "files_with_checksums",
     "sha256",
     "verify_checksums",
@@ -22,7 +23,9 @@ CHECKSUMS = "SHA256SUMS"
 """Name of the file, which `sha256sum --check` reads."""
 EXPECTED = "no such file; expected a folder of `treeformers train`"
 """End of the error message for a missing file of a model."""
-RECORDS = frozenset({"fit.json", "history.json", "run.json"})
+TRAINING_FILES = "training_files.json"
+"""Name of the file with the checksums of the files that the model was trained on."""
+RECORDS = frozenset({"fit.json", "history.json", "run.json", TRAINING_FILES})
 """Files that record the training. A model loads without them."""
 
 _EDITABLE = frozenset(

@@ -22,7 +22,7 @@ from treeformers.kernels.precision import computes_bf16
 from treeformers.recipes import Train
 from treeformers.training.averaging import build_average
 from treeformers.training.batches import Collator, Features, Length, TokenBatchSampler
-from treeformers.training.callbacks import ProgressBar, SaveAtEvaluation
+from treeformers.training.callbacks import ProgressBar, ProgressLog, SaveAtEvaluation
 from treeformers.training.checkpoints import last_checkpoint
 from treeformers.training.optimizer import MuonWithAdam
 from treeformers.training.trainer import Evaluate, TokenBatchTrainer
@@ -102,7 +102,7 @@ def fit(
         seed: seed of the order, the masks and dropout.
         checkpoints: folder of the checkpoints.
         resume: continue from the last checkpoint. The result equals that of an uninterrupted run.
-        progress: show a progress bar.
+        progress: show a progress bar. If standard error is no terminal, log a line at each evaluation.
         lengths: number of tokens of each training example, as in `TokenBatchSampler`; by default the lengths
             of `input_ids`.
         validation_lengths: the same for the validation examples.
@@ -117,6 +117,8 @@ def fit(
         ValueError: there are no training examples, there are no validation examples although the loss chooses
             the weights, the number of processes does not divide the batches of a step, or training diverged.
         OSError: a checkpoint cannot be written or read.
+        KeyboardInterrupt: Ctrl-C stopped training. The state after the last step is saved.
+        Terminated: SIGTERM did.
     """
     if not features or (metric == "loss" and not validation):
         raise ValueError(
@@ -180,7 +182,7 @@ def fit(
     trainer.add_callback(SaveAtEvaluation())
     progress_bar = ProgressBar(metric)
     if progress:
-        trainer.add_callback(progress_bar)
+        trainer.add_callback(progress_bar if progress_bar.is_visible else ProgressLog(metric))
     last = last_checkpoint(checkpoints) if resume else None
     if resume and last is None:
         logger.warning("%s: nothing to resume, training starts at the first step", checkpoints)
@@ -195,7 +197,7 @@ def fit(
             reason = "cannot write or read a checkpoint; the disk may be full"
         raise OSError(f"{checkpoints}: {reason}") from None
     finally:
-        progress_bar.bar.stop()  # also after Ctrl-C, or the terminal would keep its cursor hidden
+        progress_bar.stop()  # also after Ctrl-C
     for name, weight in model.named_parameters():
         if not weight.isfinite().all():
             raise ValueError(

@@ -10,6 +10,7 @@ from typing import Any
 from treeformers.data.catalogue import CORPORA
 from treeformers.drawing.markdown import markdown_table
 from treeformers.recipes import Recipe, TranslateRecipe
+from treeformers.training.training_files import training_names
 from treeformers.trees.files import atomic_write
 
 __all__ = ["CARD", "model_card", "write_card"]
@@ -174,10 +175,8 @@ def _measured_on(recipe: Recipe) -> str:
 
 def _corpora(recipe: Recipe) -> list[str]:
     """Names of the training corpora and of a pretrained encoder, without duplicates."""
-    data = recipe.data
-    named: Iterable[str] = getattr(data, "train", ()) or (getattr(data, "corpus", "") or data.text,)
     embeddings = _embeddings(recipe)
-    return list(dict.fromkeys([*named, *([embeddings] if embeddings else [])]))
+    return list(dict.fromkeys([*training_names(recipe), *([embeddings] if embeddings else [])]))
 
 
 def _embeddings(recipe: Recipe) -> str:

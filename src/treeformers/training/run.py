@@ -17,11 +17,13 @@ from transformers import PreTrainedModel
 
 from treeformers.recipes import Recipe
 from treeformers.training.batches import Collator, Features
-from treeformers.training.checkpoints import remove_folder
+from treeformers.training.checkpoints import last_checkpoint, remove_folder
+from treeformers.training.checksums import TRAINING_FILES
 from treeformers.training.fit import Fit, fit
 from treeformers.training.lock import lock_folder
 from treeformers.training.model_folder import read_recipe
 from treeformers.training.saving import STAGING_PREFIX, Saveable, save_model, write_record
+from treeformers.training.training_files import checksums_of_training_files
 
 __all__ = ["Run", "check_output_folder"]
 
@@ -94,6 +96,7 @@ class Run:
         """
         with lock_folder(self.folder) if self.is_first_process else nullcontext():
             self.begin()
+            training_files = checksums_of_training_files(self.recipe) if self.is_first_process else {}
             result = fit(
                 model,
                 features,
@@ -107,7 +110,7 @@ class Run:
                 self.progress,
                 **options,
             )
-            self.finish(model, tokenizer, result)
+            self.finish(model, tokenizer, result, training_files)
         return result
 
     def begin(self) -> None:
@@ -127,12 +130,22 @@ class Run:
                 logger.warning("%s: the model there will be replaced by the new one", self.folder)
             write_record(self.folder / "run.json", {"recipe": self.recipe.to_dict(), "seed": self.seed})
 
-    def finish(self, model: PreTrainedModel, tokenizer: Saveable, fit: Fit) -> None:
-        """Save the model with `recipe.json` and `history.json`, and remove the checkpoints."""
+    def finish(
+        self, model: PreTrainedModel, tokenizer: Saveable, fit: Fit, training_files: Mapping[str, str]
+    ) -> None:
+        """Save the model with its records, and remove the checkpoints.
+
+        The records are `recipe.json`, `history.json`, and the checksums of training files if there are some.
+        """
         if torch.distributed.is_initialized():
             torch.distributed.barrier()  # until every process has read the best checkpoint
         if self.is_first_process:
-            records = {"recipe.json": self.recipe.to_dict(), "history.json": _without_nan(fit.history)}
+            records: dict[str, Any] = {
+                "recipe.json": self.recipe.to_dict(),
+                "history.json": _without_nan(fit.history),
+            }
+            if training_files:
+                records[TRAINING_FILES] = training_files
             save_model(model, tokenizer, self.folder, records)
             remove_folder(self.checkpoints)
 
@@ -145,16 +158,18 @@ class Run:
             return False
 
 
-def check_output_folder(folder: Path, recipe: Recipe) -> None:
-    """Refuse a folder in which the new models would be loaded together with others.
+def check_output_folder(folder: Path, recipe: Recipe, resume: bool = False, overwrite: bool = False) -> None:
+    """Refuse a folder whose models would be lost, or would be loaded together with the new ones.
 
     Args:
         folder: the folder of the model, or of the folders of several seeds.
         recipe: what is to be trained.
+        resume: whether unfinished runs are continued and finished models kept.
+        overwrite: whether models and unfinished runs may be replaced.
 
     Raises:
-        ValueError: the folder holds one model and several seeds are to be trained, or the reverse, or it
-            holds other seeds of another recipe.
+        ValueError: the folder holds a model or an unfinished run that would be replaced; or it holds one
+            model and several seeds are to be trained, or the reverse, or other seeds of another recipe.
     """
     seeds, found = recipe.train.seeds, sorted(folder.glob("seed-*/config.json"))
     if len(seeds) > 1 and (folder / "config.json").is_file():
@@ -172,6 +187,21 @@ def check_output_folder(folder: Path, recipe: Recipe) -> None:
                     f"{seed_folder}: a model of another recipe, which would be loaded together with the new "
                     "ones; remove it or use another folder"
                 )
+    if not overwrite:
+        for seed in seeds:
+            _check_nothing_is_lost(folder / f"seed-{seed}" if len(seeds) > 1 else folder, resume)
+
+
+def _check_nothing_is_lost(folder: Path, resume: bool) -> None:
+    """Refuse to replace a model or an unfinished run."""
+    holds_model = (folder / "config.json").is_file()
+    if last_checkpoint(folder / "checkpoints"):
+        if not resume:
+            raise ValueError(
+                f"{folder}: holds an unfinished run; --resume continues it, --overwrite starts again"
+            )
+    elif holds_model and not (resume and (folder / "fit.json").is_file()):
+        raise ValueError(f"{folder}: holds a model; --overwrite replaces it, or choose another folder")
 
 
 def _without_nan(history: Sequence[Mapping[str, float]]) -> list[dict[str, float | None]]:

@@ -24,6 +24,7 @@ from treeformers.training.checkpoints import (
     checkpoint_path,
     commit_checkpoint,
 )
+from treeformers.training.interruption import Interruption
 
 __all__ = ["Evaluate", "TokenBatchTrainer"]
 
@@ -68,6 +69,8 @@ class TokenBatchTrainer(Trainer):
         self.add_callback(self.early_stopping)
         if average:
             self.add_callback(average)
+        self.interruption = Interruption(self.accelerator)
+        self.add_callback(self.interruption)
 
     def fit(self, last: Path | None) -> dict[str, float]:
         """Train, and load the best weights into the model.
@@ -77,6 +80,10 @@ class TokenBatchTrainer(Trainer):
 
         Returns:
             The seconds that training took.
+
+        Raises:
+            KeyboardInterrupt: Ctrl-C stopped training after a step, whose state is saved.
+            Terminated: SIGTERM did.
         """
         state: Any = TrainerState.load_from_json(str(last / TRAINER_STATE)) if last else None
         self.clock = Clock(state.log_history if state else ())
@@ -86,7 +93,9 @@ class TokenBatchTrainer(Trainer):
             self.state = state
             self._load_from_checkpoint(str(last))
         else:
-            self.train(resume_from_checkpoint=str(last) if last else None)
+            with self.interruption.watch():
+                self.train(resume_from_checkpoint=str(last) if last else None)
+            self.interruption.raise_if_stopped(self.state)
         self.load_best()
         return self.clock.read()
 

@@ -96,6 +96,17 @@ class TestCorpora:
         assert found["test"] == [f"text {n}" for n in range(25)]
         assert found["train"] == [f"text {n}" for n in range(25) if n % 10]
 
+    def test_separate_files_are_used_whole(self, tmp_path: Path) -> None:
+        corpus, other = reviews(tmp_path), tmp_path / "other.tsv"
+        other.write_text("label\ttext\ngood\tone\nbad\tanother\n")
+        data = Examples(corpus=corpus, validation=str(other), trees="right")
+        assert texts_of(read_examples(data, "train")) == [f"text {n}" for n in range(25)]
+        assert texts_of(read_examples(data, "validation")) == ["one", "another"]
+        tested = Examples(corpus=corpus, test=str(other), trees="right")
+        assert len(read_examples(tested, "train")) == 22
+        assert texts_of(read_examples(tested, "test")) == ["one", "another"]
+        assert texts_of(read_examples(tested, "validation", corpus=str(other))) == ["one", "another"]
+
     def test_fields_of_an_example(self, tmp_path: Path) -> None:
         data = Examples(corpus=reviews(tmp_path), trees="right", scored_sentences=2)
         tree = Tree.from_brackets("(X (X text) (X 10))")

@@ -186,6 +186,14 @@ class TestTreebanks:
         assert len(train) == 22 and not set(train) & {trees[0], trees[10], trees[20]}
         assert read_treebank(name, "test", data) == trees
 
+    def test_separate_files_are_used_whole(self, tmp_path: Path) -> None:
+        trees = [chain(number) for number in range(25)]
+        train, dev = (str(write(tmp_path / f"{name}.mrg", trees)) for name in ("a", "b"))
+        apart = Treebanks(train=(train,), validation=(dev,))
+        assert read_treebank(train, "train", apart) == read_treebank(dev, "validation", apart) == trees
+        both = Treebanks(train=(train,), validation=(train, dev))
+        assert len(read_treebank(train, "train", both)) == 22
+
     def test_splits_of_a_folder(self, tmp_path: Path) -> None:
         for number, part in enumerate(("train", "dev", "test")):
             write(tmp_path / f"{part}.mrg", [chain(number), chain(number + 10)])
@@ -217,7 +225,7 @@ class TestTreebanks:
     def test_not_a_treebank(self, tmp_path: Path) -> None:
         name = str(write(tmp_path / "one.mrg", [chain(0)]))
         with pytest.raises(ValueError, match=r"one\.mrg: 1 example, expected at least 2: every tenth"):
-            read_treebank(name, "train", Treebanks())
+            read_treebank(name, "train", Treebanks(train=(name,)))
         (tmp_path / "text.txt").write_text("no tree\nat all\n" * 10)
         with pytest.raises(ValueError, match=r"text\.txt: no constituency trees in the train split"):
             read_treebank(str(tmp_path / "text.txt"), "train", Treebanks())

@@ -207,6 +207,15 @@ class TestPairs:
         assert [pair.target for pair in read_pairs(back, "train")] == ["ferry 1", "ferry 13"]
         assert len(read_pairs(back, "test")) == 1
 
+    def test_separate_files_are_used_whole(self, tmp_path: Path) -> None:
+        name, other = (
+            str(table(tmp_path / file, [row[:2] for row in rows], "en", "de"))
+            for file, rows in (("two.tsv", ROWS), ("other.tsv", ROWS[:3]))
+        )
+        data = ParallelText(corpus=name, validation=other, test=other)
+        counts = [len(read_pairs(data, part)) for part in ("train", "validation", "test")]
+        assert counts == [25, 3, 3]
+
     def test_splits_of_a_folder(self, tmp_path: Path) -> None:
         for number, part in enumerate(("train", "dev")):
             table(tmp_path / f"{part}.tsv", [ROWS[number][:2]], "en", "de")

@@ -38,17 +38,19 @@ class Example(NamedTuple):
     group: str = ""
 
 
-def read_examples(data: Examples, split: str, pairs: bool = False) -> list[Example]:
+def read_examples(data: Examples, split: str, pairs: bool = False, corpus: str = "") -> list[Example]:
     """A split of a corpus, with its trees.
 
-    If a corpus has only one split (a file, for example), every tenth example is for validation, the others
-    train, and all examples are the test split. "grammar" samples sentences from the embedded grammar: the
+    If a corpus has only one split (a file, for example), all examples are the test split. If it is for both
+    training and validation, every tenth example is for validation and the others train; else each is the
+    whole file. "grammar" samples sentences from the embedded grammar: the
     class is the number of the subject, and two sentences are more related the more categories they share.
 
     Args:
         data: what to read.
         split: "train", "validation" or "test".
         pairs: read pairs of sentences.
+        corpus: the corpus; by default the one that the recipe names for the split.
 
     Raises:
         ValueError: an unknown split, a split without such examples, no tree for a text, or a tree of the
@@ -56,6 +58,9 @@ def read_examples(data: Examples, split: str, pairs: bool = False) -> list[Examp
         OSError: a corpus or a source of trees that cannot be read.
     """
     limit = data.sentences if split == "train" else data.scored_sentences
+    corpus = corpus or data.corpus_of(split)
+    whole = not data.keeps_back(corpus)
+    data = dataclasses.replace(data, corpus=corpus)
     if data.corpus == "grammar":
         found: Sequence[Any] = _sample_pairs(split, limit) if pairs else _sample(split, limit)
     else:
@@ -65,7 +70,7 @@ def read_examples(data: Examples, split: str, pairs: bool = False) -> list[Examp
         if Path(data.trees).is_file():
             splits = _with_trees_of_file(splits, data, pairs)
             data = dataclasses.replace(data, trees="given")
-        found = evenly_spaced(choose_split(splits, split, data.corpus), limit)
+        found = evenly_spaced(choose_split(splits, split, data.corpus, whole), limit)
     examples = [_read(one, pairs, data.corpus) for one in found]
     if data.classes:
         named = [one._replace(label=data.classes.get(one.label, "")) for one in examples]

@@ -17,7 +17,7 @@ from treeformers.training.configuration import configure, wrap_config_errors
 from treeformers.training.fit import Fit
 from treeformers.training.run import Run
 
-__all__ = ["build_model", "train_inducer"]
+__all__ = ["build_model", "train_inducer", "validation_numbers"]
 
 logger = logging.getLogger(__name__)
 
@@ -50,7 +50,7 @@ def train_inducer(
     data = recipe.data
     run = Run(out, recipe, seed, resume, progress)
     lines = read_sentences(data)
-    validation = set(random.Random(0).sample(range(len(lines)), min(data.validation_size, len(lines) // 10)))
+    validation = validation_numbers(len(lines), data.validation_size)
     if not validation:
         raise ValueError(f"{data.text}: {len(lines)} sentences, expected at least 10 to train on")
     tokenizer = text.train_tokenizer(
@@ -82,6 +82,16 @@ def train_inducer(
         collator(tokenizer, data.mask_probability, with_word_ids),
         collator(tokenizer, data.mask_probability, with_word_ids, seed=0),
     )
+
+
+def validation_numbers(count: int, size: int) -> set[int]:
+    """The numbers of the sentences that are kept back for the validation loss, from 0.
+
+    Args:
+        count: number of sentences.
+        size: maximum number to keep back; also, at most a tenth.
+    """
+    return set(random.Random(0).sample(range(count), min(size, count // 10)))
 
 
 def build_model(recipe: InduceRecipe, tokenizer: PreTrainedTokenizerBase, seed: int) -> TreeBertForMaskedLM:

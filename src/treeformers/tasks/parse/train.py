@@ -165,8 +165,9 @@ def _check_model(recipe: ParseRecipe) -> None:
 def read_treebank(name: str, split: str, data: Treebanks) -> list[Tree]:
     """Read a split of a treebank.
 
-    If the treebank has only one split, such as a file, every tenth tree is for validation, the others are for
-    training, and all trees are the test split. "grammar" samples trees from the embedded grammar.
+    If the treebank has only one split, such as a file, all trees are the test split. If it is for both
+    training and validation, every tenth tree is for validation and the others are for training; else each is
+    the whole file. "grammar" samples trees from the embedded grammar.
 
     Raises:
         ValueError: The split is unknown or has no constituency trees.
@@ -185,7 +186,7 @@ def treebank_reader(data: Treebanks) -> Callable[[str, str], list[Tree]]:
         limit = data.sentences if split == "train" else data.scored_sentences
         if name == "grammar":
             return [sample.tree for sample in sample_split(split, limit, GRAMMAR_SIZES)]
-        trees = choose_split(load(name), split, name)
+        trees = choose_split(load(name), split, name, whole=not data.keeps_back(name))
         if not trees or not isinstance(trees[0], Tree):
             raise ValueError(f"{name}: no constituency trees in the {split} split")
         return trees[: limit or None]

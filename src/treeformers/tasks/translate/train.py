@@ -137,18 +137,27 @@ def _configure(recipe: TranslateRecipe, **sizes: int | None) -> AccumulationConf
     return configure(AccumulationConfig, recipe.model, derived, **sizes)
 
 
-def read_pairs(data: ParallelText, split: str) -> list[ParallelPair]:
+def read_pairs(data: ParallelText, split: str, corpus: str = "") -> list[ParallelPair]:
     """Read a split of a corpus, with source trees.
 
-    If the corpus has only one split, such as a file, every tenth pair is for validation, the others are for
-    training, and all pairs are the test split. "grammar" samples trees from the embedded grammar; the
-    translation of a sentence reverses the children of every node.
+    If the corpus has only one split, such as a file, all pairs are the test split. If it is for both training
+    and validation, every tenth pair is for validation and the others are for training; else each is the whole
+    file. "grammar" samples trees from the embedded grammar; the translation of a sentence reverses the
+    children of every node.
+
+    Args:
+        data: What to read.
+        split: "train", "validation" or "test".
+        corpus: The corpus; by default the one that the recipe names for the split.
 
     Raises:
         ValueError: The split or a language is unknown, the split has no pairs, or a text has no tree.
         OSError: The corpus cannot be read.
     """
     limit = data.sentences if split == "train" else data.scored_sentences
+    corpus = corpus or data.corpus_of(split)
+    whole = not data.keeps_back(corpus)
+    data = dataclasses.replace(data, corpus=corpus)
     if data.corpus == "grammar":
         return [
             ParallelPair(sample.tree, " ".join(_mirrored_words(sample.tree)))
@@ -169,7 +178,7 @@ def read_pairs(data: ParallelText, split: str) -> list[ParallelPair]:
             name: [pair | {data.source: next(trees)} for pair in pairs] for name, pairs in splits.items()
         }
         data = dataclasses.replace(data, trees="given")
-    pairs = evenly_spaced(choose_split(splits, split, data.corpus), limit)
+    pairs = evenly_spaced(choose_split(splits, split, data.corpus, whole), limit)
     if not pairs:
         raise ValueError(f"{data.corpus}: no sentences with translations in the {split} split")
     sources, targets = ([pair[language] for pair in pairs] for language in (data.source, data.target))
