@@ -24,7 +24,17 @@ from treeformers.trees.files import atomic_write
 
 PAPERS = {
     paper: f"lab.tables.{paper}"
-    for paper in ("wang2019", "ma2017", "nguyen2020", "ahmed2019", "ginn2024", "trees", "encoders", "en")
+    for paper in (
+        "wang2019",
+        "ma2017",
+        "nguyen2020",
+        "ahmed2019",
+        "ginn2024",
+        "trees",
+        "encoders",
+        "en",
+        "worked",
+    )
 }
 """Experiment folders, and the modules of their tables.
 
@@ -38,7 +48,7 @@ ALL_PAPERS = "all"
 ALL_PARTS: Mapping[str, Callable[[Results], str]] = {"overview": overview, "times": times}
 BENCHMARKS = "benchmarks"
 """The place of the paper in parts about benchmarks, and their folder, beside the experiment folders."""
-PAGES = ("README.md", "docs/results.md")
+PAGES = ("README.md", "docs/results.md", "docs/worked-examples.md")
 """The pages about several papers, in the root of the repository."""
 
 _MARK = re.compile(r"<!-- results: (?:([\w-]+)/)?([\w-]+)(?: at (\w+))? -->\n")

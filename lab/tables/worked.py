@@ -1,0 +1,40 @@
+"""The tables of the worked examples: see `lab.worked_examples`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from lab.tables.formatting import Results, provenance
+from treeformers.drawing.markdown import markdown_table
+
+__all__ = ["PARTS", "learners_table", "novel_table"]
+
+
+def learners_table(results: Results) -> str:
+    """A row for each essay."""
+    documents = results["learners"]["documents"]
+    names = list(next(iter(documents.values())))
+    rows = [(name, *(f"{row[key]:.4g}" for key in names)) for name, row in documents.items()]
+    return markdown_table(("essay", *names), rows) + _origin(results, "learners")
+
+
+def novel_table(results: Results) -> str:
+    """A row for each pattern, a column for each chapter."""
+    chapters = results["novel"]["chapters"]
+    rows = [(key, "", *(str(one[key]) for one in chapters.values())) for key in ("sentences", "words")]
+    for title, pattern in results["novel"]["patterns"].items():
+        shown = pattern.replace("|", "\\|")
+        rows.append((title, f"`{shown}`", *(str(one["matches"][title]) for one in chapters.values())))
+    return markdown_table(("", "pattern", *chapters), rows) + _origin(results, "novel")
+
+
+def _origin(results: Results, name: str) -> str:
+    model = results[name]["model"]
+    return f"\n\nParsed by `{model['name']}`, SHA-256 `{model['sha256'][:12]}`."
+
+
+PARTS: Mapping[str, Callable[[Results], str]] = {
+    "learners": learners_table,
+    "novel": novel_table,
+    "provenance": provenance,
+}
