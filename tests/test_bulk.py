@@ -440,6 +440,24 @@ class TestCommand:
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_functions_are_mapped_on_ray_in_order(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    ray = pytest.importorskip("ray", reason="Ray is not installed: pip install treeformers[ray]")
+    for number in range(5):
+        (tmp_path / f"{number}.txt").write_text("(S (NP (NN a)))\n" * (number + 1))
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
+    try:
+        with pytest.raises(SystemExit) as end:
+            app(["find", "NP", str(tmp_path), "--by-file", "--ray", "--workers", "2"])
+        assert end.value.code == 0
+        assert [line.split("\t")[0] for line in capsys.readouterr().out.splitlines()] == list("12345")
+        (tmp_path / "5.txt").write_text("(S (NP\n")
+        with pytest.raises(SystemExit) as end:
+            app(["find", "NP", str(tmp_path), "--count", "--ray"])
+        assert end.value.code == 2 and "5.txt:1: the tree that begins here" in capsys.readouterr().err
+    finally:
+        ray.shutdown()
+
+
 def test_ray_makes_the_same_shards(text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ray = pytest.importorskip("ray", reason="Ray is not installed: pip install treeformers[ray]")
     parse_files(bulk_predictors.quick, text, tmp_path / "one", shard_lines=2)

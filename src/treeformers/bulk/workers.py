@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import closing
 from itertools import islice
-from typing import Any
+from typing import Any, TypeVar
 
 from treeformers.bulk.shards import Shard, ShardReader, ShardWriter
 from treeformers.tasks.tree_predictors import TreePredictor
 from treeformers.training.workers import start_workers
 
-__all__ = ["LoadPredictor", "run_here", "run_in_processes", "run_on_ray"]
+__all__ = ["LoadPredictor", "map_on_ray", "run_here", "run_in_processes", "run_on_ray"]
 
+R = TypeVar("R")
 LoadPredictor = Callable[[], TreePredictor]
 
 
@@ -77,6 +79,50 @@ class _Actor:
         return {"name": shard.name, "unparsed": self.writer.write(self.predictor, self.reader, shard)}
 
 
+def map_on_ray(function: Callable[[str], R], items: Iterable[str], workers: int) -> Iterator[R]:
+    """Apply a function to each item on a Ray cluster, and yield the results in order.
+
+    Args:
+        function: can be pickled.
+        items: at most `workers` of them are in work at a time.
+        workers: number of tasks.
+
+    Raises:
+        ValueError: Ray is not installed, or the function raises a ValueError.
+        ChildProcessError: a task failed.
+    """
+    try:
+        import ray
+        from ray.exceptions import RayError, RayTaskError
+    except ImportError as error:
+        raise ValueError(_NO_RAY.format(error)) from None
+    task = ray.remote(_apply)
+    running: deque[Any] = deque()
+    try:
+        for item in items:
+            running.append(task.remote(function, item))
+            if len(running) >= workers:
+                yield ray.get(running.popleft())
+        while running:
+            yield ray.get(running.popleft())
+    except RayTaskError as error:
+        raise error.cause from None
+    except RayError as error:
+        raise ChildProcessError(f"Ray: {_reason(error)}") from error
+
+
+def _apply(function: Callable[[str], R], item: str) -> R:
+    return function(item)
+
+
+_NO_RAY = "Ray is not installed ({}); expected pip install treeformers[ray]"
+
+
+def _reason(error: Exception) -> str:
+    *_, reason = str(error).strip().splitlines() or [type(error).__name__]
+    return reason
+
+
 def run_on_ray(
     load: LoadPredictor, writer: ShardWriter, shards: Sequence[Shard], workers: int
 ) -> Iterator[tuple[Shard, int]]:
@@ -90,7 +136,7 @@ def run_on_ray(
         from ray import data
         from ray.exceptions import RayError
     except ImportError as error:
-        raise ValueError(f"Ray is not installed ({error}); expected pip install treeformers[ray]") from None
+        raise ValueError(_NO_RAY.format(error)) from None
     data.DataContext.get_current().enable_progress_bars = False
     named = {shard.name: shard for shard in shards}
     rows = [{name: getattr(shard, name) for name in Shard.__slots__} for shard in shards]
@@ -102,5 +148,4 @@ def run_on_ray(
         for row in done.iter_rows():
             yield named[row["name"]], row["unparsed"]
     except RayError as error:
-        *_, reason = str(error).strip().splitlines() or [type(error).__name__]
-        raise ChildProcessError(f"Ray: {reason}; the run can be resumed") from error
+        raise ChildProcessError(f"Ray: {_reason(error)}; the run can be resumed") from error

@@ -30,7 +30,7 @@ if "OMP_WAIT_POLICY" not in os.environ:
 app = typer.Typer(
     cls=Commands,
     name="treeformers",
-    help="Where attention meets syntax trees: induce trees, parse, search, measure, classify, translate, draw.",
+    help="Where attention meets syntax trees: induce, parse, find, measure, classify, translate, draw.",
     epilog="Example: treeformers demo",
     add_completion=False,
     pretty_exceptions_enable=False,

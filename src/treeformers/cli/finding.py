@@ -44,6 +44,9 @@ def find(
         typer.Option("--keep-index", help="Write FILE.index.npz, which later searches of the file use."),
     ] = False,
     workers: Annotated[int, typer.Option(min=1, help="Number of processes, each for a file at a time.")] = 1,
+    ray: Annotated[
+        bool, typer.Option("--ray", help="Use the workers of a Ray cluster (extra ray), which see the files.")
+    ] = False,
 ) -> None:
     """Find a pattern in trees.
 
@@ -62,7 +65,7 @@ def find(
     places = [place for file in files or ["-"] for place in _places(file)]
     total = 0
     with ExitStack() as stack:
-        results = _results(job, places, workers, stack)
+        results = _results(job, places, workers, ray, stack)
         if counting:
             for place, numbers in zip(places, results, strict=True):
                 own = sum(map(int, numbers))
@@ -138,7 +141,16 @@ class _Job:
         return list(self.lines(place))
 
 
-def _results(job: _Job, places: list[str], workers: int, stack: ExitStack) -> Iterator[Iterable[str]]:
+def _results(
+    job: _Job, places: list[str], workers: int, ray: bool, stack: ExitStack
+) -> Iterator[Iterable[str]]:
+    """The output for each file."""
+    if ray:
+        from treeformers.bulk.workers import map_on_ray
+
+        # Workers may have another working directory.
+        found = [str(Path(place).absolute()) if Path(place).exists() else place for place in places]
+        return map_on_ray(job.all_lines, found, workers)
     if workers == 1 or len(places) == 1:
         return map(job.lines, places)
     from treeformers.training.workers import start_workers
