@@ -28,11 +28,10 @@ check: $(VENV)/dev
 test: $(VENV)/dev
 	OMP_NUM_THREADS=1 TOKENIZERS_PARALLELISM=false $(BIN)/python -m pytest -q -n $(WORKERS)
 
-# Trains, quantizes, scores and packages the English models; see experiments/en. This takes hours. A stopped run
+# Trains, quantizes, scores and packages the English model; see experiments/en. This takes hours. A stopped run
 # continues.
 en: $(VENV)/dev
 	$(BIN)/python -m lab.english
-	$(BIN)/python -m lab.english --model en-small
 
 docs: $(VENV)/dev
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict

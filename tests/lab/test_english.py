@@ -146,11 +146,10 @@ class TestEncoder:
             english.fetch_encoder(tmp_path / "encoders")
 
 
-@pytest.mark.parametrize("name", ["en", "en-small"])
-def test_the_packages_of_this_repository(name: str) -> None:
-    places = Places.of(name)
+def test_the_package_of_this_repository() -> None:
+    places = Places.of("en")
     names = {name for name, _ in model_files(places.model)} | {"SHA256SUMS"}
     assert {path.name for path in places.model.iterdir()} == names and not names & RECORDS
     card = (places.package / "README.md").read_text()
     assert checksum(places.model) in card
-    assert english.english_card(json.loads(places.figures.read_text()), name) == card
+    assert english.english_card(json.loads(places.figures.read_text())) == card

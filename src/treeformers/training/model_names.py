@@ -22,7 +22,7 @@ DEFAULT_MODEL = "en"
 """The model of commands that name none."""
 
 _PREFIX = "treeformers_"
-_PUBLISHED = ("en", "en-small")
+_PUBLISHED = ("en",)
 """Models that have a package in this repository."""
 _HUB_NAME = re.compile(r"\w[\w.-]*/\w[\w.-]*")
 
