@@ -30,9 +30,9 @@ PAGE = ROOT / "docs" / "worked-examples.md"
 
 MEASURES = ("W", "S", "MLS", "C/T", "DC/C", "CN/C", "depth", "yngve_mean", "MDD")
 PATTERNS = {
-    "relative clauses": "NP < (SBAR < WHNP)",
+    "noun phrases with a relative clause": "NP < (SBAR [< /^WH/ | <: S])",
     "clauses after a verb of speech or thought": "VP < (/^VB/ < say|says|said|thought|knew|told) < SBAR|S",
-    "passives": "VP < (/^VB/ < is|was|were|be|been|being) < (VP < VBN)",
+    "passives with a form of be": "VP|SQ < (/^VB/ < /^(am|is|are|was|were|be|been|being)$/i) < (VP < VBN)",
     "coordinated verb phrases": "VP < CC < (VP $++ VP)",
     "sentences that start with a prepositional phrase": "S !> __ <, PP",
     "questions": "SQ|SBARQ",

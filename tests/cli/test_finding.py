@@ -33,7 +33,7 @@ def test_counts(capsys: pytest.CaptureFixture[str], file: Path, tmp_path: Path) 
     (tmp_path / "more" / "manifest.json").write_text("{}")
     assert run(capsys, "NP", file, "--count") == (0, "3\n", "")
     assert run(capsys, "NP", file, "--count", "--invert") == (1, "0\n", "")
-    assert run(capsys, "QP", file, "--count") == (1, "0\n", "")
+    assert run(capsys, "QP", file, "--count")[:2] == (1, "0\n")
     found = run(capsys, "NP < DT", file, tmp_path / "more", "--by-file", "--count")
     assert found == (0, f"2\t{file}\n2\t{tmp_path}/more/one.ptb\n4\n", "")
     assert run(capsys, "NP < DT", file, tmp_path / "more", "--count", "--workers", 2)[1] == "4\n"
@@ -61,6 +61,18 @@ def test_formats(capsys: pytest.CaptureFixture[str], file: Path) -> None:
         "named": {"object": {"node": 8, "label": "NP", "span": [2, 4], "text": "the ("}},
     }
     assert run(capsys, "NNP", file, "--invert")[1] == f"{file}\t1\tThe dog barks\n"
+
+
+def test_one_match_for_each_node(capsys: pytest.CaptureFixture[str], file: Path) -> None:
+    assert run(capsys, "S << NN|DT", file, "--count")[1] == "4\n"
+    assert run(capsys, "S << NN|DT", file, "--count", "--unique")[1] == "2\n"
+    assert len(run(capsys, "S << NN|DT", file, "--unique")[1].splitlines()) == 2
+
+
+def test_labels_that_no_tree_has_are_named(capsys: pytest.CaptureFixture[str], file: Path) -> None:
+    message = "treeformers: no node of these trees is labelled QP or /^X/\n"
+    assert run(capsys, "NP < QP : /^X/", file) == (1, "", message)
+    assert run(capsys, "NP < VP", file) == (1, "", "")  # both labels exist
 
 
 def test_samples_are_drawn_in_order(capsys: pytest.CaptureFixture[str], file: Path) -> None:
@@ -98,6 +110,8 @@ def test_dependency_trees(capsys: pytest.CaptureFixture[str], tmp_path: Path) ->
     assert "expected kwic, tsv or json" in run(capsys, pattern, file, "--format", "tree")[2]
     assert "--keep-index is for constituency" in run(capsys, pattern, file, "--keep-index")[2]
     assert "dependency trees, expected a pattern such as" in run(capsys, "NP", file)[2]
+    (tmp_path / "parsed.jsonl").write_text("{}\n")
+    assert "constituency trees, expected" in run(capsys, pattern, tmp_path / "parsed.jsonl")[2]
 
 
 def test_errors(capsys: pytest.CaptureFixture[str], file: Path, tmp_path: Path) -> None:

@@ -143,7 +143,8 @@ def test_bad_input(trees: Path, tmp_path: Path) -> None:
     assert complaint("measure", tmp_path / "open.txt").startswith(f"{tmp_path / 'open.txt'}:1: the tree that")
     (tmp_path / "zero.txt").write_bytes(b"a\0b")
     assert complaint("measure", tmp_path / "zero.txt") == f"{tmp_path / 'zero.txt'}:1: not text: byte 0x00"
-    assert "neither a file, a folder, a corpus nor a text" in complaint("measure", "missing.txt")
+    for missing in ("missing.txt", "my essay.txt"):
+        assert "neither a file, a folder, a corpus nor a text" in complaint("measure", missing)
     assert "unknown measure 'mlt': expected a name such as" in complaint(
         "measure", trees, "--measures", "mlt"
     )

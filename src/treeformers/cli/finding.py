@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import logging
 import random
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
-from itertools import islice
+from itertools import groupby, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 import typer
 
 if TYPE_CHECKING:
     from treeformers.query import DependencyPattern, Pattern
     from treeformers.query.treebank import Shard
+
+logger = logging.getLogger(__name__)
 
 Format = Literal["kwic", "tree", "brackets", "tsv", "json"]
 
@@ -33,6 +36,9 @@ def find(
     count: Annotated[bool, typer.Option("--count", help="Print only the number of matches.")] = False,
     by_file: Annotated[bool, typer.Option("--by-file", help="Print the number of matches by file.")] = False,
     invert: Annotated[bool, typer.Option("--invert", help="Find the sentences without a match.")] = False,
+    unique: Annotated[
+        bool, typer.Option("--unique", help="Only one match for each node that the pattern starts with.")
+    ] = False,
     sample: Annotated[int | None, typer.Option(min=1, help="Print this many matches, at random.")] = None,
     seed: Annotated[int, typer.Option(help="Seed of --sample.")] = 1,
     macros: Annotated[
@@ -61,7 +67,7 @@ def find(
     if by_file and sample:
         raise ValueError("--by-file counts all matches, --sample prints some: expected one of them")
     counting = count or by_file
-    job = _Job(pattern, format, invert, counting, keep_index, sys.stdout.isatty())
+    job = _Job(pattern, format, invert, unique, counting, keep_index, sys.stdout.isatty())
     places = [place for file in files or ["-"] for place in _places(file)]
     total = 0
     with ExitStack() as stack:
@@ -82,7 +88,25 @@ def find(
                 total += 1
                 typer.echo(line)
     if not total:
+        if not invert and "-" not in places:
+            _explain(job, places)
         raise typer.Exit(1)
+
+
+def _explain(job: _Job, places: Iterable[str]) -> None:
+    """Name the labels of a pattern without matches that no tree has."""
+    if job.dependencies:
+        return
+    from treeformers.query import Pattern
+
+    pattern = Pattern(job.pattern)
+    absent: list[str] | None = None
+    for place in places:
+        for shard in _shards(place, False, False):
+            here = pattern.unmatched(cast(Any, shard.columns))
+            absent = here if absent is None else [one for one in absent if one in here]
+    if absent:
+        logger.info("no node of these trees is labelled %s", " or ".join(absent))
 
 
 @dataclass(frozen=True)
@@ -92,6 +116,7 @@ class _Job:
     pattern: str
     format: Format
     invert: bool
+    unique: bool
     counting: bool
     keep_index: bool
     color: bool
@@ -129,10 +154,15 @@ class _Job:
                 matched = {match.sentence for match in pattern.find(shard.columns)}
                 others = [number for number in range(len(shard.columns.roots)) if number not in matched]
                 yield from [str(len(others))] if self.counting else sentence_lines(shard, others, self.format)
-            elif self.counting:
+            elif self.counting and not self.unique:
                 yield str(pattern.count(shard.columns))
             else:
                 found = pattern.find(shard.columns)
+                if self.unique:  # the matches of a node follow each other
+                    found = (next(same) for _, same in groupby(found, lambda one: (one.sentence, one.node)))
+                if self.counting:
+                    yield str(sum(1 for _ in found))
+                    continue
                 yield from match_lines(shard, found, self.format, pattern.names, self.color)
         if empty:
             raise ValueError(f"{'<stdin>' if place == '-' else place}: no trees in it")

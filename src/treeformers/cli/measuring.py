@@ -7,6 +7,7 @@ import json
 import logging
 import math
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
@@ -33,6 +34,8 @@ Format = Literal["csv", "json"]
 Row = Mapping[str, Any]
 ParseText = Callable[[str], Sequence[Tree]]
 
+_FILE_NAME = re.compile(r"\.[A-Za-z]\w{1,7}$")
+"""The end of a text that is the name of a missing file, such as "my essay.txt"."""
 DIGITS = 4
 """Decimal places in the output, as in L2SCA."""
 
@@ -154,7 +157,7 @@ def _documents(given: str, parse: ParseText) -> Iterator[tuple[str, Iterator[Any
             if trees and not isinstance(trees[0], Tree | DependencyTree):
                 raise ValueError(f"{given}: a corpus without trees")
             yield f"{given}/{split}", iter(trees)
-    elif len(given.split()) > 1:
+    elif len(given.split()) > 1 and not _FILE_NAME.search(given):
         yield "text", iter(parse(given))
     else:
         raise FileNotFoundError(

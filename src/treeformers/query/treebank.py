@@ -51,6 +51,8 @@ def read_dependency_shards(path: str | os.PathLike[str]) -> Iterator[Shard]:
         FileNotFoundError: the file does not exist.
         ValueError: the text is malformed; the message opens with file:line.
     """
+    if suffix_of(path) in JSON:
+        raise ValueError(f"{path}: constituency trees, expected a pattern such as 'NP < NN'")
     trees, first = read_dependencies(path), 0
     while shard := list(islice(trees, SHARD)):
         yield Shard(os.fspath(path), first, DependencyColumns.from_trees(shard))
