@@ -74,8 +74,8 @@ def test_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert result.stdout.count("induced:") == result.stdout.count("gold:") == 3
     assert f"report: {tmp_path / 'demo' / 'report.html'}" in result.stdout
     assert re.search(r"│ induced +│ +\d", result.stdout)
-    assert "training" in result.stderr
-    assert "training" not in result.stdout
+    assert "loss" in result.stderr
+    assert "loss" not in result.stdout
 
 
 def test_unwritable_folder(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ _SYNONYMS = {
 }
 _LABEL = re.compile(
     r"(?:PRP|WP)\$(?=[\s|)=]|$)"  # the only tags of the Penn Treebank that hold a symbol after letters
-    r"|(?:\\.|[^\s(/|@!#&)=?\[\]<>~_.,$:{};%\"`\\])(?:\\.|[^\s(/|@!#&)=?\[\]<>~.,$:{};%\"\\])*"
+    r"|(?:\\.|[^\s\x00-\x1f(/|@!#&)=?\[\]<>~_.,$:{};%\"`\\])(?:\\.|[^\s\x00-\x1f(/|@!#&)=?\[\]<>~.,$:{};%\"\\])*"
 )
 _GROUP = re.compile(r"#(\d+)%(\w+)")
 
