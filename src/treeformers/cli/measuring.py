@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import json
 import logging
-import math
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -13,7 +12,7 @@ from contextlib import nullcontext
 from functools import cache
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TextIO
+from typing import Annotated, Any, Literal, TextIO
 
 import typer
 
@@ -23,18 +22,12 @@ from treeformers.trees.files import atomic_write, read_lines, suffix_of
 from treeformers.trees.formats import CONLL, JSON, holds_trees, read_dependencies, read_trees
 from treeformers.trees.tree import DependencyTree, Tree, parse_brackets
 
-if TYPE_CHECKING:
-    from treeformers.measures.table import Measure
-
 logger = logging.getLogger(__name__)
 
 By = Literal["document", "sentence", "word"]
 Format = Literal["csv", "json"]
 Row = Mapping[str, Any]
 ParseText = Callable[[str], Sequence[Tree]]
-
-DIGITS = 4
-"""Decimal places in the output, as in L2SCA."""
 
 
 def measure(
@@ -86,7 +79,7 @@ def measure(
         raise ValueError("--measures selects columns of documents and sentences, not of --by word")
     chosen = find_measures(measures.split(",")) if measures else None
     if list_all:
-        rows = _described(chosen or list(MEASURES.values()), punctuation)
+        rows = (measure.description(punctuation) for measure in chosen or MEASURES.values())
         if not (format or out):
             for row in rows:
                 typer.echo("{name}: {unit}. {definition} {source}.\n    {signature}".format(**row))
@@ -100,10 +93,7 @@ def measure(
     with atomic_write(out) if out else nullcontext(sys.stdout) as target:
         if format == "json":
             for row in rows:
-                target.write(
-                    json.dumps({key: _rounded(value) for key, value in row.items()}, ensure_ascii=False)
-                    + "\n"
-                )
+                target.write(json.dumps(_written(row), ensure_ascii=False) + "\n")
         else:
             _write_csv(rows, target)
 
@@ -221,23 +211,11 @@ def _write_csv(rows: Iterator[dict[str, Any]], target: TextIO) -> None:
                 f"{row['document']}: it has the measure {added[0]}, the trees before it have not; choose "
                 "columns that all have with --measures, or write --format json"
             )
-        writer.writerow({key: _rounded(value) for key, value in row.items()})
+        writer.writerow(_written(row))
 
 
-def _rounded(value: Any) -> Any:
-    """The value as it is written; None, an empty field, for nan."""
-    if not isinstance(value, float):
-        return value
-    return None if math.isnan(value) else round(value, DIGITS)
+def _written(row: Row) -> dict[str, Any]:
+    """The row as it is written: rounded numbers, and None, an empty field, for nan."""
+    from treeformers.measures.table import rounded
 
-
-def _described(measures: Sequence[Measure], punctuation: bool) -> Iterator[dict[str, Any]]:
-    for measure in measures:
-        yield {
-            "name": measure.name,
-            "unit": measure.unit,
-            "definition": measure.definition,
-            "document": measure.rule,
-            "source": measure.source,
-            "signature": measure.signature(punctuation),
-        }
+    return {key: rounded(value) if isinstance(value, float) else value for key, value in row.items()}
