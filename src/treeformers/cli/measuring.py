@@ -78,6 +78,7 @@ def measure(
     if by == "word" and measures:
         raise ValueError("--measures selects columns of documents and sentences, not of --by word")
     chosen = find_measures(measures.split(",")) if measures else None
+    rows: Iterator[dict[str, Any]]
     if list_all:
         rows = (measure.description(punctuation) for measure in chosen or MEASURES.values())
         if not (format or out):
