@@ -124,6 +124,15 @@ class TestCheckOutputFolder:
         (tmp_path / "one" / "fit.json").touch()
         check_output_folder(tmp_path / "one", recipe(seeds=[1]), resume=True)  # is kept
 
+    def test_files_of_the_user_are_replaced_only_if_asked(self, tmp_path: Path) -> None:
+        (tmp_path / "notes.txt").touch()
+        check_output_folder(tmp_path, recipe(seeds=[1]))
+        (tmp_path / "README.md").write_text("# mine")
+        for resume in (False, True):
+            with pytest.raises(ValueError, match=r"its README\.md is of no model and would be replaced"):
+                check_output_folder(tmp_path, recipe(seeds=[1]), resume)
+        check_output_folder(tmp_path, recipe(seeds=[1]), overwrite=True)
+
     def test_an_unfinished_run_is_dropped_only_if_asked(self, tmp_path: Path) -> None:
         checkpoint = tmp_path / "checkpoints" / "checkpoint-3"
         checkpoint.mkdir(parents=True)

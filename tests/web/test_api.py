@@ -341,7 +341,8 @@ def test_sentence_in_parentheses_is_not_a_tree(client: TestClient) -> None:
 
 class TestHostile:
     def test_bodies(self, client: TestClient) -> None:
-        for path in ("/api/parse", "/api/layers", "/api/steps", "/api/classify", "/api/find", "/api/latex"):
+        names = ("parse", "layers", "steps", "classify", "find", "measure", "latex")
+        for path in [f"/api/{name}" for name in names]:
             for body in HOSTILE:
                 content = body if isinstance(body, bytes) else json.dumps(body).encode()
                 found = client.post(path, content=content, headers={"content-type": "application/json"})

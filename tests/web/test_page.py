@@ -377,6 +377,39 @@ def test_a_file_of_trees_is_searched(visit: Visit) -> None:
     visit.problems.clear()  # the browser logs the status 422
 
 
+def test_measures_are_asked_for_when_unfolded(visit: Visit) -> None:
+    panel = visit.open("Find")
+    panel.get_by_label("Search in").select_option("examples")
+    expect(panel.locator(".summary")).to_contain_text("of 100 sentences")
+
+    def asked() -> int:
+        return sum(url.endswith("/api/measure") for url in visit.requests)
+
+    assert asked() == 0
+    card = panel.locator(".measures")
+    card.get_by_text("Measures of this text").focus()
+    visit.page.keyboard.press("Enter")
+    expect(card.locator("dl").first).to_contain_text("100 sentences")
+    visit.page.keyboard.press("Tab")
+    expect(card.locator("details summary")).to_be_focused()
+    expect(card.get_by_text("frazier_local")).to_be_hidden()
+    visit.page.keyboard.press("Enter")
+    expect(card.get_by_text("frazier_local")).to_be_visible()
+    panel.get_by_role("textbox", name="Pattern").fill("NP < JJ")
+    expect(panel.locator(".summary .legend")).to_have_text("match")
+    assert asked() == 1  # another pattern leaves the measures
+    brackets = b"(S (NP (NN rain)) (VP (VBZ falls) (ADVP (RB again))) (. .))\n" * 7
+    chooser = panel.get_by_label("Open a file of trees")
+    chooser.set_input_files({"name": "own.mrg", "mimeType": "", "buffer": brackets})
+    expect(card.locator("dl").first).to_contain_text("21 words")
+    chooser.set_input_files({"name": "own.txt", "mimeType": "", "buffer": b"(S (NP a)"})
+    expect(card.locator("> [role=status]")).to_contain_text(
+        "trees:1: the tree that begins here is not closed"
+    )
+    expect(card.locator("dt")).to_have_count(0)
+    visit.problems.clear()  # the browser logs the status 422
+
+
 def test_report(visit: Visit) -> None:
     panel = visit.open("Report")
     expect(panel.frame_locator("iframe").locator("#p")).to_have_text("drawn")

@@ -83,10 +83,10 @@ def find(
         else:
             lines = (line for found in results for line in found)
             if head := job.heading():
-                typer.echo(head)
+                sys.stdout.write(f"{head}\n")
             for line in _sampled(lines, sample, seed) if sample else lines:
                 total += 1
-                typer.echo(line)
+                sys.stdout.write(f"{line}\n")
     if not total:
         if not invert and "-" not in places:
             _explain(job, places)
@@ -181,7 +181,7 @@ def _results(
         # Workers may have another working directory.
         found = [str(Path(place).absolute()) if Path(place).exists() else place for place in places]
         return map_on_ray(job.all_lines, found, workers)
-    if workers == 1 or len(places) == 1:
+    if workers == 1 or len(places) == 1 or "-" in places:  # only this process has the standard input
         return map(job.lines, places)
     from treeformers.training.workers import start_workers
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import json
 import logging
-import math
 import os
 import re
 import sys
@@ -14,18 +13,16 @@ from contextlib import nullcontext
 from functools import cache
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TextIO
+from typing import Annotated, Any, Literal, TextIO
 
 import typer
 
 from treeformers.cli.console import DeviceOption, format_of
 from treeformers.training.model_names import DEFAULT_MODEL
+from treeformers.trees.discontinuous_formats import format_of_suffix
 from treeformers.trees.files import atomic_write, read_lines, suffix_of
-from treeformers.trees.formats import CONLL, JSON, holds_trees, read_dependencies, read_trees
-from treeformers.trees.tree import DependencyTree, Tree, parse_brackets
-
-if TYPE_CHECKING:
-    from treeformers.measures.table import Measure
+from treeformers.trees.formats import CONLL, JSON, holds_trees, read_brackets, read_dependencies, read_trees
+from treeformers.trees.tree import DependencyTree, Tree
 
 logger = logging.getLogger(__name__)
 
@@ -36,8 +33,6 @@ ParseText = Callable[[str], Sequence[Tree]]
 
 _FILE_NAME = re.compile(r"\.[A-Za-z]\w{1,7}$")
 """The end of a text that is the name of a missing file, such as "my essay.txt"."""
-DIGITS = 4
-"""Decimal places in the output, as in L2SCA."""
 
 
 def measure(
@@ -88,8 +83,9 @@ def measure(
     if by == "word" and measures:
         raise ValueError("--measures selects columns of documents and sentences, not of --by word")
     chosen = find_measures(measures.split(",")) if measures else None
+    rows: Iterator[dict[str, Any]]
     if list_all:
-        rows = _described(chosen or list(MEASURES.values()), punctuation)
+        rows = (measure.description(punctuation) for measure in chosen or MEASURES.values())
         if not (format or out):
             for row in rows:
                 typer.echo("{name}: {unit}. {definition} {source}.\n    {signature}".format(**row))
@@ -103,10 +99,7 @@ def measure(
     with atomic_write(out) if out else nullcontext(sys.stdout) as target:
         if format == "json":
             for row in rows:
-                target.write(
-                    json.dumps({key: _rounded(value) for key, value in row.items()}, ensure_ascii=False)
-                    + "\n"
-                )
+                target.write(json.dumps(_written(row), ensure_ascii=False) + "\n")
         else:
             _write_csv(rows, target)
 
@@ -143,7 +136,10 @@ def _documents(given: str, parse: ParseText) -> Iterator[tuple[str, Iterator[Any
     from treeformers.data.catalogue import CORPORA
 
     if os.path.isdir(given):
-        files = [file for file in sorted(Path(given).rglob("*")) if file.is_file() and file.name[0] != "."]
+        from treeformers.query.treebank import INDEX_SUFFIX
+
+        found = [file for file in sorted(Path(given).rglob("*")) if file.is_file() and file.name[0] != "."]
+        files = [file for file in found if not file.name.endswith(INDEX_SUFFIX)]
         if not files:
             raise ValueError(f"{given}: no files in it")
         for file in files:
@@ -168,6 +164,8 @@ def _documents(given: str, parse: ParseText) -> Iterator[tuple[str, Iterator[Any
 def _trees(file: str, parse: ParseText) -> Iterator[Tree] | Iterator[DependencyTree]:
     """The trees of a file, or those of its text."""
     suffix = suffix_of(file)
+    if format_of_suffix(file):
+        raise ValueError(f"{file}: discontinuous trees; expected trees in brackets, CoNLL-U or text")
     if suffix in CONLL:
         return read_dependencies(file)
     if suffix in JSON:
@@ -180,7 +178,7 @@ def _trees(file: str, parse: ParseText) -> Iterator[Tree] | Iterator[DependencyT
             break
     source = chain(start, source)
     if holds_trees(line for _, line in start):
-        return parse_brackets(source)
+        return read_brackets(source)
     text = []
     for where, line in source:
         if "\0" in line:
@@ -224,23 +222,11 @@ def _write_csv(rows: Iterator[dict[str, Any]], target: TextIO) -> None:
                 f"{row['document']}: it has the measure {added[0]}, the trees before it have not; choose "
                 "columns that all have with --measures, or write --format json"
             )
-        writer.writerow({key: _rounded(value) for key, value in row.items()})
+        writer.writerow(_written(row))
 
 
-def _rounded(value: Any) -> Any:
-    """The value as it is written; None, an empty field, for nan."""
-    if not isinstance(value, float):
-        return value
-    return None if math.isnan(value) else round(value, DIGITS)
+def _written(row: Row) -> dict[str, Any]:
+    """The row as it is written: rounded numbers, and None, an empty field, for nan."""
+    from treeformers.measures.table import rounded
 
-
-def _described(measures: Sequence[Measure], punctuation: bool) -> Iterator[dict[str, Any]]:
-    for measure in measures:
-        yield {
-            "name": measure.name,
-            "unit": measure.unit,
-            "definition": measure.definition,
-            "document": measure.rule,
-            "source": measure.source,
-            "signature": measure.signature(punctuation),
-        }
+    return {key: rounded(value) if isinstance(value, float) else value for key, value in row.items()}

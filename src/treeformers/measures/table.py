@@ -6,13 +6,17 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from treeformers.metrics.comparison import signature
 
-__all__ = ["MEASURES", "Measure", "find_measures", "values_of"]
+__all__ = ["DIGITS", "MEASURES", "Measure", "find_measures", "rounded", "values_of"]
 
 Rule = Literal["sum", "maximum", "mean", "ratio"]
+
+
+DIGITS = 4
+"""Decimal places of values in tables, as in L2SCA."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +62,17 @@ class Measure:
             document=self.rule,
             empty=None if self.rule != "ratio" else "0" if self.empty == 0 else "nan",
         )
+
+    def description(self, punctuation: bool = False) -> dict[str, Any]:
+        """Its name, unit, definition, rule ("document"), source and signature; argument as in `signature`."""
+        return {
+            "name": self.name,
+            "unit": self.unit,
+            "definition": self.definition,
+            "document": self.rule,
+            "source": self.source,
+            "signature": self.signature(punctuation),
+        }
 
 
 LU = "Lu (2010)"
@@ -238,6 +253,11 @@ def find_measures(names: Iterable[str]) -> list[Measure]:
             )
         found.append(MEASURES[name])
     return found
+
+
+def rounded(value: float) -> float | None:
+    """The value as tables hold it, with `DIGITS` decimal places; None for nan."""
+    return None if math.isnan(value) else round(value, DIGITS)
 
 
 def values_of(sentences: Iterable[Mapping[str, float]]) -> dict[str, float]:

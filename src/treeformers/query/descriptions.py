@@ -79,8 +79,8 @@ def _searched(
     end = time.monotonic() + min(most, deadline.left)
     try:
         return [search(name, timeout=max(end - time.monotonic(), 1e-3)) for name in names]
-    except TimeoutError:
+    except (TimeoutError, MemoryError, RecursionError):
         raise ValueError(
-            f"pattern: /{expression.pattern}/ takes more than {most:g} seconds; "
+            f"pattern: /{expression.pattern}/ takes more than {most:g} seconds, or too much memory; "
             "expected a regular expression without nested repetition"
         ) from None

@@ -52,8 +52,8 @@ class _TreeReader(Reader):
         if found["exact"]:
             return self.exact_children()
         number = found["number"] or found["place"] or ""
-        if number and int(number) == 0:
-            raise self.error("a number other than 0", found.start())
+        if len(number) > 6 or (number and int(number) == 0):
+            raise self.error("a number other than 0, of at most 5 digits", found.start())
         symbol = found["leaf"] or found["through"] or found["child"] or found["plain"]
         through = None
         if found["through"]:
@@ -91,7 +91,7 @@ class _TreeReader(Reader):
         while found := self.match(_GROUP, skip=False):
             if not regexes or labels or negated:
                 raise self.error("a regular expression before a group", found.start())
-            if not 0 < int(found[1]) <= min(one.groups for one in regexes):
+            if len(found[1]) > 4 or not 0 < int(found[1]) <= min(one.groups for one in regexes):
                 raise self.error("the number of a group of the regular expression", found.start() + 1)
             groups.append((int(found[1]), found[2]))
             self.bound.add(found[2])

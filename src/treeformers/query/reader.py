@@ -15,6 +15,9 @@ __all__ = ["NAME", "QUOTED", "REGEX", "PatternError", "Reader", "unescaped"]
 MAX_NESTING = 100
 """Maximum number of open brackets, and of "!" and "?" before one relation."""
 
+MAX_RELATIONS = 200
+"""Maximum number of relations of a node."""
+
 REGEX = re.compile(r"/((?:\\.|[^/\\])*)/(i?)(?!\w)")
 QUOTED = re.compile(r'"((?:\\.|[^"\\])*)"')
 NAME = re.compile(r"\w+")
@@ -115,6 +118,8 @@ class Reader(ABC):
             if ampersand and not self.at_relation():
                 raise self.error("a relation")
             parts.append(self.relation())
+            if len(parts) > MAX_RELATIONS:
+                raise self.error(f"at most {MAX_RELATIONS} relations of a node")
         formula = joined(All, parts)
         assert formula is not None
         return formula
@@ -161,6 +166,8 @@ class Reader(ABC):
         except regex.error as error:
             place = found.start(1) + (error.pos or 0)
             raise self.error(f"a regular expression ({error.msg})", place) from None
+        except (RecursionError, MemoryError):
+            raise self.error("a regular expression with fewer brackets", found.start(1)) from None
 
     def need_bound(self, name: str, place: int) -> None:
         if name not in self.bound:

@@ -80,9 +80,10 @@ def read_shards(path: str | os.PathLike[str], keep_index: bool = False) -> Itera
     if name != "-" and (columns := _load_index(Path(name))) is not None:
         yield Shard(name, 0, columns)
         return
-    if keep_index and name != "-":
+    if keep_index and Path(name).is_file():
+        before = _fingerprint(Path(name))
         columns = _join(list(_shards(name)))
-        _save_index(Path(name), columns)
+        _keep(Path(name), columns, before)
         yield Shard(name, 0, columns)
         return
     first = 0
@@ -139,7 +140,8 @@ def _join(parts: list[Columns]) -> Columns:
 
 def _fingerprint(path: Path) -> dict[str, Any]:
     status = path.stat()
-    return {"version": _VERSION, "size": status.st_size, "mtime_ns": status.st_mtime_ns}
+    changes = {"mtime_ns": status.st_mtime_ns, "ctime_ns": status.st_ctime_ns, "inode": status.st_ino}
+    return {"version": _VERSION, "size": status.st_size, **changes}
 
 
 def _content(path: Path) -> str:
@@ -147,9 +149,27 @@ def _content(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _save_index(path: Path, columns: Columns) -> None:
+def _keep(path: Path, columns: Columns, before: dict[str, Any]) -> None:
+    """Write the index of a file that has not changed since `before`. The search goes on without one.
+
+    Raises:
+        ValueError: another file has the name of the index.
+    """
+    kept = index_path(path)
+    if kept.exists() and not zipfile.is_zipfile(kept):
+        raise ValueError(f"{kept}: not an index; remove it or search without --keep-index")
+    try:
+        described = {**before, "sha256": _content(path)}
+        if _fingerprint(path) == before:
+            _save_index(kept, columns, described, path.stat().st_mode & 0o666)
+        else:
+            logger.warning("%s: changed while it was read; no index is kept", path)
+    except OSError as error:
+        logger.warning("%s: no index is kept: %s", kept, error.strerror or error)
+
+
+def _save_index(target: Path, columns: Columns, described: dict[str, Any], mode: int) -> None:
     """Write the index under another name first: a stopped run leaves no half of it."""
-    described = {**_fingerprint(path), "sha256": _content(path)}
     arrays: dict[str, Any] = {
         "described": np.frombuffer(json.dumps(described).encode(), np.uint8),
         "vocabulary": np.frombuffer(json.dumps(columns.vocabulary).encode(), np.uint8),
@@ -159,12 +179,11 @@ def _save_index(path: Path, columns: Columns) -> None:
     }
     if columns.offsets is not None:
         arrays["offsets"] = columns.offsets
-    target = index_path(path)
     with tempfile.NamedTemporaryFile(dir=target.parent, prefix=f".{target.name}.", delete=False) as file:
         try:
             np.savez(file, allow_pickle=False, **arrays)
             file.flush()
-            os.chmod(file.name, path.stat().st_mode & 0o666)
+            os.chmod(file.name, mode)
             os.replace(file.name, target)
         except BaseException:
             os.unlink(file.name)
@@ -182,13 +201,29 @@ def _load_index(path: Path) -> Columns | None:
             found = _fingerprint(path)
             if described["size"] != found["size"] or described["version"] != _VERSION:
                 return None
-            if described["mtime_ns"] != found["mtime_ns"] and described["sha256"] != _content(path):
+            if any(described[key] != found[key] for key in found) and described["sha256"] != _content(path):
                 return None
             vocabulary = json.loads(arrays["vocabulary"].tobytes())
-            columns = Columns(vocabulary, arrays["label"], arrays["parent"])
-            columns.head = arrays["head"]
-            columns.offsets = arrays.get("offsets")
-            return columns
-    except (OSError, ValueError, KeyError, zipfile.BadZipFile, EOFError) as error:
-        logger.warning("%s: damaged (%s); the trees are read from %s", kept, error, path)
-        return None
+            label, parent, head = arrays["label"], arrays["parent"], arrays["head"]
+            if _is_sound(vocabulary, label, parent, head):
+                columns = Columns(vocabulary, label, parent)
+                columns.head = head
+                columns.offsets = arrays.get("offsets")
+                return columns
+    except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile, EOFError):
+        pass
+    logger.warning("%s: damaged; the trees are read from %s", kept, path)
+    return None
+
+
+def _is_sound(vocabulary: Any, label: np.ndarray, parent: np.ndarray, head: np.ndarray) -> bool:
+    """Whether the columns of an index can be those of trees."""
+    places = np.arange(len(label))
+    return (
+        isinstance(vocabulary, list)
+        and label.dtype == parent.dtype == head.dtype == np.int32
+        and label.shape == parent.shape == head.shape == places.shape
+        and bool(((label >= 0) & (label < len(vocabulary))).all())
+        and bool(((parent >= -1) & (parent < places)).all())
+        and bool(((head >= -1) & (head < len(places))).all())
+    )

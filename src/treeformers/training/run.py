@@ -18,7 +18,7 @@ from transformers import PreTrainedModel
 from treeformers.recipes import Recipe
 from treeformers.training.batches import Collator, Features
 from treeformers.training.checkpoints import last_checkpoint, remove_folder
-from treeformers.training.checksums import TRAINING_FILES
+from treeformers.training.checksums import CHECKSUMS, TRAINING_FILES
 from treeformers.training.fit import Fit, fit
 from treeformers.training.lock import lock_folder
 from treeformers.training.model_folder import read_recipe
@@ -202,6 +202,13 @@ def _check_nothing_is_lost(folder: Path, resume: bool) -> None:
             )
     elif holds_model and not (resume and (folder / "fit.json").is_file()):
         raise ValueError(f"{folder}: holds a model; --overwrite replaces it, or choose another folder")
+    elif not holds_model and not (folder / "run.json").is_file():
+        for name in ("README.md", CHECKSUMS, "history.json", "recipe.json"):
+            if (folder / name).exists():
+                raise ValueError(
+                    f"{folder}: its {name} is of no model and would be replaced; "
+                    "choose another folder, or --overwrite"
+                )
 
 
 def _without_nan(history: Sequence[Mapping[str, float]]) -> list[dict[str, float | None]]:

@@ -23,6 +23,7 @@ __all__ = [
     "holds_trees",
     "is_bare",
     "opens_tree",
+    "read_brackets",
     "read_dependencies",
     "read_parses",
     "read_trees",
@@ -67,7 +68,7 @@ def read_trees(source: Source, format: TreeFormat | None = None) -> Iterator[Tre
         ValueError: the text is malformed; the message opens with file:line.
     """
     if _tree_format(source, format) == "brackets":
-        yield from _bracket_trees(read_lines(source, chunk=_CHUNK))
+        yield from read_brackets(read_lines(source, chunk=_CHUNK))
         return
     for where, line in read_lines(source):
         if line.strip():
@@ -98,7 +99,7 @@ def read_parses(source: Source, sentences: int, format: TreeFormat | None = None
 
     def trees(lines: Iterable[tuple[str, str]]) -> list[Tree]:
         if brackets:
-            return list(_bracket_trees(lines))
+            return list(read_brackets(lines))
         return [_tree_from_json(where, line) for where, line in lines if line.strip()]
 
     unparsed = [not line.strip() or (brackets and _holds_no_word(line)) for _, line in lines]
@@ -113,7 +114,7 @@ def read_parses(source: Source, sentences: int, format: TreeFormat | None = None
     return parses
 
 
-def _bracket_trees(lines: Iterable[tuple[str, str]]) -> Iterator[Tree]:
+def read_brackets(lines: Iterable[tuple[str, str]]) -> Iterator[Tree]:
     """Read trees in brackets.
 
     Raises:

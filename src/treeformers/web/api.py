@@ -28,12 +28,14 @@ from treeformers.web.messages import (
     Info,
     Latex,
     Layers,
+    Measured,
     ModelInfo,
     Parsed,
     ParseRequest,
     Problem,
     SentenceRequest,
     Steps,
+    TreebankRequest,
     TreeRequest,
 )
 from treeformers.web.models import ModelNotLoaded, ServedModel
@@ -174,6 +176,11 @@ def create_app(
     async def find(request: FindRequest) -> Found:
         """Search a pattern in trees: count all matches, and return the first ones. No tree is kept."""
         return await service.find(request.pattern, request.trees)
+
+    @app.post("/api/measure", responses=REFUSALS)
+    async def measure(request: TreebankRequest) -> Measured:
+        """Measure the syntactic complexity of all trees together. No tree is kept."""
+        return await service.measure(request.trees)
 
     @app.post("/api/latex", responses=REFUSALS)
     async def latex(request: TreeRequest) -> Latex:

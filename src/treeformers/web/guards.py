@@ -28,7 +28,7 @@ _HEADERS = {
     "referrer-policy": "no-referrer",
     "x-content-type-options": "nosniff",
 }
-_TREEBANKS = ("/api/find",)
+_TREEBANKS = ("/api/find", "/api/measure")
 """Paths of requests that may hold a treebank."""
 _SANDBOX = (  # the scripts of a report may run, but have no origin and no network
     "sandbox allow-scripts; default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "

@@ -24,6 +24,8 @@ class Limits:
         models: number of models in a request (422).
         pattern_characters: length of a pattern (422).
         find_seconds: duration of a search, without the reading of the trees (422).
+        measure_seconds: duration of a measurement, without the reading of the trees (422); checked
+            between batches of trees.
         shown_matches: number of matches in an answer. All matches are counted.
         shown_sentences: number of sentences with matches in an answer.
         in_flight: number of concurrent requests (503).
@@ -46,6 +48,7 @@ class Limits:
     models: int = 8
     pattern_characters: int = 500
     find_seconds: float = 5.0
+    measure_seconds: float = 15.0
     shown_matches: int = 200
     shown_sentences: int = 25
     in_flight: int = 128

@@ -23,6 +23,8 @@ __all__ = [
     "Latex",
     "Layer",
     "Layers",
+    "Measured",
+    "MeasuredValue",
     "ModelInfo",
     "ParseRequest",
     "Parsed",
@@ -261,6 +263,28 @@ class Classes(BaseModel):
     """The classes of all trees, in order."""
 
     classes: list[Class]
+
+
+class MeasuredValue(BaseModel):
+    """A syntactic measure and its value."""
+
+    name: str
+    value: float | None = Field(description="Four decimal places; null if there is nothing to measure.")
+    unit: str
+    definition: str = Field(description="How a sentence is measured.")
+    document: Literal["sum", "maximum", "mean", "ratio"] = Field(
+        description="How the text is measured from its sentences. A ratio divides the sums of the text."
+    )
+    source: str = Field(description="The publication.")
+    signature: str = Field(description="Values are comparable only if their signatures are equal.")
+
+
+class Measured(BaseModel):
+    """The measures of a text."""
+
+    measures: list[MeasuredValue] = Field(
+        description="The measures that all trees have: trees without labels have those of shape alone."
+    )
 
 
 class Latex(BaseModel):

@@ -1,5 +1,5 @@
-"""The answers of the playground. Models run in batches, in one thread beside that of the server, and searches
-in two others."""
+"""The answers of the playground. Models run in batches, in one thread beside that of the server. Searches
+and measurements run in two others."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from treeformers.trees.tree import Tree
 from treeformers.web.batcher import Batcher
 from treeformers.web.finding import find_matches
 from treeformers.web.limits import Limits
+from treeformers.web.measuring import measure_trees
 from treeformers.web.messages import (
     Class,
     Classes,
@@ -23,6 +24,7 @@ from treeformers.web.messages import (
     Found,
     Latex,
     Layers,
+    Measured,
     Parsed,
     ParsedSentence,
     ParsedTree,
@@ -51,7 +53,7 @@ SMALL = 1000
 
 
 SEARCHES = 2
-"""Number of searches that run at the same time."""
+"""Number of searches and measurements that run at the same time."""
 
 
 class Service:
@@ -150,6 +152,15 @@ class Service:
         """
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._searchers, find_matches, pattern, trees, self.limits)
+
+    async def measure(self, trees: str | None) -> Measured:
+        """Measure trees.
+
+        Raises:
+            ValueError: as in `measure_trees`.
+        """
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._searchers, measure_trees, trees, self.limits)
 
     async def latex(self, brackets: str) -> Latex:
         """Convert a tree to LaTeX.

@@ -3,6 +3,7 @@
 import { ask } from "./api.js";
 import { counted, make } from "./elements.js";
 import { LESSONS, SIGNS } from "./lessons.js";
+import { MeasuresView } from "./measures.js";
 import { TreeView, readBrackets } from "./trees.js";
 
 const PAUSE = 300; // milliseconds without a key before a search
@@ -19,7 +20,8 @@ export class FindView {
     this.select = make("select", { id: "source", onchange: () => this.#search() });
     this.lesson = LESSONS[2];
     this.summary = make("div", { className: "summary", role: "status" });
-    this.beside = make("div", { className: "bar top" }, this.summary);
+    this.measures = new MeasuresView(() => this.#trees());
+    const beside = make("div", { className: "bar top" }, this.summary, this.measures.card);
     this.cards = make("div", { className: "cards single" });
     const upload = make("input", { type: "file", accept: ".txt,.brackets,.mrg,.ptb,.psd,.tree,.json,.jsonl", onchange: () => this.#open(upload) });
     const signs = make("details", { className: "signs" }, make("summary", {}, "The signs in short"),
@@ -35,7 +37,7 @@ export class FindView {
         make("label", { className: "inline", htmlFor: "source" }, "Search in", this.select),
         make("label", { className: "upload" }, "Open a file of trees", upload)),
       make("p", { className: "hint" }, `A file holds trees in brackets, or JSON lines: at most ${Math.round(info.treebank_bytes / 2 ** 20)} MB and ${counted(info.treebank_trees, "tree")}. The server reads it for each search and does not keep it.`));
-    panel.replaceChildren(form, this.beside, this.cards);
+    panel.replaceChildren(form, beside, this.cards);
   }
 
   /** Search in the trees of the page from now on, unless a file or the examples are chosen. */
@@ -113,6 +115,7 @@ export class FindView {
 
   async #search() {
     clearTimeout(this.timer);
+    this.measures.refresh();
     const turn = (this.asked += 1);
     if (!this.field.value.trim()) {
       this.#complain(null);
@@ -149,7 +152,7 @@ export class FindView {
 
   /** Results of an earlier pattern are pale. */
   #old(old) {
-    this.beside.classList.toggle("old", old);
+    this.summary.classList.toggle("old", old);
     this.cards.classList.toggle("old", old);
   }
 
