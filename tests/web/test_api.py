@@ -603,7 +603,7 @@ class TestDocumentation:
         schema = client.get("/openapi.json").json()
         posts = {path: item["post"] for path, item in schema["paths"].items() if "post" in item}
         assert set(posts) == {
-            f"/api/{name}" for name in ("parse", "layers", "steps", "classify", "find", "latex")
+            f"/api/{name}" for name in ("parse", "layers", "steps", "classify", "find", "measure", "latex")
         }
         for operation in posts.values():
             assert {"413", "422", "503"} <= set(operation["responses"])
