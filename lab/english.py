@@ -40,7 +40,7 @@ CALIBRATION_TREES = 300
 ENCODER = "all-mpnet-base-v2"
 PARTS = 5
 ENCODER_SHA256 = "78c0197b6159d92658e319bc1d72e4c73a9a03dd03815e70e555c5ef05615658"
-"""Of the encoder's `model.safetensors`."""
+"""The checksum of the encoder's `model.safetensors`."""
 
 
 class Places(NamedTuple):

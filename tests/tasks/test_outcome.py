@@ -26,14 +26,14 @@ def test_a_parser_stands_beside_right_branching_trees(tmp_path: Path) -> None:
     gold.write_text((left + right * 9) * 2)  # every tenth tree branches to the left
     recipe = ParseRecipe(data=Treebanks(train=(str(gold),)))
     assert describe_outcome(recipe, tmp_path, {"best": 90.0}) == (
-        f"F1 90.0 on 2 held-out sentences of {gold}, by greedy search; "
+        f"F1 90.0 on 2 validation sentences of {gold}, by greedy search; "
         "right-branching trees with the label S 50.0"
     )
     dev = tmp_path / "dev.txt"
     dev.write_text(right * 3)
     apart = ParseRecipe(data=Treebanks(train=(str(gold),), validation=(str(dev),)))
     assert describe_outcome(apart, tmp_path, {"best": None}).startswith(
-        f"F1 nan on 3 held-out sentences of {dev}"
+        f"F1 nan on 3 validation sentences of {dev}"
     )
 
 
@@ -42,7 +42,7 @@ def test_a_classifier_stands_beside_the_most_frequent_class(tmp_path: Path) -> N
     table.write_text("label\ttext\n" + "bad\tno\n" + "good\tyes\n" * 9 + "good\tyes\n" + "bad\tno\n" * 4)
     recipe = ClassifyRecipe(data=Examples(corpus=str(table), trees="right"))
     assert describe_outcome(recipe, tmp_path, {"best": 75.0}) == (
-        f"accuracy 75.0 on 2 held-out examples of {table}; always the class good 50.0"
+        f"accuracy 75.0 on 2 validation examples of {table}; always the class good 50.0"
     )
 
 
@@ -80,6 +80,6 @@ def test_a_similarity_model_stands_beside_the_mean_score(
     best = max((r for r in pearson if r is not None), default=None)
     outcome = describe_outcome(SimilarityRecipe(data=data, model=model), tmp_path, {"best": best})
     assert outcome.endswith(
-        f"mean squared error {error} on 2 held-out examples of {table}; "
+        f"mean squared error {error} on 2 validation examples of {table}; "
         "always the mean score 3.00 has the error 1.00"
     )

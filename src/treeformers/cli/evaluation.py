@@ -108,11 +108,11 @@ def _parser(
     from rich.table import Table
 
     from treeformers.metrics.calibration import expected_calibration_error
-    from treeformers.tasks.held_out import scored_parts
     from treeformers.tasks.parse.calibrate import measure
     from treeformers.tasks.parse.predictor import Parser
     from treeformers.tasks.parse.score import score_parser
     from treeformers.tasks.parse.train import read_treebank
+    from treeformers.tasks.scored_parts import scored_parts
 
     if picture and picture.suffix.lower() != ".png":
         raise ValueError(f"--reliability {picture}: expected a file name that ends in .png")
@@ -172,7 +172,7 @@ def _classifier(
     from treeformers.tasks.classify.batches import predict
     from treeformers.tasks.classify.examples import read_examples
     from treeformers.tasks.classify.predictor import Classifier
-    from treeformers.tasks.held_out import scored_parts
+    from treeformers.tasks.scored_parts import scored_parts
     from treeformers.tasks.similarity import score as similarity
     from treeformers.tasks.similarity.predictor import Similarity
 
@@ -204,7 +204,7 @@ def _classifier(
 def _translator(
     model: Path, recipe: TranslateRecipe, data: str | None, split: list[str] | None, trees: str | None
 ) -> dict[str, Any]:
-    from treeformers.tasks.held_out import scored_parts
+    from treeformers.tasks.scored_parts import scored_parts
     from treeformers.tasks.translate.predictor import Translator
     from treeformers.tasks.translate.score import score_translator
     from treeformers.tasks.translate.train import read_pairs

@@ -111,7 +111,7 @@ def _explain(job: _Job, places: Iterable[str]) -> None:
 
 @dataclass(frozen=True)
 class _Job:
-    """What is searched and how it is printed; other processes get it too."""
+    """The search and its output, as options of the command. Other processes receive it."""
 
     pattern: str
     format: Format

@@ -102,7 +102,7 @@ def train(
 ) -> None:
     """Train the models of a recipe, one for each seed.
 
-    Prints the folder of each model, and how good it is on held-out examples beside a baseline. Ctrl-C and
+    Prints the folder of each model, and how good it is on validation examples beside a baseline. Ctrl-C and
     SIGTERM save the state, from which --resume continues. To use several processes or machines:
     torchrun --nproc-per-node 2 -m treeformers.cli train ...
     """

@@ -34,7 +34,7 @@ def read_dependency_pattern(text: str) -> Node:
     """Read a pattern.
 
     Raises:
-        ValueError: the pattern is malformed, or uses a name that nothing before it binds. A caret in the
+        PatternError: the pattern is malformed, or uses a name that nothing before it binds. A caret in the
             second line of the message marks the place.
     """
     return _DependencyReader(text).pattern()
@@ -82,7 +82,7 @@ class _DependencyReader(Reader):
         return ATTRIBUTES[found[0]], replace(value, negated=negated)
 
     def value(self, literal: re.Pattern[str]) -> Description | None:
-        """What a value or the name of a relation must be. None if there is none."""
+        """The description of a value or of the name of a relation; None if the pattern has none here."""
         if found := self.match(REGEX):
             return Description(regexes=(self.compiled(found),), whole=True)
         if found := self.match(QUOTED):

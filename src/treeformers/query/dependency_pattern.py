@@ -11,9 +11,9 @@ from treeformers.query.deadline import Deadline
 from treeformers.query.dependency_columns import DependencyColumns
 from treeformers.query.dependency_joins import DependencyJoins
 from treeformers.query.dependency_language import read_dependency_pattern
-from treeformers.query.pattern import Match, shards
+from treeformers.query.pattern import BasePattern, Match, shards
 from treeformers.query.search import Search
-from treeformers.query.syntax import names_of
+from treeformers.query.syntax import Node
 from treeformers.trees.dependency import DependencyTree
 
 __all__ = ["DependencyMatch", "DependencyPattern"]
@@ -33,7 +33,7 @@ class DependencyMatch(Match):
     relations: dict[str, str]
 
 
-class DependencyPattern:
+class DependencyPattern(BasePattern):
     """A pattern in the language of Semgrex (Chambers et al. 2007; Bauer et al. 2023).
 
     Words: `{}` any word; `{tag:NN;word:/d.*/}` attributes (word, tag, pos, cpos, idx) with a value or a
@@ -62,19 +62,9 @@ class DependencyPattern:
         ValueError: the pattern is malformed. The message shows the place with a caret.
     """
 
-    def __init__(self, text: str) -> None:
-        if not isinstance(text, str):
-            raise ValueError(f"a pattern is text, got {type(text).__name__}")
-        self.text = text
-        self._node = read_dependency_pattern(text)
-
-    @property
-    def names(self) -> list[str]:
-        """The names of words that a match may bind, in the order of the pattern."""
-        return names_of(self._node)
-
-    def __repr__(self) -> str:
-        return f"DependencyPattern({self.text!r})"
+    @staticmethod
+    def _read(text: str) -> Node:
+        return read_dependency_pattern(text)
 
     def find(self, trees: Iterable[DependencyTree] | DependencyColumns) -> Iterator[DependencyMatch]:
         """All matches, by tree and by word. Each choice of words is a match of its own.

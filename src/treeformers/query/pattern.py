@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
@@ -15,12 +16,12 @@ from treeformers.query.deadline import Deadline
 from treeformers.query.descriptions import fitting
 from treeformers.query.language import read_pattern
 from treeformers.query.search import Search
-from treeformers.query.syntax import descriptions_of, names_of
+from treeformers.query.syntax import Node, descriptions_of, names_of
 from treeformers.query.tree_joins import TreeJoins
 from treeformers.trees.dependency import DependencyTree
 from treeformers.trees.tree import Tree
 
-__all__ = ["Match", "Pattern", "shards"]
+__all__ = ["BasePattern", "Match", "Pattern", "shards"]
 
 
 F = TypeVar("F", bound=Forest)
@@ -51,7 +52,34 @@ class Match:
     nodes: dict[str, int]
 
 
-class Pattern:
+class BasePattern(ABC):
+    """A pattern that was read from text, of any language.
+
+    Attributes:
+        text: the pattern as it was given.
+    """
+
+    def __init__(self, text: str) -> None:
+        if not isinstance(text, str):
+            raise ValueError(f"a pattern is text, got {type(text).__name__}")
+        self.text = text
+        self._node = self._read(text)
+
+    @staticmethod
+    @abstractmethod
+    def _read(text: str) -> Node:
+        """Read a pattern of the language."""
+
+    @property
+    def names(self) -> list[str]:
+        """The names of nodes that a match may bind, in the order of the pattern."""
+        return names_of(self._node)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.text!r})"
+
+
+class Pattern(BasePattern):
     """A pattern in the language of Tregex (Levy and Andrew 2006).
 
     `docs/how-to/find.md` describes the language. Answers are those of Tregex; heads are those of
@@ -64,19 +92,9 @@ class Pattern:
         ValueError: the pattern is malformed. The message shows the place with a caret.
     """
 
-    def __init__(self, text: str) -> None:
-        if not isinstance(text, str):
-            raise ValueError(f"a pattern is text, got {type(text).__name__}")
-        self.text = text
-        self._node = read_pattern(text)
-
-    @property
-    def names(self) -> list[str]:
-        """The names of nodes that a match may bind, in the order of the pattern."""
-        return names_of(self._node)
-
-    def __repr__(self) -> str:
-        return f"Pattern({self.text!r})"
+    @staticmethod
+    def _read(text: str) -> Node:
+        return read_pattern(text)
 
     def find(self, trees: Iterable[Tree] | Columns, seconds: float | None = None) -> Iterator[Match]:
         """All matches, by tree and by node in pre-order. Each choice of nodes is a match of its own.

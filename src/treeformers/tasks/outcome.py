@@ -1,4 +1,4 @@
-"""What a training reached on held-out examples, beside a baseline that ignores the input or most of it."""
+"""What a training reached on validation examples, beside a baseline that ignores the input or most of it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ MAX_INDUCED = 1000
 
 
 def describe_outcome(recipe: Recipe, folder: Path, fit: Mapping[str, Any]) -> str:
-    """One line: the metric of a new model, on how many held-out examples of which corpora, and the baseline.
+    """One line: the metric of a new model, the number of validation examples, the corpora, and the baseline.
 
     The baseline of an inducer or a parser is right-branching trees; those of a parser have the most frequent
     label everywhere. An inducer without gold trees is compared by its loss with the frequencies of tokens.
@@ -102,16 +102,16 @@ def _language_model(recipe: InduceRecipe, folder: Path, fit: Mapping[str, Any]) 
 
     data = recipe.data
     lines = read_sentences(data)
-    held_out = validation_numbers(len(lines), data.validation_size)
+    validation = validation_numbers(len(lines), data.validation_size)
     tokenizer = load_tokenizer(folder)
     special = set(tokenizer.all_special_ids) - {tokenizer.unk_token_id}
     counts: tuple[Counter[int], Counter[int]] = (Counter(), Counter())
     for number, row in enumerate(encode(tokenizer, lines, data.max_length)):
-        counts[number in held_out].update(one for one in row["input_ids"] if one not in special)
+        counts[number in validation].update(one for one in row["input_ids"] if one not in special)
     loss = _cross_entropy(*counts, len(tokenizer))
     return (
-        f"validation loss {_number(fit['loss']):.2f} nats a token on {len(held_out)} held-out sentences of "
-        f"{data.text}; by the frequencies of tokens alone {loss:.2f}"
+        f"validation loss {_number(fit['loss']):.2f} nats a token on {len(validation)} validation "
+        f"sentences of {data.text}; by the frequencies of tokens alone {loss:.2f}"
     )
 
 
@@ -131,7 +131,7 @@ def _parsed(data: Treebanks, fit: Mapping[str, Any]) -> str:
     gold = {name: read(name, "validation") for name in data.validation or data.train}
     scores = [parseval(part, _right_branching(part, label), missing="zero").f1 for part in gold.values()]
     return (
-        f"F1 {best:.1f} on {sum(map(len, gold.values()))} held-out sentences of {', '.join(gold)}, by "
+        f"F1 {best:.1f} on {sum(map(len, gold.values()))} validation sentences of {', '.join(gold)}, by "
         f"greedy search; right-branching trees with the label {label} {sum(scores) / len(scores):.1f}"
     )
 
@@ -148,14 +148,14 @@ def _classified(recipe: ClassifyRecipe | SimilarityRecipe, folder: Path, fit: Ma
     from treeformers.tasks.classify.examples import read_examples
 
     pairs = isinstance(recipe, SimilarityRecipe)
-    train, held_out = (read_examples(recipe.data, split, pairs) for split in ("train", "validation"))
-    on = f"on {len(held_out)} held-out examples of {recipe.data.corpus_of('validation')}"
+    train, validation = (read_examples(recipe.data, split, pairs) for split in ("train", "validation"))
+    on = f"on {len(validation)} validation examples of {recipe.data.corpus_of('validation')}"
     if recipe.model.get("task") != "relatedness":
-        gold = [one.label for one in held_out]
+        gold = [one.label for one in validation]
         ((label, _),) = Counter(one.label for one in train).most_common(1)
         baseline = accuracy(gold, [label] * len(gold))
         return f"accuracy {_number(fit['best']):.1f} {on}; always the class {label} {baseline:.1f}"
-    scores = [one.score or 0.0 for one in held_out]
+    scores = [one.score or 0.0 for one in validation]
     mean = sum(one.score or 0.0 for one in train) / len(train)
     baseline = mean_squared_error(scores, [mean] * len(scores))
     log = json.loads((folder / "history.json").read_text(encoding="utf-8"))
@@ -187,6 +187,6 @@ def _translated(recipe: TranslateRecipe, folder: Path) -> str:
     baseline = bleu(reference_texts(some, recipe.data.lowercase), copied).bleu
     total = f" of {len(pairs)}" if len(some) < len(pairs) else ""
     return (
-        f"BLEU {found:.1f} on {len(some)}{total} held-out pairs of "
+        f"BLEU {found:.1f} on {len(some)}{total} validation pairs of "
         f"{recipe.data.corpus_of('validation')}; copied sources {baseline:.1f}"
     )

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from treeformers.recipes import ClassifyRecipe, Examples, ParseRecipe, Recipe, Treebanks
-from treeformers.tasks.held_out import Part, scored_parts
+from treeformers.tasks.scored_parts import Part, scored_parts
 from treeformers.training.training_files import checksums_of_training_files
 
 
