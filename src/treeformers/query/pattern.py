@@ -16,7 +16,7 @@ from treeformers.query.deadline import Deadline
 from treeformers.query.descriptions import fitting
 from treeformers.query.language import read_pattern
 from treeformers.query.search import Search
-from treeformers.query.syntax import Node, descriptions_of, names_of
+from treeformers.query.syntax import Node, nodes_of
 from treeformers.query.tree_joins import TreeJoins
 from treeformers.trees.dependency import DependencyTree
 from treeformers.trees.tree import Tree
@@ -73,7 +73,7 @@ class BasePattern(ABC):
     @property
     def names(self) -> list[str]:
         """The names of nodes that a match may bind, in the order of the pattern."""
-        return names_of(self._node)
+        return list(dict.fromkeys(node.name for node in nodes_of(self._node) if node.name))
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.text!r})"
@@ -153,10 +153,11 @@ class Pattern(BasePattern):
         Alternatives are one label, as in "NN|NNS". Arguments and errors are those of `find`.
         """
         deadline = Deadline(seconds)
+        descriptions = (node.description for node in nodes_of(self._node))
         found = [
-            description.text
-            for description in descriptions_of(self._node)
-            if not description.negated and not fitting(description, columns.vocabulary, deadline).any()
+            one.text
+            for one in descriptions
+            if not one.negated and not fitting(one, columns.vocabulary, deadline).any()
         ]
         return list(dict.fromkeys(found))
 

@@ -5,6 +5,7 @@ A pattern is a `Node`. Its relations are a formula of `Step`, `All`, `Any`, `Not
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -21,8 +22,7 @@ __all__ = [
     "Relation",
     "Step",
     "Word",
-    "descriptions_of",
-    "names_of",
+    "nodes_of",
 ]
 
 
@@ -136,34 +136,18 @@ class Maybe:
     part: Formula
 
 
-def names_of(node: Node) -> list[str]:
-    """The names of the nodes of a pattern, in its order."""
-    names = [node.name] if node.name else []
+def nodes_of(node: Node) -> Iterator[Node]:
+    """The nodes of a pattern that a match needs or may have, in the order of the pattern."""
+    yield node
     parts = [] if node.formula is None else [node.formula]
     while parts:
         match parts.pop(0):
             case Step(_, target):
-                names += names_of(target)
+                yield from nodes_of(target)
             case All(inner) | Any(inner):
                 parts[:0] = inner
             case Maybe(part):
                 parts.insert(0, part)
-    return list(dict.fromkeys(names))
-
-
-def descriptions_of(node: Node) -> list[Description]:
-    """The descriptions of the nodes that a match needs or may have, in the order of the pattern."""
-    found = [node.description]
-    parts = [] if node.formula is None else [node.formula]
-    while parts:
-        match parts.pop(0):
-            case Step(_, target):
-                found += descriptions_of(target)
-            case All(inner) | Any(inner):
-                parts[:0] = inner
-            case Maybe(part):
-                parts.insert(0, part)
-    return found
 
 
 Formula: TypeAlias = Step | All | Any | Not | Maybe
