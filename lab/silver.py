@@ -3,10 +3,15 @@
 The English Resource Grammar (HPSG) and the Penn Treebank agree on most constituents. A treebank of HPSG
 derivations gives their spans, without Penn labels. Of the parser's best trees, this module takes the tree
 with the best score after a penalty for each constituent that crosses a span.
+
+    python -m lab.silver hpsg/wsj.jsonl.gz runs/en/newswire.txt --profiles wsj --sentences 12000
+
+This command writes the silver trees of other profiles. Mind the terms of their texts.
 """
 
 from __future__ import annotations
 
+import argparse
 import gzip
 import json
 import re
@@ -15,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
+from treeformers.data.splits import evenly_spaced
 from treeformers.tasks.parse.predictor import Analysis, Parser
 from treeformers.trees.escapes import unescape_word
 from treeformers.trees.files import atomic_write
@@ -25,6 +31,7 @@ __all__ = [
     "choose",
     "crossings",
     "lower_determiners",
+    "main",
     "read_derivations",
     "silver_trees",
     "write_silver_trees",
@@ -60,16 +67,17 @@ class Derivation:
     spans: tuple[tuple[int, int, str], ...]
 
 
-def read_derivations(path: Path) -> Iterator[Derivation]:
-    """Read the derivations of the open profiles, without wiki markup.
+def read_derivations(path: Path, profiles: re.Pattern[str] = OPEN_PROFILES) -> Iterator[Derivation]:
+    """Read derivations without wiki markup.
 
     Args:
         path: JSON lines, gzipped, each with "id" ("profile:item"), "text" and "spans".
+        profiles: matches the beginning of the names of profiles to read; by default, the open ones.
     """
     with gzip.open(path, "rt", encoding="utf-8") as file:
         for line in file:
             item = json.loads(line)
-            if OPEN_PROFILES.match(item["id"].split(":")[0]):
+            if profiles.match(item["id"].split(":")[0]):
                 yield _without_markup(item["text"], item["spans"])
 
 
@@ -180,14 +188,29 @@ def silver_trees(derivations: Sequence[Derivation], parser: Parser, count: int =
             yield without_local_labels(tree)
 
 
-def write_silver_trees(derivations: Path, parser: Parser, out: Path) -> int:
+def write_silver_trees(
+    derivations: Path,
+    parser: Parser,
+    out: Path,
+    profiles: re.Pattern[str] = OPEN_PROFILES,
+    sentences: int = 0,
+) -> int:
     """Write the silver trees of all distinct sentences of 2 to `MAX_WORDS` words, one tree a line.
+
+    Args:
+        derivations: the file of `read_derivations`.
+        parser: makes the trees to choose from.
+        out: the file to write.
+        profiles: as in `read_derivations`.
+        sentences: maximum number of sentences, evenly spaced; 0 for all.
 
     Returns:
         The number of trees.
     """
-    distinct = {one.text: one for one in read_derivations(derivations)}
+    distinct = {one.text: one for one in read_derivations(derivations, profiles)}
     kept = [one for one in distinct.values() if 2 <= len(one.text.split()) <= MAX_WORDS]
+    if sentences:
+        kept = evenly_spaced(kept, sentences)
     count = 0
     with atomic_write(out) as file:
         for start in range(0, len(kept), _BLOCK):
@@ -195,3 +218,22 @@ def write_silver_trees(derivations: Path, parser: Parser, out: Path) -> int:
                 file.write(f"{tree}\n")
                 count += 1
     return count
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Write silver trees over the sentences of a file of derivations."""
+    parser = argparse.ArgumentParser(prog="python -m lab.silver", description=__doc__)
+    parser.add_argument("derivations", type=Path)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--parser", default="en", help="name or folder of the parser")
+    parser.add_argument("--profiles", type=re.compile, default=OPEN_PROFILES, help="regular expression")
+    parser.add_argument("--sentences", type=int, default=0, help="maximum number of sentences; 0 for all")
+    given = parser.parse_args(arguments)
+    given.out.parent.mkdir(parents=True, exist_ok=True)
+    loaded = Parser.from_pretrained(given.parser)
+    count = write_silver_trees(given.derivations, loaded, given.out, given.profiles, given.sentences)
+    print(f"{count} silver trees")
+
+
+if __name__ == "__main__":
+    main()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from pathlib import Path
 
 from lab.silver import Derivation, choose, crossings, lower_determiners, read_derivations, word_spans
@@ -72,3 +73,12 @@ def test_markup_is_removed_and_spans_move_with_the_text(tmp_path: Path) -> None:
         "A formal proof.",
         "formal proof",
     ]
+
+
+def test_other_profiles_are_read_only_if_they_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "wsj.jsonl.gz"
+    with gzip.open(path, "wt", encoding="utf-8") as file:
+        file.write(json.dumps({"id": "wsj02:1", "text": "Not free.", "spans": []}) + "\n")
+    assert list(read_derivations(path)) == []
+    (derivation,) = read_derivations(path, re.compile("wsj"))
+    assert derivation.text == "Not free."
