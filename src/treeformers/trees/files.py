@@ -44,7 +44,9 @@ UNROUNDED_KEYS = ("recipe", "row", "members", "sources", "training")
 _UNDECODABLE = re.compile("[\udc80-\udcff]")
 
 
-def read_lines(source: Source, chunk: int = -1, strict: bool = True) -> Iterator[tuple[str, str]]:
+def read_lines(
+    source: Source, chunk: int = -1, strict: bool = True, encoding: str | None = None
+) -> Iterator[tuple[str, str]]:
     """Read a text line by line.
 
     Args:
@@ -53,6 +55,7 @@ def read_lines(source: Source, chunk: int = -1, strict: bool = True) -> Iterator
             between tokens. -1 reads whole lines.
         strict: raise an error if the text is not UTF-8. Otherwise, undecodable bytes become lone surrogates:
             byte 0x80 becomes U+DC80.
+        encoding: such as "utf-8" or "latin-1"; None for a file that is always UTF-8.
 
     Yields:
         ("file:line", line); the line keeps its line end.
@@ -61,7 +64,7 @@ def read_lines(source: Source, chunk: int = -1, strict: bool = True) -> Iterator
         ValueError: the text is not UTF-8, the gzip file is damaged, or a token is longer than `chunk`.
     """
     name, number, rest = "<stdin>" if source == "-" else file_name(source), 1, ""
-    with _open_source(source) as stream:
+    with _open_source(source, encoding or "utf-8") as stream:
         while True:
             where = f"{name}:{number}"
             try:
@@ -193,18 +196,18 @@ def open_target(target: Target) -> AbstractContextManager[TextIO]:
     return nullcontext(target)
 
 
-def _open_source(source: Source) -> AbstractContextManager[IO[str]]:
+def _open_source(source: Source, encoding: str) -> AbstractContextManager[IO[str]]:
     # Invalid UTF-8 becomes lone surrogates here; `read_lines` can then name the line.
     if source == "-":
         if sys.stdin is None:  # closed
             raise OSError(errno.EBADF, os.strerror(errno.EBADF), "<stdin>")
         if isinstance(sys.stdin, io.TextIOWrapper):
-            sys.stdin.reconfigure(encoding="utf-8", errors="surrogateescape")
+            sys.stdin.reconfigure(encoding=encoding, errors="surrogateescape")
         return nullcontext(sys.stdin)
     if not isinstance(source, str | os.PathLike):
         return nullcontext(source)
     opener: Callable[..., IO[str]] = gzip.open if is_gzip(source) else open
-    return opener(source, "rt", encoding="utf-8", errors="surrogateescape", newline="\n")
+    return opener(source, "rt", encoding=encoding, errors="surrogateescape", newline="\n")
 
 
 def open_binary(source: Source) -> AbstractContextManager[IO[bytes] | IO[str]]:
