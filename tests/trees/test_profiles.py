@@ -66,20 +66,20 @@ def lines(text: str) -> list[tuple[str, str]]:
         ),
         (
             "spmrl",
-            "( (SENT##x=1## (NP-SUJ##num=s|head=1## (DET##lem=le|g=m## Le) (NC chat)) (VN##n=s## (V##mood=ind## dort))"
-            " (PONCT##s=s## .)) )",
+            "( (SENT##x=1## (NP-SUJ##num=s|head=1## (DET##lem=le|g=m## Le) (NC chat))"
+            " (VN##n=s## (V##mood=ind## dort)) (PONCT##s=s## .)) )",
             "(SENT (NP (DET Le) (NC chat)) (VN (V dort)) (PONCT .))",
         ),
         (
             "spmrl",
-            "(VROOT (S##a=b## (NP-SB##_## (ART-NK##case=nom|lem=der## Der) (NN-NK##lem=Hund## Hund)) (VVFIN-HD bellt)"
-            " ($*LRB*##lem=*## *LRB*) ($.--##lem=.## .) (-LRB-##lem=-LRB-## -LRB-)))",
+            "(VROOT (S##a=b## (NP-SB##_## (ART-NK##case=nom|lem=der## Der) (NN-NK##lem=Hund## Hund))"
+            " (VVFIN-HD bellt) ($*LRB*##lem=*## *LRB*) ($.--##lem=.## .) (-LRB-##lem=-LRB-## -LRB-)))",
             "(S (NP (ART Der) (NN Hund)) (VVFIN bellt) ($*LRB* *LRB*) ($. .) (-LRB- -LRB-))",
         ),
         (
             "negra",
-            "( (S (NP*SB (ART-NK Der) (NN*NK Hund)) (NP-OA *T1*) (VVFIN-HD bellt) ($*LRB* -) ($*LRB*-PNC *RRB*) ($, ,)"
-            " ($. .)) )",
+            "( (S (NP*SB (ART-NK Der) (NN*NK Hund)) (NP-OA *T1*) (VVFIN-HD bellt) ($*LRB* -)"
+            " ($*LRB*-PNC *RRB*) ($, ,) ($. .)) )",
             "(S (NP (ART Der) (NN Hund)) (VVFIN bellt) ($*LRB* -) ($*LRB* *RRB*) ($, ,) ($. .))",
         ),
         (
@@ -90,14 +90,15 @@ def lines(text: str) -> list[tuple[str, str]]:
         ),
         (
             "cess",
-            "( (S (sn-SUJ (espec.ms (da0ms0 El el)) (grup.nom.ms (ncms000 perro perro))) (sn.e-CD *0*) (sn.e-CI *0* *0*)"
-            " (sn.e-SUJ (-NONE- *0*)) (grup.verb (vmip3s0 ladra ladrar)) (S.F.C-CC* (rg ya)) (Fp . .)) )",
+            "( (S (sn-SUJ (espec.ms (da0ms0 El el)) (grup.nom.ms (ncms000 perro perro))) (sn.e-CD *0*)"
+            " (sn.e-CI *0* *0*) (sn.e-SUJ (-NONE- *0*)) (grup.verb (vmip3s0 ladra ladrar))"
+            " (S.F.C-CC* (rg ya)) (Fp . .)) )",
             "(S (sn (espec.ms (da0ms0 El)) (grup.nom.ms (ncms000 perro))) (grup.verb (vmip3s0 ladra))"
             " (S.F.C (rg ya)) (Fp .))",
         ),
         (
             "floresta",
-            "# 1 CF1\n(UTT+np (>N+art Um)(H+n cavalo)(«)(N</ADVL[-1]+pp (H+prp em)(P<+v-fin vai))(»)(+ +)(.))",
+            "# 1 C\n(UTT+np (>N+art Um)(H+n cavalo)(«)(N</ADVL[-1]+pp (H+prp em)(P<+v-fin vai))(»)(+ +)(.))",
             "(np (art Um) (n cavalo) (« «) (pp (prp em) (v-fin vai)) (» ») (+ +) (. .))",
         ),
         (

@@ -31,7 +31,8 @@ from treeformers.data.task_corpora import READERS, load_task_corpus, read_parall
 from treeformers.trees.discontinuous_formats import format_of_suffix, recognise_format
 from treeformers.trees.files import is_gzip, suffix_of
 from treeformers.trees.formats import CONLL, JSON, holds_trees, read_dependencies, read_trees
-from treeformers.trees.tree import Tree, strip_functions
+from treeformers.trees.profiles import PROFILES
+from treeformers.trees.tree import Tree
 
 __all__ = ["CORPORA", "Corpus", "clean_tree", "download", "load", "register_corpus", "verify"]
 
@@ -124,8 +125,7 @@ def clean_tree(tree: Tree) -> Tree | None:
     Returns:
         The tree, or None if it holds only traces.
     """
-    kept = tree.without_traces()
-    return None if kept is None else kept.map_labels(strip_functions).unwrap_root()
+    return PROFILES["penn"].clean(tree)
 
 
 def verify(name: str, data_dir: StrPath | None = None) -> None:
