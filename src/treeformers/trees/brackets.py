@@ -38,8 +38,9 @@ _COMMENT_OPENS = ("/*", "/~*")
 _COMMENT_CLOSES = re.compile(r"\*~?/")
 _OPENS = re.compile(r"[ \t]*\(")
 _MAX_JOINED = 1000
-"""Number of lines that are read further for the end of a tree that is not closed, unless the trees of the
-file are known to begin a line each."""
+"""Number of parts of a file that are read further for the end of a tree that is not closed."""
+_MAX_JOINED_IN_ALL = 20_000
+"""The same number for all trees of a file that prove to be not closed."""
 
 
 class _Unclosed(ValueError):
@@ -96,7 +97,7 @@ def _scan(
     fault: ValueError | None = None  # of the tree that is open
     lost = False  # the text outside trees is an error that is reported
     for where, text in chunks:
-        if where != previous:
+        if where != previous and text:
             previous = where
             if not labels:
                 skipped, in_comment = skips_line(where, text, in_comment)
@@ -241,18 +242,18 @@ def _scan_on(
 
     The text is cut before lines that begin with a bracket as far left as the first tree does. A tree that is
     not closed ends there. In some files, such lines are also inside trees. Therefore, as long as no part was
-    a whole tree, parts are joined until their brackets fit.
+    a whole tree, parts are joined until their brackets fit; a bound on this keeps the time linear.
     """
     parts = deque[list[Chunk]]()
     source = _parts(chunks)
-    begin_lines = False  # each tree is known to begin a part
+    budget = _MAX_JOINED_IN_ALL  # 0 if each tree is known to begin a part
     while part := parts.popleft() if parts else next(source, None):
         errors: list[ValueError] = []
         trees = list(scan(part, errors.append))
-        if errors and isinstance(errors[-1], _Unclosed) and not begin_lines:
+        if errors and isinstance(errors[-1], _Unclosed) and budget:
             joined, depth = list(part), _depth(part)
             taken: list[list[Chunk]] = []
-            while depth > 0 and len(taken) < _MAX_JOINED:
+            while depth > 0 and len(taken) < min(_MAX_JOINED, budget):
                 following = parts.popleft() if parts else next(source, None)
                 if following is None:
                     break
@@ -264,9 +265,10 @@ def _scan_on(
             if found and not joined_errors:
                 trees, errors = found, []
             else:
+                budget -= min(len(taken), budget)
                 parts.extendleft(reversed(taken))
         elif trees and not errors:
-            begin_lines = True
+            budget = 0
         yield from trees
         for error in errors:
             on_error(error)
