@@ -198,3 +198,27 @@ def test_other_encodings(tmp_path):
     path = tmp_path / "old.mrg"
     path.write_bytes("(N señor)\n".encode("latin-1"))
     assert [tree.words for tree in read_trees(path, encoding="latin-1")] == [("señor",)]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "profile"),
+    [
+        (
+            "a.mrg",
+            "(S (N a) (N b))\n(S (N señor) (N b)) (S (N c))\n# señor\n(S\n (N d)\n (Ñ e))\n(S (N f))\n",
+            None,
+        ),
+        ("a.jsonl", '{"words": ["a"], "spans": []}\n{"words": ["ñ"], "spans": []}\n', None),
+        ("a.txt", "#1:1.[0] Nh:a\n#2:1.[0] Nh:ñ\n", "sinica"),
+    ],
+)
+def test_a_sentence_that_does_not_decode_is_left_out(tmp_path, name, text, profile):
+    path = tmp_path / name
+    path.write_bytes(text.encode("latin-1"))
+    errors: list[ValueError] = []
+    words = [tree.words[0] for tree in read_trees(path, profile=profile, on_error=errors.append)]
+    assert words == (["a", "c", "f"] if name == "a.mrg" else ["a"])
+    assert str(errors[0]).startswith(f"{path}:2: not UTF-8 text: byte 0xf1")
+    assert len(errors) == (2 if name == "a.mrg" else 1)
+    with pytest.raises(ValueError, match=":2: not UTF-8 text"):
+        list(read_trees(path, profile=profile))

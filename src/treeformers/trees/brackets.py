@@ -55,6 +55,7 @@ def scan_brackets(
     lemma_leaves: bool = False,
     on_error: OnError | None = None,
     on_skip: Callable[[str, str], None] | None = None,
+    check: Callable[[str, str], None] | None = None,
 ) -> Iterator[tuple[str, N]]:
     """Read trees in brackets from a stream of text, and hold one tree at a time.
 
@@ -67,6 +68,8 @@ def scan_brackets(
         lemma_leaves: make a leaf of tag, word and lemma a leaf whose word is both, separated by a blank.
         on_error: called for each bad tree; then reading goes on. By default, the first bad tree raises.
         on_skip: called with the place and the text of each line outside trees that is skipped.
+        check: called with the place and the text of each part of a tree that is not ASCII; if it raises, the
+            tree is bad.
 
     Yields:
         Where the tree begins, and the tree.
@@ -79,8 +82,10 @@ def scan_brackets(
         return _close(where, label, content, build, empty_nodes, lemma_leaves)
 
     if on_error is None:
-        return _scan(chunks, build, close, None, on_skip)
-    return _scan_on(chunks, lambda lines, report: _scan(lines, build, close, report, on_skip), on_error)
+        return _scan(chunks, build, close, None, on_skip, check)
+    return _scan_on(
+        chunks, lambda lines, report: _scan(lines, build, close, report, on_skip, check), on_error
+    )
 
 
 def _scan(
@@ -89,6 +94,7 @@ def _scan(
     close: Callable[[str, str | None, list[N | str]], N],
     on_error: OnError | None,
     on_skip: Callable[[str, str], None] | None,
+    check: Callable[[str, str], None] | None,
 ) -> Iterator[tuple[str, N]]:
     labels: list[str | None] = []  # of the open nodes; None until the label is read
     contents: list[list[N | str]] = []
@@ -107,7 +113,15 @@ def _scan(
                 skipped = False
         if skipped:
             continue
+        checked = check is not None and not text.isascii()
         for tag, word, token in _TOKEN.findall(text) if "\\" not in text else _tokens(text, not labels):
+            if checked and check is not None and (labels or tag):
+                try:
+                    check(where, tag + word + token)
+                except ValueError as error:
+                    if on_error is None:
+                        raise
+                    fault = fault or error
             if tag:
                 # Tags are few, and trees share them; words are too many to intern.
                 node = build(sys.intern(tag), word=word)

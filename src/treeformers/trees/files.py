@@ -25,6 +25,7 @@ __all__ = [
     "Source",
     "Target",
     "atomic_write",
+    "check_decoded",
     "file_name",
     "is_gzip",
     "open_binary",
@@ -76,8 +77,8 @@ def read_lines(
             line, rest = rest + read, ""
             if not line:
                 return
-            if strict and not line.isascii() and (bad := _UNDECODABLE.search(line)):
-                raise ValueError(f"{where}: not UTF-8 text: byte 0x{ord(bad[0]) - 0xDC00:02x}")
+            if strict and not line.isascii():
+                check_decoded(where, line, encoding)
             if number == 1:
                 line = line.removeprefix("\ufeff")
             if read.endswith("\n"):
@@ -88,6 +89,22 @@ def read_lines(
                 if len(rest) > chunk:
                     raise ValueError(f"{where}: a token of more than {chunk} characters")
             yield where, line
+
+
+def check_decoded(where: str, text: str, encoding: str | None = None) -> None:
+    """Refuse text that `read_lines` could not decode.
+
+    Args:
+        where: "file:line", which opens the error.
+        text: some text of that line.
+        encoding: as in `read_lines`.
+
+    Raises:
+        ValueError: the text holds lone surrogates, each for a byte.
+    """
+    if bad := _UNDECODABLE.search(text):
+        shown = "UTF-8" if encoding in (None, "utf-8") else encoding
+        raise ValueError(f"{where}: not {shown} text: byte 0x{ord(bad[0]) - 0xDC00:02x}")
 
 
 def read_object(path: Path) -> dict[str, Any]:

@@ -9,15 +9,24 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from itertools import chain
 from typing import Literal, TypeAlias, cast
 
 from treeformers.trees.brackets import SINICA_LINE, OnError, scan_brackets, skips_line
 from treeformers.trees.dependency import DependencyTree, find_head_fault
 from treeformers.trees.discbracket import looks_like_discbracket
-from treeformers.trees.files import Source, Target, file_name, open_target, read_lines, suffix_of
+from treeformers.trees.files import (
+    Source,
+    Target,
+    check_decoded,
+    file_name,
+    open_target,
+    read_lines,
+    suffix_of,
+)
 from treeformers.trees.profiles import Profile, find_profile
-from treeformers.trees.sinica import parse_sinica
+from treeformers.trees.sinica import tree_from_sinica
 from treeformers.trees.tree import Tree
 
 __all__ = [
@@ -88,8 +97,8 @@ def read_trees(
     chosen = None if profile is None else find_profile(profile)
     # After an error in brackets, the beginnings of lines count: they must be whole.
     chunk = _CHUNK if kind == "brackets" and on_error is None else -1
-    lines = read_lines(source, chunk=chunk, encoding=encoding)
-    for _, tree in placed_trees(lines, kind, chosen, on_error):
+    lines = read_lines(source, chunk, strict=on_error is None, encoding=encoding)
+    for _, tree in placed_trees(lines, kind, chosen, on_error, encoding=encoding):
         clean = tree if chosen is None else chosen.clean(tree)
         if clean is not None:
             yield clean
@@ -125,12 +134,12 @@ def read_parses(
         FileNotFoundError: the file does not exist.
         ValueError: the profile is unknown, or the text is malformed; the message opens with file:line.
     """
-    lines = list(read_lines(source, encoding=encoding))
+    lines = list(read_lines(source, strict=on_error is None, encoding=encoding))
     kind = tree_format(source, format)
     chosen = None if profile is None else find_profile(profile)
 
     def trees(lines: Iterable[tuple[str, str]]) -> list[Tree | None]:
-        found = (tree for _, tree in placed_trees(lines, kind, chosen, on_error))
+        found = (tree for _, tree in placed_trees(lines, kind, chosen, on_error, encoding=encoding))
         return list(found) if chosen is None else [chosen.clean(tree) for tree in found]
 
     unparsed = [not line.strip() or (kind == "brackets" and _holds_no_word(line)) for _, line in lines]
@@ -153,6 +162,7 @@ def placed_trees(
     profile: Profile | None = None,
     on_error: OnError | None = None,
     on_skip: Callable[[str, str], None] | None = None,
+    encoding: str | None = None,
 ) -> Iterator[tuple[str, Tree]]:
     """Read trees with their places, as they stand.
 
@@ -163,6 +173,7 @@ def placed_trees(
             word and lemma if the scheme has them, see `parse_brackets`.
         on_error: as in `read_trees`.
         on_skip: called with the place and the text of each comment and line of markup, which are skipped.
+        encoding: as in `read_lines`, for the error of a tree that is in another one.
 
     Yields:
         "file:line" of the beginning of the tree, and the tree.
@@ -171,11 +182,10 @@ def placed_trees(
         ValueError: the text is malformed, the first tree is discbracket, or all lines are comments and
             markup.
     """
-    if format == "json":
-        return _placed_json(lines, on_error)
-    if profile is not None and profile.lines == "sinica":
-        return parse_sinica(lines, on_error)
-    return _placed_brackets(lines, profile, on_error, on_skip)
+    if format == "json" or (profile is not None and profile.lines == "sinica"):
+        read = _tree_from_json if format == "json" else tree_from_sinica
+        return _placed_lines(lines, read, on_error, encoding)
+    return _placed_brackets(lines, profile, on_error, on_skip, encoding)
 
 
 def _placed_brackets(
@@ -183,6 +193,7 @@ def _placed_brackets(
     profile: Profile | None,
     on_error: OnError | None,
     on_skip: Callable[[str, str], None] | None,
+    encoding: str | None,
 ) -> Iterator[tuple[str, Tree]]:
     skipped: list[str] = []
 
@@ -200,6 +211,7 @@ def _placed_brackets(
         lemma_leaves=lemma_leaves,
         on_error=on_error,
         on_skip=skip,
+        check=None if on_error is None else partial(check_decoded, encoding=encoding),
     )
     for where, first in trees:
         if looks_like_discbracket(first):
@@ -214,17 +226,26 @@ def _placed_brackets(
         raise ValueError(f"{skipped[0]}: only comments and markup, expected trees in brackets")
 
 
-def _placed_json(lines: Iterable[tuple[str, str]], on_error: OnError | None) -> Iterator[tuple[str, Tree]]:
+def _placed_lines(
+    lines: Iterable[tuple[str, str]],
+    read: Callable[[str, str], Tree],
+    on_error: OnError | None,
+    encoding: str | None,
+) -> Iterator[tuple[str, Tree]]:
+    """The trees of a format that has one tree on each line."""
     for where, line in lines:
-        if line.strip():
-            try:
-                tree = _tree_from_json(where, line)
-            except ValueError as error:
-                if on_error is None:
-                    raise
-                on_error(error)
-            else:
-                yield where, tree
+        if not line.strip():
+            continue
+        try:
+            if on_error is not None:
+                check_decoded(where, line, encoding)
+            tree = read(where, line)
+        except ValueError as error:
+            if on_error is None:
+                raise
+            on_error(error)
+        else:
+            yield where, tree
 
 
 def read_brackets(lines: Iterable[tuple[str, str]]) -> Iterator[Tree]:

@@ -9,11 +9,10 @@ marks after the clause become the last children of the root.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
 
 from treeformers.trees.tree import Tree
 
-__all__ = ["parse_sinica", "sinica_number"]
+__all__ = ["sinica_number", "tree_from_sinica"]
 
 _NUMBER = re.compile(r"#(\S+)\s+")
 _ENDING = re.compile(r"#[^#]*$")
@@ -22,35 +21,20 @@ _TOKEN = re.compile(r"[()|]|[^()|]+")
 _LEAF = re.compile(r"(.+):(:|[^:]+)")
 
 
-def parse_sinica(
-    lines: Iterable[tuple[str, str]], on_error: Callable[[ValueError], None] | None = None
-) -> Iterator[tuple[str, Tree]]:
-    """Read one tree from each line. Blank lines are skipped.
-
-    Labels and tags keep their roles: the node "agent:NP", the tag "Head:Nhaa".
+def tree_from_sinica(where: str, line: str) -> Tree:
+    """Read the tree of a line. Labels and tags keep their roles: the node "agent:NP", the tag "Head:Nhaa".
 
     Args:
-        lines: pairs ("file:line", line).
-        on_error: called with the error of each bad line. By default, the first error is raised.
-
-    Yields:
-        "file:line" and the tree.
+        where: "file:line", which opens errors.
+        line: the line, not blank.
 
     Raises:
-        ValueError: the brackets of a line do not match, or a leaf is not a tag and a word.
+        ValueError: the brackets do not match, or a leaf is not a tag and a word.
     """
-    for where, line in lines:
-        if not line.strip():
-            continue
-        try:
-            tree = _tree_of(line.strip())
-        except ValueError as error:
-            error = ValueError(f"{where}: {error}")
-            if on_error is None:
-                raise error from None
-            on_error(error)
-        else:
-            yield where, tree
+    try:
+        return _tree_of(line.strip())
+    except ValueError as error:
+        raise ValueError(f"{where}: {error}") from None
 
 
 def sinica_number(line: str) -> str:

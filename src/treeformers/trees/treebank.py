@@ -87,7 +87,13 @@ class TreebankReader(Iterator[TreebankSentence]):
     """
 
     def __init__(
-        self, lines: Iterator[Line], format: TreeFormat, profile: Profile, mark: str, on_error: OnError | None
+        self,
+        lines: Iterator[Line],
+        format: TreeFormat,
+        profile: Profile,
+        mark: str,
+        on_error: OnError | None,
+        encoding: str,
     ) -> None:
         self.profile = profile
         self.mark = mark
@@ -101,6 +107,7 @@ class TreebankReader(Iterator[TreebankSentence]):
             profile,
             None if on_error is None else self._bad,
             self._skipped,
+            encoding,
         )
 
     def __next__(self) -> TreebankSentence:
@@ -120,10 +127,14 @@ class TreebankReader(Iterator[TreebankSentence]):
     def _read(self) -> Iterator[tuple[str, Tree | None, AnnotatedTree]]:
         for place, scanned in self._scanned:
             found = self.profile.annotate(scanned)
-            self.left_out.dropped.update(found.dropped)
-            self.left_out.empties.update(found.empties)
+            if found.dropped:
+                self.left_out.dropped.update(found.dropped)
+            if found.empties:
+                self.left_out.empties.update(found.empties)
             self.left_out.without_words += found.tree is None
-            yield place, _raw(scanned, self.profile), found
+            # Empty nodes may also be below dropped ones.
+            plain = not (found.empties or found.dropped or self.profile.lemma_leaves)
+            yield place, scanned if plain else _raw(scanned, self.profile), found
 
     def _bad(self, error: ValueError) -> None:
         self.left_out.bad += 1
@@ -173,9 +184,9 @@ def read_treebank(
     """
     kind = tree_format(source, format)
     chunk = _CHUNK if kind == "brackets" and on_error is None else -1
-    lines = read_lines(source, chunk, encoding=encoding)
+    lines = read_lines(source, chunk, strict=on_error is None, encoding=encoding)
     if profile is not None:
-        return TreebankReader(lines, kind, find_profile(profile), "", on_error)
+        return TreebankReader(lines, kind, find_profile(profile), "", on_error, encoding)
     first = _first_lines(lines)
     found, mark = _recognise(first, kind) or (PROFILES["penn"], "")
     if mark:
@@ -183,7 +194,7 @@ def read_treebank(
         logger.info(
             "%s: read as %s (recognised by %s); --profile chooses another scheme", name, found.name, mark
         )
-    return TreebankReader(chain(first, lines), kind, found, mark, on_error)
+    return TreebankReader(chain(first, lines), kind, found, mark, on_error, encoding)
 
 
 def recognise_profile(path: str | os.PathLike[str], encoding: str = "utf-8") -> Profile | None:
