@@ -95,12 +95,13 @@ def test_lines_of_other_formats_are_named():
         list(read_trees(io.StringIO("# x\n(S (A 0=a) (B 1=b))"), profile="negra"))
 
 
-@pytest.mark.parametrize("profile", [None, "penn", "cess"])
-def test_empty_nodes_and_leaves_of_three_parts_need_a_profile(profile):
+@pytest.mark.parametrize("profile", [None, "penn", "cess", "keyaki"])
+def test_empty_nodes_lemmas_and_text_need_a_profile(profile):
     for text, accepted, expected in (
-        ("(S (NP-OB1 ) (V b))", ("penn", "cess"), "(S (V b))"),
-        ("(S (NP (DET () )) () (V b))", ("penn", "cess"), "(S (V b))"),
+        ("(S (NP-OB1 ) (V b))", ("penn", "cess", "keyaki"), "(S (V b))"),
+        ("(S (NP (DET () )) () (V b))", ("penn", "cess", "keyaki"), "(S (V b))"),
         ("(S (da0 El el) (V b))", ("cess",), "(S (da0 El) (V b))"),
+        ("(S (CODE {two words}) (V b))", ("keyaki",), "(S (V b))"),
     ):
         if profile in accepted:
             assert [str(tree) for tree in read_trees(io.StringIO(text), profile=profile)] == [expected]

@@ -53,6 +53,7 @@ def scan_brackets(
     *,
     empty_nodes: bool = False,
     lemma_leaves: bool = False,
+    holds_text: Callable[[str], bool] | None = None,
     on_error: OnError | None = None,
     on_skip: Callable[[str, str], None] | None = None,
     check: Callable[[str, str], None] | None = None,
@@ -66,6 +67,8 @@ def scan_brackets(
         build: makes a node: `build(label, children)`, or `build(tag, word=word)`.
         empty_nodes: make nodes without content leaves with the word "".
         lemma_leaves: make a leaf of tag, word and lemma a leaf whose word is both, separated by a blank.
+        holds_text: tells by its label whether a node may hold text, as a comment does. If it is neither a
+            word nor a row of nodes, it becomes a leaf with "_" for blanks.
         on_error: called for each bad tree; then reading goes on. By default, the first bad tree raises.
         on_skip: called with the place and the text of each line outside trees that is skipped.
         check: called with the place and the text of each part of a tree that is not ASCII; if it raises, the
@@ -79,7 +82,12 @@ def scan_brackets(
     """
 
     def close(where: str, label: str | None, content: list[N | str]) -> N:
-        return _close(where, label, content, build, empty_nodes, lemma_leaves)
+        try:
+            return _close(where, label, content, build, empty_nodes, lemma_leaves)
+        except ValueError:
+            if not label or holds_text is None or not holds_text(label):
+                raise
+            return build(label, word="_".join(item for item in content if isinstance(item, str)))
 
     if on_error is None:
         return _scan(chunks, build, close, None, on_skip, check)

@@ -209,6 +209,7 @@ def _placed_brackets(
         Tree,
         empty_nodes=profile is not None,
         lemma_leaves=lemma_leaves,
+        holds_text=None if profile is None else profile.is_dropped,
         on_error=on_error,
         on_skip=skip,
         check=None if on_error is None else partial(check_decoded, encoding=encoding),

@@ -198,6 +198,10 @@ class Profile:
         """The category, functions and features of the label of a constituent."""
         return self._label_parts[label]
 
+    def is_dropped(self, label: str) -> bool:
+        """Whether nodes with this label or tag are dropped with all that is below."""
+        return self.dropped is not None and self._is_dropped[label]
+
     def is_empty(self, leaf: Tree) -> bool:
         """Whether a leaf is an empty element, such as a trace."""
         if not leaf.word or (self.empty_tags is not None and self._is_empty_tag[leaf.label]):
@@ -215,7 +219,7 @@ class Profile:
         while stack:
             node = stack.pop()
             kept = True
-            if self.dropped is not None and self._is_dropped[node.label]:
+            if self.is_dropped(node.label):
                 dropped[node.label] += 1
                 kept = False
             elif node.word is not None:
