@@ -101,7 +101,7 @@ def test_empty_nodes_lemmas_and_text_need_a_profile(profile):
         ("(S (NP-OB1 ) (V b))", ("penn", "cess", "keyaki"), "(S (V b))"),
         ("(S (NP (DET () )) () (V b))", ("penn", "cess", "keyaki"), "(S (V b))"),
         ("(S (da0 El el) (V b))", ("cess",), "(S (da0 El) (V b))"),
-        ("(S (CODE {two words}) (V b))", ("keyaki",), "(S (V b))"),
+        ("(S (CODE {of three words}) (V b))", ("keyaki",), "(S (V b))"),
     ):
         if profile in accepted:
             assert [str(tree) for tree in read_trees(io.StringIO(text), profile=profile)] == [expected]

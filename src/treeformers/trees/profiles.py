@@ -10,9 +10,9 @@ import re
 import sys
 import tomllib
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar, get_args
 
@@ -418,12 +418,26 @@ _KEYS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-def _read_profiles() -> dict[str, Profile]:
+@cache
+def _known_profiles() -> dict[str, Profile]:
     path = Path(__file__).with_name("profiles.toml")
     tables = tomllib.loads(path.read_text(encoding="utf-8"))
     common = _checked(tables["penn"], path.name)
     return {name: Profile(name, **common | _checked(table, path.name)) for name, table in tables.items()}
 
 
-PROFILES: Mapping[str, Profile] = _read_profiles()
+class _Profiles(Mapping[str, Profile]):
+    """The profiles of `profiles.toml`, which is read when one is needed."""
+
+    def __getitem__(self, name: str) -> Profile:
+        return _known_profiles()[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_known_profiles())
+
+    def __len__(self) -> int:
+        return len(_known_profiles())
+
+
+PROFILES: Mapping[str, Profile] = _Profiles()
 """The known profiles by name."""
