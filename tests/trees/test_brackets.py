@@ -125,13 +125,18 @@ GOOD = [f"(S (N {letter}))" for letter in "abcdef"]
         ("{0}\n(S\n  (N x)\n  (V (A y)\n{1}\n", 2, [(2, "not closed: 2 ')'")]),
         ("{0}\n(S (N x)\n(S (N y)\n{1}\n{2}", 3, [(2, "not closed"), (3, "not closed")]),
         # So it is if a surplus bracket later would close it.
-        ("{0}\n(S (N x)\n{1}\n(S (N y)))\n{2}\n", 4, [(2, "not closed"), (4, "')' without '('")]),
+        ("{0}\n(S (N x)\n{1}\n(S (N y)))\n{2}\n", 3, [(2, "not closed"), (4, "')' without '('")]),
         # A place costs one error.
         ("{0}\nThe dog\nbarks . )\n{1}\n", 2, [(2, "text outside brackets: 'The'")]),
-        ("{0}))) ) {1}\n{2}", 3, [(1, "')' without '('")]),
+        ("{0}\n)))\n)\n{1} {2}", 3, [(2, "')' without '('")]),
+        ("(N x))) ) {0}\n{1}", 2, [(1, "')' without '('")]),
         # A bad tree whose brackets match costs itself alone.
         ("{0} (NP the dog) {1} () {2}", 3, [(1, "node 'NP' holds the bare word"), (1, "empty brackets")]),
         ("{0}\n(S\n (NP)\n (NP the dog)\n (V b))\n{1}", 2, [(3, "node 'NP' holds neither")]),
+        # The pieces of a tree are not trees.
+        ("{0}\n(S (N x) (V y)))\n{1}", 2, [(2, "')' without '('")]),
+        ("{0}\n(S (N x)) (V y))\n{1}", 2, [(2, "')' without '('")]),
+        ("{0}\n(S (N x)))\n  (V y) junk (. .))\n{1}", 2, [(2, "')' without '('")]),
         # All trees are as far to the right.
         ("  {0}\n  (S (N x)\n    (V y)\n  {1}\n", 2, [(2, "not closed")]),
         # Markup around trees.

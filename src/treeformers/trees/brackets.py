@@ -47,6 +47,10 @@ class _Unclosed(ValueError):
     """The text ends inside a tree."""
 
 
+class _Surplus(ValueError):
+    """A tree has a closing bracket too many."""
+
+
 def scan_brackets(
     chunks: Iterable[Chunk],
     build: Callable[..., N],
@@ -110,6 +114,8 @@ def _scan(
     skipped = in_comment = False
     fault: ValueError | None = None  # of the tree that is open
     lost = False  # the text outside trees is an error that is reported
+    held: tuple[str, N] | None = None  # the last tree, which is bad if the line has another ")" after it
+    ended = ""
     for where, text in chunks:
         if where != previous and text:
             previous = where
@@ -148,6 +154,8 @@ def _scan(
                 error = ValueError(f"{where}: {what}")
                 if on_error is None:
                     raise error
+                if token == ")" and ended == where:
+                    held, error = None, _Surplus(str(error))
                 if not lost:
                     on_error(error)
                     lost = True
@@ -172,11 +180,17 @@ def _scan(
                 contents[-1].append(node)
                 continue
             lost = False
-            if fault is None:
+            if on_error is None:
                 yield began, node
-            elif on_error is not None:
+                continue
+            if held is not None:
+                yield held
+            held, ended = (began, node), where
+            if fault is not None:
                 on_error(fault)
-                fault = None
+                held = fault = None
+    if held is not None:
+        yield held
     if labels:
         unclosed = _Unclosed(f"{began}: the tree that begins here is not closed: {len(labels)} ')' missing")
         if on_error is None:
@@ -265,10 +279,14 @@ def _scan_on(
     The text is cut before lines that begin with a bracket as far left as the first tree does. A tree that is
     not closed ends there. In some files, such lines are also inside trees. Therefore, as long as no part was
     a whole tree, parts are joined until their brackets fit; a bound on this keeps the time linear.
+
+    If parts hold one tree each, several trees in a part whose brackets do not match are pieces of one, and
+    are left out.
     """
     parts = deque[list[Chunk]]()
     source = _parts(chunks)
     budget = _MAX_JOINED_IN_ALL  # 0 if each tree is known to begin a part
+    one_each = False  # parts are known to hold one tree each
     while part := parts.popleft() if parts else next(source, None):
         errors: list[ValueError] = []
         trees = list(scan(part, errors.append))
@@ -290,7 +308,11 @@ def _scan_on(
                 budget -= min(len(taken), budget)
                 parts.extendleft(reversed(taken))
         elif trees and not errors:
+            one_each = len(trees) == 1 and (one_each or bool(budget))
             budget = 0
+        if errors and one_each:
+            pieces = len(trees) > 1 or any(isinstance(error, _Surplus) for error in errors)
+            trees, errors = [] if pieces else trees, errors[:1]
         yield from trees
         for error in errors:
             on_error(error)
