@@ -151,13 +151,13 @@ def _scan(
                 continue
             elif not labels:
                 what = "')' without '('" if token == ")" else f"text outside brackets: {token[:20]!r}"
-                error = ValueError(f"{where}: {what}")
                 if on_error is None:
-                    raise error
-                if token == ")" and ended == where:
-                    held, error = None, _Surplus(str(error))
+                    raise ValueError(f"{where}: {what}")
+                surplus = token == ")" and ended == where
+                if surplus:
+                    held = None
                 if not lost:
-                    on_error(error)
+                    on_error((_Surplus if surplus else ValueError)(f"{where}: {what}"))
                     lost = True
                 continue
             elif token != ")":
