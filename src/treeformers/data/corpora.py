@@ -66,8 +66,8 @@ def load(
     train.de, with parallel lines. The suffix determines the kind of data: .conllu, .conllx, .conll, .dp for
     dependencies; .json, .jsonl, .mrg, .ptb, .tree, .trees, .brackets for constituency trees; .tsv for a table
     (`treeformers.data.tables`). Files with other suffixes, including .txt, hold dependencies if their first
-    sentence is CoNLL, constituency trees if the first line opens a tree, and plain text otherwise. Discontinuous trees are an error. Every file may be
-    gzipped.
+    sentence is CoNLL, constituency trees if the first line opens a tree, and plain text otherwise.
+    Discontinuous trees are an error. Every file may be gzipped.
 
     Args:
         name: a key of `CORPORA` or `treeformers.data.minimal_pairs.MINIMAL_PAIRS`, a name given to
