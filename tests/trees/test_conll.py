@@ -16,6 +16,7 @@ from tree_strategies import dependency_trees
 from treeformers.trees.conll import (
     ConllRow,
     ConllSentence,
+    holds_conll,
     looks_like_conll,
     read_conllu,
     read_dependencies,
@@ -340,6 +341,15 @@ def test_any_bytes_are_read_or_refused_by_line(folder, noise, cut):
 )
 def test_conll_is_known_by_its_first_sentence(text, is_conll):
     assert looks_like_conll(text.splitlines(keepends=True)) is is_conll
+
+
+def test_a_file_is_known_by_its_suffix_or_its_first_sentence(tmp_path):
+    assert holds_conll("missing.conllu.gz")
+    assert not holds_conll("missing.txt")
+    assert not holds_conll(tmp_path)
+    path = written(gzip.compress(WHOLE.encode()), tmp_path, "x.test.gz")
+    assert holds_conll(path)
+    assert not holds_conll(written("The dog barks .\n", tmp_path, "x.test"))
 
 
 def test_only_the_first_sentence_is_looked_at():

@@ -9,20 +9,22 @@ The formats are those of https://universaldependencies.org/format.html and of Bu
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain, count
+from itertools import chain, count, islice
 from typing import NamedTuple, TypeVar
 
 from treeformers.trees.dependency import DependencyTree, find_head_fault
-from treeformers.trees.files import Source, Target, check_kind, file_name, open_target, read_lines
+from treeformers.trees.files import Source, Target, check_kind, file_name, open_target, read_lines, suffix_of
 from treeformers.trees.text import count as plural
 
 __all__ = [
     "CONLL",
     "ConllRow",
     "ConllSentence",
+    "holds_conll",
     "looks_like_conll",
     "read_conllu",
     "read_dependencies",
@@ -43,6 +45,7 @@ _METADATA = re.compile(r"#\s*([^=]*?)\s*=\s*(.*?)\s*")
 _UNDECODABLE = re.compile("[\udc80-\udcff]")
 _WIDTHS = (3, 8, 9, 10)
 _NOTHING = "_"
+_SNIFFED_LINES = 1000
 
 
 class ConllRow(NamedTuple):
@@ -258,6 +261,16 @@ def write_conllu(sentences: Iterable[ConllSentence], target: Target) -> None:
                         f"{file_name(target)}: sentence {number}: {row!r} cannot be a line of ten columns"
                     )
             stream.writelines(f"{line}\n" for line in (*sentence.comments, *rows, ""))
+
+
+def holds_conll(path: str | os.PathLike[str]) -> bool:
+    """Whether a file is CoNLL, by its suffix or its first sentence.
+
+    Only the suffix counts for what is no regular file, because a pipe can be read only once.
+    """
+    if suffix_of(path) in CONLL or not os.path.isfile(path):
+        return suffix_of(path) in CONLL
+    return looks_like_conll(line for _, line in islice(read_lines(path, strict=False), _SNIFFED_LINES))
 
 
 def looks_like_conll(lines: Iterable[str]) -> bool:

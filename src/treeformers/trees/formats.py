@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from treeformers.trees.conll import CONLL, read_dependencies, write_dependencies
 from treeformers.trees.discbracket import looks_like_discbracket
@@ -27,6 +27,7 @@ __all__ = [
     "read_dependencies",
     "read_parses",
     "read_trees",
+    "tree_to_json",
     "write_dependencies",
     "write_trees",
 ]
@@ -155,7 +156,11 @@ def write_trees(trees: Iterable[Tree], target: Target, format: TreeFormat | None
         TypeError: an item is not a `Tree`.
         ValueError: brackets cannot represent a word or label.
     """
-    render = str if _tree_format(target, format) == "brackets" else _tree_to_json
+
+    def as_json(tree: Tree) -> str:
+        return json.dumps(tree_to_json(tree), ensure_ascii=False)
+
+    render = str if _tree_format(target, format) == "brackets" else as_json
     with open_target(target) as stream:
         for number, tree in enumerate(trees, start=1):
             check_kind(tree, Tree, target, number)
@@ -206,9 +211,9 @@ def _tree_format(file: Source | Target, format: str | None) -> str:
     return format
 
 
-def _tree_to_json(tree: Tree) -> str:
-    fields = {"words": tree.words, "tags": tree.tags, "spans": tree.spans()}
-    return json.dumps(fields, ensure_ascii=False)
+def tree_to_json(tree: Tree) -> dict[str, Any]:
+    """The object of a tree in JSON lines."""
+    return {"words": tree.words, "tags": tree.tags, "spans": tree.spans()}
 
 
 def _tree_from_json(where: str, line: str) -> Tree:
