@@ -153,7 +153,8 @@ def parse(
         return
     if resume or ray or workers > 1 or shard_lines:
         raise ValueError("--resume, --workers, --ray and --shard-lines are for --out DIR, a folder")
-    format = format_of(format, out, _BY_SUFFIX, "conllu" if conll else "brackets")
+    default: Format = "conllu" if conll else "brackets"
+    format = format_of(format, out, _BY_SUFFIX, default)
     predictor = load(tagged=conll)
     if format == "conllu" and not (conll or predictor.labeled):
         raise ValueError(f"CoNLL-U needs labels to find heads, and the trees of {name} have none")

@@ -107,7 +107,7 @@ def load_tree_predictor(
         if not input_tags:
             return model.parse(sentences, batch_size, option)
         words, tags = zip(*sentences, strict=True) if sentences else ((), ())
-        return model.parse(words, batch_size, option, tags)  # type: ignore[call-arg]
+        return model.parse(words, batch_size, option, tags)  # type: ignore[call-arg, arg-type]
 
     predictor = TreePredictor(
         parse,
