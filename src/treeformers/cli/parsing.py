@@ -16,7 +16,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn, TextIO
 import typer
 
 from treeformers.cli.conll_parsing import parse_conll
-from treeformers.cli.console import MAX_PROBLEMS, DeviceOption, format_of, read_sentences, resumable
+from treeformers.cli.console import (
+    MAX_PROBLEMS,
+    DeviceOption,
+    format_of,
+    read_document,
+    read_sentences,
+    resumable,
+)
 from treeformers.tasks.tree_predictors import (
     LINES_PER_CHUNK,
     TreePredictor,
@@ -225,7 +232,7 @@ def _parse_text(
     """Split running text into sentences, parse them and write one result for each."""
     from treeformers.tasks.parse.predictor import Parser
 
-    document = "".join(line for _, line in read_sentences(file))
+    document = read_document(file)
     sentences = Parser.from_pretrained(model).analyze(document, batch_size, beam)
     with atomic_write(out) if out else nullcontext(sys.stdout) as target:
         write = _writer(format, target)
