@@ -87,13 +87,6 @@ def test_a_folder_and_dependency_trees(trees: Path, tmp_path: Path) -> None:
     assert "--by word scores constituency trees" in complaint("measure", found, "--by", "word")
 
 
-def test_dependency_trees_under_any_name(tmp_path: Path) -> None:
-    rows = "# sent_id = 1\n1\tGo\t_\tVERB\t_\t_\t0\troot\t_\t_\n2\tnow\t_\tADV\t_\t_\t1\tadvmod\t_\t_\n\n"
-    (tmp_path / "x.test").write_text(rows)
-    for row in (*table(tmp_path / "x.test"), *table(stdin=rows)):
-        assert (row["W"], row["S"], row["dependency_distance"]) == ("2", "1", "1")
-
-
 def test_text(parser: Path, tmp_path: Path) -> None:
     text = "The dog barks. It sleeps."
     (tmp_path / "essay.txt").write_text(text)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import io
 import json
 import logging
 import os
@@ -20,10 +19,9 @@ import typer
 
 from treeformers.cli.console import DeviceOption, format_of
 from treeformers.training.model_names import DEFAULT_MODEL
-from treeformers.trees.conll import holds_conll, looks_like_conll, read_dependencies
 from treeformers.trees.discontinuous_formats import format_of_suffix
 from treeformers.trees.files import atomic_write, read_lines, suffix_of
-from treeformers.trees.formats import JSON, holds_trees, read_brackets, read_trees
+from treeformers.trees.formats import CONLL, JSON, holds_trees, read_brackets, read_dependencies, read_trees
 from treeformers.trees.tree import DependencyTree, Tree
 
 logger = logging.getLogger(__name__)
@@ -168,7 +166,7 @@ def _trees(file: str, parse: ParseText) -> Iterator[Tree] | Iterator[DependencyT
     suffix = suffix_of(file)
     if format_of_suffix(file):
         raise ValueError(f"{file}: discontinuous trees; expected trees in brackets, CoNLL-U or text")
-    if holds_conll(file):
+    if suffix in CONLL:
         return read_dependencies(file)
     if suffix in JSON:
         return read_trees(file)
@@ -186,8 +184,6 @@ def _trees(file: str, parse: ParseText) -> Iterator[Tree] | Iterator[DependencyT
         if "\0" in line:
             raise ValueError(f"{where}: not text: byte 0x00")
         text.append(line)
-    if looks_like_conll(text):
-        return read_dependencies(io.StringIO("".join(text)))
     return iter(parse("".join(text)))
 
 
