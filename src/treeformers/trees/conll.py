@@ -270,7 +270,7 @@ def holds_conll(path: str | os.PathLike[str]) -> bool:
     """
     if suffix_of(path) in CONLL or not os.path.isfile(path):
         return suffix_of(path) in CONLL
-    return looks_like_conll(line for _, line in islice(read_lines(path, strict=False), _SNIFFED_LINES))
+    return looks_like_conll(line for _, line in read_lines(path, strict=False))
 
 
 def looks_like_conll(lines: Iterable[str]) -> bool:
@@ -285,34 +285,37 @@ def looks_like_conll(lines: Iterable[str]) -> bool:
     """
     rows: list[list[str]] = []
     ended = False
-    for line in lines:
+    for line in islice(lines, _SNIFFED_LINES):
         if ended := bool(rows) and not line.strip():
             break
         if line.strip() and not (line[0] == "#" and (line.count("\t") != 2 or " " in line)):
             rows.append(line.rstrip("\r\n").split("\t"))
     width = max((len(row) for row in rows if len(row) in _WIDTHS), default=0)
     if width == 3:
-        heads = [row[2] for row in rows if len(row) == 3 and row[0] and row[1]]
-        return (
-            ended
-            and len(heads) == len(rows)
-            and not any(" " in text for row in rows for text in row)
-            and all(map(_NUMBER.fullmatch, heads))
-            and find_head_fault(list(map(int, heads)), single_root=True) is None
-        )
-    fitting, last = 0, 0
-    for row in rows:
-        if len(row) != width or not row[1]:
-            continue
-        if _NO_WORD.fullmatch(row[0]):
-            fitting += 1
-        elif _NUMBER.fullmatch(row[0]) and last < int(row[0]) <= len(rows):
-            last = int(row[0])
-            fitting += row[6] == _NOTHING or (
-                _NUMBER.fullmatch(row[6]) is not None and int(row[6]) <= len(rows)
-            )
-    roots = any(len(row) == width and row[6] in ("0", _NOTHING) for row in rows) if width else False
-    return roots and 2 * fitting > len(rows)
+        if not ended or not all(map(_is_short_row, rows)):
+            return False
+        return find_head_fault([int(row[2]) for row in rows], single_root=True) is None
+    fitting = [row for row in rows if len(row) == width > 3 and _is_long_row(row, len(rows))]
+    numbers = [row[0] for row in fitting]
+    roots = any(row[6] in ("0", _NOTHING) for row in fitting)
+    return roots and len(set(numbers)) == len(numbers) and 2 * len(numbers) > len(rows)
+
+
+def _is_short_row(row: Sequence[str]) -> bool:
+    return len(row) == 3 and all(row) and " " not in "".join(row) and bool(_NUMBER.fullmatch(row[2]))
+
+
+def _is_long_row(row: Sequence[str], size: int) -> bool:
+    """Whether a row can be that of a sentence of so many rows."""
+    number, word, _, tag, fine_tag, _, head, relation = row[:8]
+    if _NO_WORD.fullmatch(number):
+        return True
+
+    def fits(text: str) -> bool:
+        return bool(_NUMBER.fullmatch(text)) and int(text) <= size
+
+    blank = " " in tag + fine_tag + relation
+    return bool(word) and fits(number) and (head == _NOTHING or fits(head)) and not blank
 
 
 class _RowError(ValueError):
