@@ -326,6 +326,8 @@ def test_any_bytes_are_read_or_refused_by_line(folder, noise, cut):
         ("1\tgo\t_\tV\tVB\t_\t_\t_\t_\t_\n", True),
         ("1\tThe\tthe\tDET\tDT\t_\t2\tdet\t_\t_\n2\tdog\t0\n3\t!\t!\tP\t.\t_\t0\tpunct\t_\t_\n", True),
         ("#\t#\t2\n6\tCD\t0\n\n", True),
+        ("a\tX\t2\nb\tX\t5\nc\tX\t4\nd\tX\t2\ne\tX\t0\n", True),
+        ("a\tX\t2\nb\tX\t5\nc\tX\t4\nd\tX\t0\ne\tX\t0\n", False),
         ("", False),
         ("# only a comment\n\n", False),
         ("good\tpositive\t0\nbad\tnegative\t1\n", False),

@@ -46,6 +46,8 @@ _UNDECODABLE = re.compile("[\udc80-\udcff]")
 _WIDTHS = (3, 8, 9, 10)
 _NOTHING = "_"
 _SNIFFED_LINES = 1000
+_SURE_ROWS = 5
+"""Number of rows of three columns from which a tree without a blank line below is no accident."""
 
 
 class ConllRow(NamedTuple):
@@ -278,7 +280,7 @@ def looks_like_conll(lines: Iterable[str]) -> bool:
 
     In 8 to 10 columns, the words have numbers from 1, and their heads are words or 0. Most rows must be like
     this, so that a faulty row does not hide the format from its error. Three columns must be a tree with one
-    root and a blank line below: a table of two texts and a number could be one by chance.
+    root, and a blank line below or at least five words: a short table could be a tree by chance.
 
     Args:
         lines: the lines of the text; they are read up to the end of the first sentence.
@@ -292,7 +294,7 @@ def looks_like_conll(lines: Iterable[str]) -> bool:
             rows.append(line.rstrip("\r\n").split("\t"))
     width = max((len(row) for row in rows if len(row) in _WIDTHS), default=0)
     if width == 3:
-        if not ended or not all(map(_is_short_row, rows)):
+        if (not ended and len(rows) < _SURE_ROWS) or not all(map(_is_short_row, rows)):
             return False
         return find_head_fault([int(row[2]) for row in rows], single_root=True) is None
     fitting = [row for row in rows if len(row) == width > 3 and _is_long_row(row, len(rows))]
