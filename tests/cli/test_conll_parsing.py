@@ -66,7 +66,8 @@ def test_the_file_comes_back_with_a_tree_above_each_sentence(parser: Path, file:
     assert without(first, trees[0]) == GIVEN
     heads = [line.split("\t")[6] for line in without(second, trees[1]).splitlines() if line]
     assert tuple(map(int, heads)) == to_dependencies(trees[1]).heads
-    assert output("parse", parser, "-", "--input-format", "conllu", stdin=file.read_text()) == text
+    for name in ("conllu", "conll"):
+        assert output("parse", parser, "-", "--input-format", name, stdin=file.read_text()) == text
     zipped = file.with_name("given.conllu.gz")
     zipped.write_bytes(gzip.compress(file.read_bytes()))
     assert output("parse", parser, zipped) == text

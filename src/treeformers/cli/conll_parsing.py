@@ -37,6 +37,9 @@ def parse_conll(
     batch_size: int,
     problems: list[str],
     write: Callable[[Tree], object],
+    *,
+    encoding: str = "utf-8",
+    on_error: Callable[[ValueError], None] | None = None,
 ) -> Iterator[Tree]:
     """Parse the syntactic words of each sentence, write the result and yield the tree.
 
@@ -50,9 +53,14 @@ def parse_conll(
         batch_size: maximum number of sentences in a batch.
         problems: receives the reason for each sentence without a tree.
         write: writes a tree in any other format.
+        encoding: the encoding of the file.
+        on_error: receives the error of each sentence that cannot be read, see `read_conllu`.
+
+    Raises:
+        ValueError: the file has no sentences, or one cannot be read.
     """
     name, first = "<stdin>" if file == "-" else file, 0
-    sentences = read_conllu(file)
+    sentences = read_conllu(file, encoding=encoding, on_error=on_error)
     while chunk := list(islice(sentences, LINES_PER_CHUNK)):
         given: list[tuple[str, Sequence[str] | TaggedWords]] = [
             (_place(name, number, sentence), _input(sentence, predictor))

@@ -48,7 +48,7 @@ MAX_FLAT = 50  # per cent of flat trees; above it, the command warns
 LOG_INTERVAL = 10.0  # seconds between two progress messages
 
 Format = Literal["brackets", "json", "conllu", "pretty", "svg", "latex"]
-InputFormat = Literal["text", "conllu"]
+InputFormat = Literal["text", "conllu", "conll"]
 _BY_SUFFIX: dict[str, Format] = {
     **dict.fromkeys(JSON, "json"),
     **dict.fromkeys(CONLL, "conllu"),
@@ -80,7 +80,9 @@ def parse(
     ] = None,
     input_format: Annotated[
         InputFormat | None,
-        typer.Option(help="Format of the input: text or conllu. By default, FILE itself shows it."),
+        typer.Option(
+            help="Format of the input. By default, the suffix of FILE shows it, or its first lines."
+        ),
     ] = None,
     batch_size: Annotated[int, typer.Option(min=1, help="Maximum number of sentences in a batch.")] = 64,
     layer: Annotated[
@@ -142,7 +144,7 @@ def parse(
     """
     name, file = _model_and_file(first_argument, second_argument)
     model = find_model(name)
-    conll = input_format == "conllu" or (input_format is None and holds_conll(file))
+    conll = holds_conll(file) if input_format is None else input_format != "text"
     if conll and (text or (out and _is_folder(out, file))):
         raise ValueError(f"{file}: CoNLL-U, but --text and --out DIR are for text")
     if text:
