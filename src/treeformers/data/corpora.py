@@ -28,6 +28,7 @@ from treeformers.data.minimal_pairs import MINIMAL_PAIRS, load_minimal_pairs
 from treeformers.data.open_english import load_open_english
 from treeformers.data.tables import read_table
 from treeformers.data.task_corpora import READERS, load_task_corpus, read_parallel
+from treeformers.trees.conll import looks_like_conll
 from treeformers.trees.discontinuous_formats import format_of_suffix, recognise_format
 from treeformers.trees.files import is_gzip, suffix_of
 from treeformers.trees.formats import CONLL, JSON, holds_trees, read_dependencies, read_trees
@@ -42,7 +43,7 @@ StrPath: TypeAlias = str | os.PathLike[str]
 _SPLITS = ("train", "validation", "test")
 _REGISTERED: dict[str, Callable[[], Mapping[str, Sequence[Any]]]] = {}
 _SUFFIXES: Mapping[str, Kind] = {
-    **dict.fromkeys((*CONLL, ".dp"), "dependencies"),
+    **dict.fromkeys(CONLL, "dependencies"),
     **dict.fromkeys(JSON, "constituency"),
     ".mrg": "constituency",
     ".ptb": "constituency",
@@ -64,9 +65,9 @@ def load(
     train, valid, validation, dev or test. A split may also have one file per language, such as train.en and
     train.de, with parallel lines. The suffix determines the kind of data: .conllu, .conllx, .conll, .dp for
     dependencies; .json, .jsonl, .mrg, .ptb, .tree, .trees, .brackets for constituency trees; .tsv for a table
-    (`treeformers.data.tables`). Files with other suffixes, including .txt, hold constituency trees if the
-    first line opens a tree, and plain text otherwise. Discontinuous trees are an error. Every file may be
-    gzipped.
+    (`treeformers.data.tables`). Files with other suffixes, including .txt, hold dependencies if their first
+    sentence is CoNLL, constituency trees if the first line opens a tree, and plain text otherwise.
+    Discontinuous trees are an error. Every file may be gzipped.
 
     Args:
         name: a key of `CORPORA` or `treeformers.data.minimal_pairs.MINIMAL_PAIRS`, a name given to
@@ -406,7 +407,10 @@ def _kind(path: Path) -> Kind:
             f"{path}: discontinuous trees ({format}), expected trees without gaps: "
             "DiscontinuousTree.to_continuous removes the gaps"
         )
-    return "constituency" if holds_trees(islice(_lines(path), 1000)) else "text"
+    start = list(islice(_lines(path), 1000))
+    if looks_like_conll(start):
+        return "dependencies"
+    return "constituency" if holds_trees(start) else "text"
 
 
 def _lines(path: Path) -> Iterator[str]:
