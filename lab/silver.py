@@ -15,6 +15,7 @@ import argparse
 import gzip
 import json
 import re
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -232,7 +233,7 @@ def main(arguments: list[str] | None = None) -> None:
     given.out.parent.mkdir(parents=True, exist_ok=True)
     loaded = Parser.from_pretrained(given.parser)
     count = write_silver_trees(given.derivations, loaded, given.out, given.profiles, given.sentences)
-    print(f"{count} silver trees")
+    sys.stdout.write(f"{count} silver trees\n")
 
 
 if __name__ == "__main__":

@@ -328,6 +328,12 @@ class TestBadInput:
         self.fails(says, folder, tmp_path / "out")
         assert not (tmp_path / "out").exists()
 
+    def test_conllu_in_a_folder(self, tmp_path: Path) -> None:
+        folder = tmp_path / "texts"
+        folder.mkdir()
+        (folder / "a.conllu").touch()
+        self.fails(r"a\.conllu: CoNLL-U, expected text", folder, tmp_path / "out")
+
     def test_damaged_gzip(self, tmp_path: Path) -> None:
         path = tmp_path / "text.gz"
         path.write_bytes(gzip.compress(TEXT.encode())[:-9])

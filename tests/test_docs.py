@@ -54,7 +54,7 @@ def test_the_pages_with_the_default_parser_run(tmp_path: Path, monkeypatch: pyte
     save_parser(package / "model")
     (package / "__init__.py").touch()
     monkeypatch.syspath_prepend(tmp_path)
-    for page in ("from-benepar", "cut"):
+    for page in ("from-benepar", "cut", "dependencies"):
         test_snippets_run(ROOT / "docs" / "how-to" / f"{page}.md")
 
 

@@ -86,8 +86,8 @@ def decided_parser(
     return model, reader
 
 
-def save_parser(folder: Path, seed: int = 1) -> Path:
-    recipe = ParseRecipe(model={"embedding_size": 8, "hidden_size": 8}, beam=Beam(size=2))
+def save_parser(folder: Path, seed: int = 1, **model: Any) -> Path:
+    recipe = ParseRecipe(model={"embedding_size": 8, "hidden_size": 8, **model}, beam=Beam(size=2))
     model, reader = decided_parser(recipe, seed)
     save_model(model, reader, folder, {"recipe.json": recipe.to_dict()})
     return folder

@@ -31,6 +31,8 @@ def test_formats(folder: Path, tmp_path: Path) -> None:
 
 
 def test_bad_input(folder: Path) -> None:
+    rows = "1\tGo\t_\tVERB\t_\t_\t0\troot\t_\t_\n"
+    assert complaint("cut", "-", "--model", folder, stdin=rows) == "<stdin>:1: CoNLL-U, expected running text"
     model = ("--model", folder)
     assert "no sentences in it" in complaint("cut", *model, stdin=" \n")
     assert "expected one of --clauses" in complaint("cut", *model, "--clauses", "--max-words", 3, stdin="a")

@@ -92,6 +92,23 @@ def test_macros(capsys: pytest.CaptureFixture[str], file: Path, tmp_path: Path) 
     assert code == 2 and f"{macros}:1: expected a name, a tab and a text" in error
 
 
+def test_sentences_of_conllu_have_their_names(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    file = tmp_path / "x.test"
+    row = "1\t{}\t_\tVERB\t_\t_\t0\troot\t_\t_\n\n"
+    file.write_text(
+        "# sent_id = s-1\n" + row.format("Go") + row.format("Run") + "# sent_id = s-3\n" + row.format("Go")
+    )
+    found = run(capsys, "{word:/Go|Run/}", file, "--format", "json")[1].splitlines()
+    assert [json.loads(line).get("sent_id") for line in found] == ["s-1", None, "s-3"]
+    table = run(capsys, "{word:Go}", file, "--format", "tsv")[1].splitlines()[1:]
+    assert [line.split("\t")[1:3] for line in table] == [["1", "s-1"], ["3", "s-3"]]
+    others = run(capsys, "{word:Run}", file, "--format", "json", "--invert")[1].splitlines()
+    assert [json.loads(line)["sent_id"] for line in others] == ["s-1", "s-3"]
+    assert "dependency trees, expected a pattern such as" in run(capsys, "NP", file)[2]
+    file.write_text(row.format("Go") + "1\tRun\t_\t_\t_\t_\t_\t_\t_\t_\n")
+    assert "x.test: sentence 2 has no heads, expected dependency trees" in run(capsys, "{}", file)[2]
+
+
 def test_dependency_trees(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     file = tmp_path / "trees.conllu"
     row = "{}\t{}\t_\t{}\t_\t_\t{}\t{}\t_\t_\n"
@@ -106,6 +123,9 @@ def test_dependency_trees(capsys: pytest.CaptureFixture[str], tmp_path: Path) ->
         "named": {"who": {"node": 2, "label": "NOUN", "span": [1, 2], "text": "dog"}},
         "relations": {"how": "nsubj"},
     }
+    table = [line.split("\t") for line in run(capsys, pattern, file, "--format", "tsv")[1].splitlines()]
+    assert table[0][:4] == ["file", "sentence", "sent_id", "node"]
+    assert table[1] == [str(file), "1", "", "3", "VERB", "2", "3", "barks", "dog", "1", "2"]
     assert run(capsys, "{}", file, "--invert")[:2] == (1, "")
     assert "expected kwic, tsv or json" in run(capsys, pattern, file, "--format", "tree")[2]
     assert "--keep-index is for constituency" in run(capsys, pattern, file, "--keep-index")[2]

@@ -81,6 +81,17 @@ def test_several_files_and_standard_input(tmp_path: Path) -> None:
     assert "no marks of another scheme" in shown
 
 
+def test_bad_sentences_of_dependencies(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    row = "{}\t{}\t_\tX\t_\t_\t{}\tdep\t_\t_\n"
+    good = row.format(1, "a", 2) + row.format(2, "b", 0) + "\n"
+    path.write_text(good + row.format(1, "a", 1) + "\n" + good)
+    shown = output("data", "inspect", path)
+    assert "dep 4" in shown
+    assert "1 place" in shown
+    assert f"{path}:4: " in shown
+
+
 def test_what_cannot_be_inspected(tmp_path: Path) -> None:
     path = tmp_path / "a.mrg"
     path.write_text("\n")

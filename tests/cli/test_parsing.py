@@ -107,9 +107,6 @@ class TestParse:
         assert "<stdin>:2 looks like a tree; its brackets are read as words" in result.stderr
         assert result.stdout.count("\n") == 3
         assert "looks like" not in run("parse", model, stdin="(he) runs\n").stderr
-        file = tmp_path / "trees.conllu"
-        file.touch()
-        assert complaint("parse", model, file) == f"{file}: CoNLL-U, expected text with one sentence per line"
 
     def test_missing_text(self, model: Path, tmp_path: Path) -> None:
         assert complaint("parse", model, tmp_path / "no.txt").endswith("no.txt: No such file or directory")

@@ -148,6 +148,16 @@ def test_a_dependency_file(tmp_path):
     assert load(path) == {"train": [tree, tree]}
 
 
+def test_dependencies_under_any_name(tmp_path):
+    ten = "1\tcats\t_\tNOUN\t_\t_\t2\tnsubj\t_\t_\n2\tsleep\t_\tVERB\t_\t_\t0\troot\t_\t_\n\n"
+    for name, content in (("x.test", ten), ("x.test", "cats\tNNS\t2\nsleep\tVBP\t0\n\n")):
+        (tmp_path / name).write_text(content)
+        assert [tree.heads for tree in load(tmp_path / name)["train"]] == [(2, 0)]
+    (tmp_path / "x.test").write_text(ten + "1\tcut\t0\n")
+    with pytest.raises(ValueError, match=r"x\.test:4: 3 columns, expected 10"):
+        load(tmp_path / "x.test")
+
+
 def test_tables(tmp_path):
     (tmp_path / "train.tsv").write_text("label\ttext\n1\tgood fun\n")
     (tmp_path / "dev.TSV.gz").write_bytes(gzip.compress(b"label\ttext\n0\t( (S (NP-SBJ (NN a))) )\n"))

@@ -34,6 +34,12 @@ def test_with_punctuation() -> None:
     assert facts["NDD"] == pytest.approx(abs(math.log(10 / 6 / math.sqrt(6 * 7))))
 
 
+def test_the_first_root_of_a_forest_counts() -> None:
+    facts = dependency_facts(DependencyTree("abc", [2, 0, 0]), punctuation=True)
+    assert (facts["dependencies"], facts["dependency_distance"]) == (1, 1)
+    assert facts["NDD"] == pytest.approx(abs(math.log(1 / math.sqrt(2 * 3))))
+
+
 def test_words_below_punctuation() -> None:
     tags = ["NN", ",", ",", "NN", "NN"]
     tree = DependencyTree(["a", ",", ",", "b", "c"], [2, 3, 4, 0, 2], tags=tags)

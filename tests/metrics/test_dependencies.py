@@ -28,6 +28,12 @@ def test_worked_example() -> None:
     assert score.signature == f"attachment|punctuation:scored|average:corpus|max_length:none|{version}"
 
 
+def test_forests_are_scored() -> None:
+    forest = DependencyTree(WORDS, [2, 0, 4, 0])
+    assert attachment([forest], [GOLD]).unlabeled_attachment == 75
+    assert attachment([forest], [forest]).exact_match == 100
+
+
 def test_trees_without_relations_have_no_labelled_score() -> None:
     score = attachment([GOLD], [DependencyTree(WORDS, GOLD.heads)])
     assert (score.unlabeled_attachment, score.labeled_attachment, score.exact_match) == (100, None, 100)

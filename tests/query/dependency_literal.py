@@ -67,7 +67,7 @@ def related(symbol: str, tree: DependencyTree, a: int, b: int) -> str | None:
         if end not in chain or not int(distances[1]) <= chain.index(end) + 1 <= int(distances[2]):
             return None
         return related(distances[3], tree, a, b)
-    same_head = tree.heads[a] == tree.heads[b]
+    same_head = tree.heads[a] == tree.heads[b] > 0
     match symbol:
         case ">":
             return tree.relations[b] if tree.heads[b] == a + 1 else None

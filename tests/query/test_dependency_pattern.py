@@ -166,6 +166,20 @@ def test_words_of_matches(text: str, numbers: list[int]) -> None:
     assert [match.node for match in DependencyPattern(text).find([TREE])] == numbers
 
 
+def test_a_forest_is_one_sentence() -> None:
+    forest = DependencyTree(["Hello", "!", "Bye", "now"], [0, 1, 0, 3], ["root", "p", "root", "x"])
+    trees = [forest, TREE]
+    assert [(one.sentence, one.node) for one in DependencyPattern("{$}").find(trees)] == [
+        (0, 1),
+        (0, 3),
+        (1, 4),
+    ]
+    found = DependencyPattern("{word:Hello} .. {$}=other").find(trees)
+    assert [(one.sentence, one.nodes) for one in found] == [(0, {"other": 3})]
+    assert DependencyPattern("{$} $++ {}").count(trees) == 0  # roots have no head in common
+    assert DependencyPattern("{word:now}").count(trees) == 1
+
+
 def test_an_endless_treebank_is_searched_as_it_comes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pattern, "SHARD", 3)
     found = itertools.islice(DependencyPattern("{$}").find(itertools.repeat(TREE)), 10)

@@ -12,7 +12,12 @@ import bulk_predictors
 from tiny_models import save_inducer, save_parser
 from treeformers.tasks.induce.predictor import Inducer
 from treeformers.tasks.parse.predictor import Parser
-from treeformers.tasks.tree_predictors import load_parser_or_inducer, load_tree_predictor, parse_lines
+from treeformers.tasks.tree_predictors import (
+    TaggedWords,
+    load_parser_or_inducer,
+    load_tree_predictor,
+    parse_lines,
+)
 from treeformers.training.model_folder import model_files
 
 torch.set_num_threads(1)
@@ -38,6 +43,24 @@ def test_parser(parser: Path) -> None:
     assert predictor.parse(sentences, 2)[0].words == ("the", "dog", "ca", "n't", "see", "Ann", ".")
     assert load_tree_predictor(parser, tokenized=True).read_line(LINES[0]) == LINES[0].split()
     assert not predictor.read_line(" \n")
+
+
+def test_a_parser_that_reads_tags_gets_them(tmp_path: Path) -> None:
+    folder = save_parser(tmp_path, tag_size=4)
+    with pytest.raises(ValueError, match="reads part-of-speech tags, but none were given"):
+        load_tree_predictor(folder)
+    predictor = load_tree_predictor(folder, beam=1, tagged=True)
+    assert {"NN", "VBZ"} <= predictor.input_tags
+    words, tags = ["the", "dog", "sees"], ["DT", "NN", "VBZ"]
+    (found,) = predictor.parse([TaggedWords(words, tags)], 1)
+    assert found.tags == tuple(tags)
+    assert [found] == Parser.from_pretrained(folder).parse([words], beam=1, tags=[tags])
+    assert predictor.parse([], 1) == []
+
+
+def test_other_models_get_words_alone(parser: Path, inducer: Path) -> None:
+    for folder in (parser, inducer):
+        assert not load_tree_predictor(folder, tagged=True).input_tags
 
 
 def test_inducer(inducer: Path) -> None:

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 
 from between_processes import send
 from tree_strategies import any_text, dependency_trees
-from treeformers.trees.dependency import DependencyTree
+from treeformers.trees.dependency import DependencyTree, find_head_fault
 
 quick = settings(deadline=None, max_examples=60)
 
@@ -37,7 +37,6 @@ def test_dependency_trees_are_values(tree):
     ("heads", "message"),
     [
         ([2, 1, 0], "cycle: word 1 is among its own ancestors"),
-        ([0, 0, 1], "two roots: words 1 and 2 both have head 0"),
         ([2, 3, 1], "no root: no word has head 0"),
         ([0, 4, 1], "head 4 of word 2 is not among 0 to 3"),
         ([0, -1, 1], "head -1 of word 2"),
@@ -49,6 +48,13 @@ def test_heads_that_are_not_a_tree_are_refused(heads, message):
         DependencyTree("abc", heads)
 
 
+def test_the_root_of_a_forest_is_refused():
+    forest = DependencyTree("abc", [0, 1, 0])
+    assert forest.roots == (0, 2)
+    with pytest.raises(ValueError, match="two roots: words 1 and 3 both have head 0, expected one root"):
+        _ = forest.root
+
+
 def test_dependency_tree_needs_words_and_columns_of_one_length():
     with pytest.raises(ValueError, match="at least one word"):
         DependencyTree([], [])
@@ -58,28 +64,33 @@ def test_dependency_tree_needs_words_and_columns_of_one_length():
         DependencyTree("ab", [0, 1], tags="XYZ")
 
 
-def test_heads_are_accepted_exactly_when_every_word_reaches_one_root():
-    def is_tree(heads: tuple[int, ...]) -> bool:
+def test_heads_are_accepted_exactly_when_every_word_reaches_a_root():
+    def is_forest(heads: tuple[int, ...]) -> bool:
         def reaches(word: int) -> bool:
             for _ in heads:
                 word = heads[word - 1] if word else 0
             return word == 0
 
-        return heads.count(0) == 1 and all(map(reaches, range(1, len(heads) + 1)))
+        return all(map(reaches, range(1, len(heads) + 1)))
 
-    accepted = 0
+    trees = forests = 0
     for n_words in range(1, 6):
         for code in range((n_words + 1) ** n_words):
             heads = tuple(code // (n_words + 1) ** place % (n_words + 1) for place in range(n_words))
+            single = find_head_fault(heads, single_root=True) is None
             try:
-                DependencyTree("abcde"[:n_words], heads)
+                tree = DependencyTree("abcde"[:n_words], heads)
             except ValueError:
-                assert not is_tree(heads)
+                assert not is_forest(heads)
+                assert not single
             else:
-                assert is_tree(heads)
-                accepted += 1
-    # Rooted labelled trees over n words number n ** (n - 1) (Cayley).
-    assert accepted == sum(n ** (n - 1) for n in range(1, 6))
+                assert is_forest(heads)
+                assert single == (len(tree.roots) == 1)
+                forests += 1
+                trees += single
+    # Of n words, there are n ** (n - 1) rooted trees and (n + 1) ** (n - 1) rooted forests (Cayley).
+    assert trees == sum(n ** (n - 1) for n in range(1, 6))
+    assert forests == sum((n + 1) ** (n - 1) for n in range(1, 6))
 
 
 def test_a_chain_of_heads_is_no_limit():

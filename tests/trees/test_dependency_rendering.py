@@ -100,6 +100,23 @@ def test_text() -> None:
     assert dependency_text(crossing).splitlines() == ["   ┌─► a", " ┌─│─► b", " │ ├── c", " └─┴─► d"]
 
 
+def test_every_root_of_a_forest_is_drawn() -> None:
+    forest = DependencyTree(["Hello", "!", "Bye"], [0, 1, 0], ["root", "punct", "discourse"])
+    assert dependency_text(forest).splitlines() == [
+        " ┌── Hello    root",
+        " └─► !        punct",
+        "     Bye      discourse",
+    ]
+    svg = dependency_svg(forest)
+    assert sorted(texts(svg, "relation")) == ["discourse", "punct", "root"]
+    assert svg.count('class="arrow"') == 3
+    assert "3 words, roots Hello, Bye" in svg
+    assert [line for line in dependency_latex(forest).splitlines() if "root" in line] == [
+        r"\deproot{1}{root}",
+        r"\deproot{3}{discourse}",
+    ]
+
+
 @settings(deadline=None, max_examples=200)
 @given(dependency_trees())
 def test_heads_can_be_read_from_the_text(tree: DependencyTree) -> None:

@@ -148,5 +148,5 @@ def test_bad_input() -> None:
         level_plan([leaf], arity=1)
     with pytest.raises(ValueError, match="arity is for constituency trees"):
         level_plan([word], arity=2)
-    with pytest.raises(ValueError, match="two roots"):
-        level_plan([DependencyTree(["owl", "hoots"], [0, 0])])
+    with pytest.raises(ValueError, match="tree 2 of the batch has two roots: words 1 and 2"):
+        level_plan([word, DependencyTree(["owl", "hoots"], [0, 0])])

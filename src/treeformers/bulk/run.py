@@ -16,7 +16,8 @@ from treeformers.bulk.shards import UNPARSED, Format, Shard, ShardWriter, split_
 from treeformers.bulk.workers import LoadPredictor, run_here, run_in_processes, run_on_ray
 from treeformers.data.checks import check_positive
 from treeformers.training.lock import LOCK_FILE, lock_folder
-from treeformers.trees.files import atomic_write, read_object
+from treeformers.trees.conll import CONLL
+from treeformers.trees.files import atomic_write, read_object, suffix_of
 
 __all__ = ["MANIFEST", "MAX_PROBLEMS", "SHARD_LINES", "Progress", "Summary", "parse_files"]
 
@@ -224,6 +225,8 @@ def _inputs(source: Path, out: Path) -> Iterator[tuple[str, Path]]:
             except UnicodeEncodeError:
                 shown = str(path).encode(errors="backslashreplace").decode()
                 raise ValueError(f"{shown}: the file name is not UTF-8; rename the file") from None
+            if suffix_of(path) in CONLL:
+                raise ValueError(f"{path}: CoNLL-U, expected text; treeformers parse reads it as one file")
             yield name.as_posix(), path
 
 

@@ -17,6 +17,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from treeformers.recipes import Scale
+from treeformers.trees.conll import looks_like_conll
 from treeformers.trees.files import read_lines, suffix_of
 
 if TYPE_CHECKING:
@@ -201,6 +202,19 @@ def read_sentences(file: str, strict: bool = True) -> Iterator[tuple[str, str]]:
         yield where, line
     if empty:
         raise ValueError(f"{'<stdin>' if file == '-' else file}: no sentences in it")
+
+
+def read_document(file: str) -> str:
+    """Read running text.
+
+    Raises:
+        FileNotFoundError: the file does not exist.
+        ValueError: as in `read_sentences`, or the file is CoNLL.
+    """
+    lines = list(read_sentences(file))
+    if looks_like_conll(line for _, line in lines):
+        raise ValueError(f"{lines[0][0]}: CoNLL-U, expected running text")
+    return "".join(line for _, line in lines)
 
 
 def _split_at_returns(lines: Iterator[tuple[str, str]]) -> Iterator[tuple[str, str]]:

@@ -13,7 +13,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from treeformers.cli.console import DeviceOption, format_of, read_sentences
+from treeformers.cli.console import DeviceOption, format_of, read_document
 from treeformers.training.model_names import DEFAULT_MODEL
 from treeformers.trees.actions import action_labels
 from treeformers.trees.files import atomic_write
@@ -56,7 +56,7 @@ def cut(
     """
     if clauses + (label is not None) + (max_words is not None) > 1:
         raise ValueError("expected one of --clauses, --phrases and --max-words, got several")
-    document = "".join(line for _, line in read_sentences(file))
+    document = read_document(file)
 
     from treeformers.tasks.parse.cut import cut as cut_text
     from treeformers.tasks.parse.predictor import Parser

@@ -124,7 +124,7 @@ class _Job:
     def heading(self) -> str:
         from treeformers.query.output import heading
 
-        return "" if self.invert else heading(self.format, self.read().names)
+        return "" if self.invert else heading(self.format, self.read().names, self.dependencies)
 
     @property
     def dependencies(self) -> bool:

@@ -15,7 +15,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn, TextIO
 
 import typer
 
-from treeformers.cli.console import MAX_PROBLEMS, DeviceOption, format_of, read_sentences, resumable
+from treeformers.cli.conll_parsing import parse_conll
+from treeformers.cli.console import (
+    MAX_PROBLEMS,
+    DeviceOption,
+    format_of,
+    read_document,
+    read_sentences,
+    resumable,
+)
 from treeformers.tasks.tree_predictors import (
     LINES_PER_CHUNK,
     TreePredictor,
@@ -23,9 +31,10 @@ from treeformers.tasks.tree_predictors import (
     parse_lines,
 )
 from treeformers.training.model_names import DEFAULT_MODEL, find_model, is_model
+from treeformers.trees.conll import holds_conll, looks_like_conll
 from treeformers.trees.dependency import DependencyTree
 from treeformers.trees.escapes import unescape_word
-from treeformers.trees.files import atomic_write, suffix_of
+from treeformers.trees.files import atomic_write
 from treeformers.trees.formats import CONLL, JSON, opens_tree, write_dependencies, write_trees
 from treeformers.trees.text import count as plural
 from treeformers.trees.tree import Tree
@@ -39,6 +48,7 @@ MAX_FLAT = 50  # per cent of flat trees; above it, the command warns
 LOG_INTERVAL = 10.0  # seconds between two progress messages
 
 Format = Literal["brackets", "json", "conllu", "pretty", "svg", "latex"]
+InputFormat = Literal["text", "conllu", "conll"]
 _BY_SUFFIX: dict[str, Format] = {
     **dict.fromkeys(JSON, "json"),
     **dict.fromkeys(CONLL, "conllu"),
@@ -65,7 +75,13 @@ def parse(
         Format | None,
         typer.Option(
             help="Output format. By default, the suffix of --out selects it (.json, .jsonl, .conllu, .svg, "
-            ".tex); otherwise it is brackets."
+            ".tex); otherwise it is conllu for CoNLL-U, and brackets for text."
+        ),
+    ] = None,
+    input_format: Annotated[
+        InputFormat | None,
+        typer.Option(
+            help="Format of the input. By default, the suffix of FILE shows it, or its first lines."
         ),
     ] = None,
     batch_size: Annotated[int, typer.Option(min=1, help="Maximum number of sentences in a batch.")] = 64,
@@ -116,6 +132,10 @@ def parse(
     first ten at the end. The format conllu converts the trees of a parser to dependency trees with the head
     rules of Collins, without relations.
 
+    CoNLL-U is parsed with its own words. The output is the same CoNLL-U with a tree in brackets above each
+    sentence, in the comment "constituency". In the formats brackets and json, each line is the tree of a
+    sentence.
+
     With --text, each line of the output is a sentence of the text. The format json then also has character
     offsets, probabilities and the second best tree.
 
@@ -124,6 +144,9 @@ def parse(
     """
     name, file = _model_and_file(first_argument, second_argument)
     model = find_model(name)
+    conll = holds_conll(file) if input_format is None else input_format != "text"
+    if conll and (text or (out and _is_folder(out, file))):
+        raise ValueError(f"{file}: CoNLL-U, but --text and --out DIR are for text")
     if text:
         if tokenized or layer is not None or resume or ray or workers > 1 or shard_lines:
             raise ValueError("--text is for running text, a parser and one output file")
@@ -139,18 +162,21 @@ def parse(
         return
     if resume or ray or workers > 1 or shard_lines:
         raise ValueError("--resume, --workers, --ray and --shard-lines are for --out DIR, a folder")
-    format = format_of(format, out, _BY_SUFFIX, "brackets")
-    if suffix_of(file) in CONLL:
-        raise ValueError(f"{file}: CoNLL-U, expected text with one sentence per line")
-    predictor = load()
-    if format == "conllu" and not predictor.labeled:
+    default: Format = "conllu" if conll else "brackets"
+    format = format_of(format, out, _BY_SUFFIX, default)
+    predictor = load(tagged=conll)
+    if format == "conllu" and not (conll or predictor.labeled):
         raise ValueError(f"CoNLL-U needs labels to find heads, and the trees of {name} have none")
     problems: list[str] = []
     structure = None
     with atomic_write(out) if out else nullcontext(sys.stdout) as target:
         write = _writer(format, target)
-        gap = "" if format == "conllu" else "\n"  # only one blank line may stand after a tree of CoNLL-U
-        trees = _parse(predictor, _lines(file), write, target, batch_size, problems, gap)
+        if conll:
+            trees = parse_conll(predictor, file, format, target, batch_size, problems, write)
+        else:
+            gap = "" if format == "conllu" else "\n"  # only one blank line may stand after a tree of CoNLL-U
+            lines = _lines(file, input_format == "text")
+            trees = _parse(predictor, lines, write, target, batch_size, problems, gap)
         first = next(trees, None)
         if first is None:
             count = 0
@@ -177,7 +203,7 @@ def parse(
     else:
         logger.info("%s", plural(count, "sentence"))
     if problems:
-        _fail(problems, len(problems), count + len(problems))
+        _fail(problems, len(problems), count + len(problems), "sentences" if conll else "lines")
 
 
 def _model_and_file(first: str | None, second: str | None) -> tuple[str, str]:
@@ -208,7 +234,7 @@ def _parse_text(
     """Split running text into sentences, parse them and write one result for each."""
     from treeformers.tasks.parse.predictor import Parser
 
-    document = "".join(line for _, line in read_sentences(file))
+    document = read_document(file)
     sentences = Parser.from_pretrained(model).analyze(document, batch_size, beam)
     with atomic_write(out) if out else nullcontext(sys.stdout) as target:
         write = _writer(format, target)
@@ -220,17 +246,20 @@ def _parse_text(
     logger.info("%s", plural(len(sentences), "sentence"))
 
 
-def _lines(file: str) -> Iterator[tuple[str, str]]:
-    """The lines of a text. Warns if the first sentence looks like a tree."""
+def _lines(file: str, is_text: bool) -> Iterator[tuple[str, str]]:
+    """The lines of a text. Warns if the first sentence looks like a tree.
+
+    Raises:
+        ValueError: the first sentence is CoNLL, and the user does not say that the input `is_text`.
+    """
     lines = read_sentences(file, strict=False)
-    for where, line in lines:
-        if line.strip():
-            if opens_tree(line.strip()):
-                logger.warning("warning: %s looks like a tree; its brackets are read as words", where)
-            yield where, line
-            break
-        yield where, line
-    yield from lines
+    start = list(islice(lines, LINES_PER_CHUNK))
+    if not is_text and looks_like_conll(line for _, line in start):
+        raise ValueError(f"{start[0][0]}: CoNLL-U: give --input-format conllu, or text to parse its rows")
+    first = next(((where, line.strip()) for where, line in start if line.strip()), None)
+    if first and opens_tree(first[1]):
+        logger.warning("warning: %s looks like a tree; its brackets are read as words", first[0])
+    yield from chain(start, lines)
 
 
 def _parse(
@@ -303,12 +332,12 @@ def _parse_to_shards(
         _fail(summary.problems, summary.unparsed, summary.lines)
 
 
-def _fail(problems: Sequence[str], count: int, lines: int) -> NoReturn:
+def _fail(problems: Sequence[str], count: int, total: int, name: str = "lines") -> NoReturn:
     """Log the first problems, and raise an error with their number and the very first."""
     for problem in problems[1:MAX_PROBLEMS]:
         logger.warning("%s", problem)
-    total = f"{count} of {lines} lines could not be parsed, the first: "
-    raise ValueError(f"{total if lines > 1 else ''}{problems[0]}")
+    counted = f"{count} of {total} {name} could not be parsed, the first: " if total > 1 else ""
+    raise ValueError(f"{counted}{problems[0]}")
 
 
 def _duration(seconds: float) -> str:

@@ -30,6 +30,7 @@ from treeformers.data.tables import read_table
 from treeformers.data.task_corpora import READERS, load_task_corpus, read_parallel
 from treeformers.data.treebank_files import Reading, keep_clean, read_files, treebank_files
 from treeformers.trees.brackets import OnError
+from treeformers.trees.conll import looks_like_conll
 from treeformers.trees.discontinuous_formats import format_of_suffix, recognise_format
 from treeformers.trees.files import is_gzip, read_lines, suffix_of
 from treeformers.trees.formats import CONLL, JSON, holds_trees, read_dependencies, read_trees
@@ -45,7 +46,7 @@ StrPath: TypeAlias = str | os.PathLike[str]
 _SPLITS = ("train", "validation", "test")
 _REGISTERED: dict[str, Callable[[], Mapping[str, Sequence[Any]]]] = {}
 _SUFFIXES: Mapping[str, Kind] = {
-    **dict.fromkeys((*CONLL, ".dp"), "dependencies"),
+    **dict.fromkeys(CONLL, "dependencies"),
     **dict.fromkeys(JSON, "constituency"),
     ".mrg": "constituency",
     ".ptb": "constituency",
@@ -77,9 +78,9 @@ def load(
 
     The suffix determines the kind of data: .conllu, .conllx, .conll, .dp for dependencies; .json, .jsonl,
     .mrg, .ptb, .tree, .trees, .brackets for constituency trees; .tsv for a table
-    (`treeformers.data.tables`). Files with other suffixes, including .txt, hold constituency trees if the
-    first line opens a tree, and plain text otherwise. Discontinuous trees are an error. Every file may be
-    gzipped.
+    (`treeformers.data.tables`). Files with other suffixes, including .txt, hold dependencies if their
+    first sentence is CoNLL, constituency trees if the first line opens a tree, and plain text otherwise.
+    Discontinuous trees are an error. Every file may be gzipped.
 
     Args:
         name: a key of `CORPORA` or `treeformers.data.minimal_pairs.MINIMAL_PAIRS`, a name given to
@@ -411,7 +412,7 @@ def _read(path: Path, kind: Kind, reading: Reading) -> list[Any]:
     if kind == "text":
         examples = [line for line in map(str.strip, _lines(path, reading.encoding)) if line]
     elif kind == "dependencies":
-        examples = list(read_dependencies(path))
+        examples = list(read_dependencies(path, encoding=reading.encoding, on_error=reading.on_error))
     else:
         examples = read_files([path], reading, str(path))
     if not examples:
@@ -432,7 +433,10 @@ def _kind(path: Path, encoding: str | None = None) -> Kind:
             f"{path}: discontinuous trees ({format}), expected trees without gaps: "
             "DiscontinuousTree.to_continuous removes the gaps"
         )
-    return "constituency" if holds_trees(islice(_lines(path, encoding), 1000)) else "text"
+    start = list(islice(_lines(path, encoding), 1000))
+    if looks_like_conll(start):
+        return "dependencies"
+    return "constituency" if holds_trees(start) else "text"
 
 
 def _lines(path: Path, encoding: str | None = None) -> Iterator[str]:

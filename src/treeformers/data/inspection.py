@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal, TypeAlias, cast
 
+from treeformers.trees.conll import holds_conll
 from treeformers.trees.discontinuous import DiscontinuousTree
 from treeformers.trees.discontinuous_formats import (
     DiscontinuousFormat,
@@ -15,8 +16,7 @@ from treeformers.trees.discontinuous_formats import (
     read_discontinuous,
     recognise_format,
 )
-from treeformers.trees.files import suffix_of
-from treeformers.trees.formats import CONLL, read_dependencies, tree_format
+from treeformers.trees.formats import read_dependencies, tree_format
 from treeformers.trees.profiles import Profile, find_profile
 from treeformers.trees.tree import DependencyTree, Tree
 from treeformers.trees.treebank import TreebankSentence, read_treebank
@@ -157,7 +157,7 @@ def inspect_treebank(path: str, profile: Profile | str | None = None, encoding: 
     if format := format_of_suffix(path) or recognise_format(path):
         found = Inspection(path, "discontinuous", format)
         read = _read_discontinuous
-    elif suffix_of(path) in CONLL:
+    elif path != "-" and holds_conll(path):
         found = Inspection(path, "dependencies", "conll")
         read = _read_dependencies
     else:
@@ -182,7 +182,7 @@ def _read_constituency(found: Inspection, encoding: str, profile: Profile | str 
 
 
 def _read_dependencies(found: Inspection, encoding: str) -> None:
-    for tree in read_dependencies(found.file):
+    for tree in read_dependencies(found.file, encoding=encoding, on_error=found.add_error):
         found.add_dependencies(tree)
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise, zip_longest
 from typing import TypeAlias
 
-from treeformers.trees.dependency import DependencyTree, find_head_fault
+from treeformers.trees.dependency import DependencyTree, find_head_fault, several_roots
 from treeformers.trees.files import read_lines
 from treeformers.trees.tree import Tree
 
@@ -73,7 +73,10 @@ def build_dependencies(words: Sequence[str], heads: Line, relations: Line) -> De
     if len(names) != len(words):
         raise ValueError(f"{relations[0]}: expected {len(words)} relations, one per word, got {len(names)}")
     try:
-        return DependencyTree(words, _numbers(heads), names)
+        tree = DependencyTree(words, _numbers(heads), names)
+        if len(tree.roots) > 1:
+            raise ValueError(several_roots(tree.roots))
+        return tree
     except ValueError as error:
         raise ValueError(f"{heads[0]}: {error}") from None
 
@@ -100,7 +103,7 @@ def build_constituents(words: Sequence[str], parents: Line) -> Tree:
 def _constituents(words: Sequence[str], parents: Sequence[int]) -> Tree:
     if len(parents) < len(words):
         raise ValueError(f"expected parents of {len(words)} words and of inner nodes, got {len(parents)}")
-    if fault := find_head_fault(parents):
+    if fault := find_head_fault(parents, single_root=True):
         raise ValueError(f"the parents form no tree: {fault[1]}")
     children: list[list[int]] = [[] for _ in range(len(parents) + 1)]
     for node, parent in enumerate(parents, start=1):

@@ -65,7 +65,7 @@ def dependency_facts(tree: DependencyTree | None, punctuation: bool = False) -> 
 
 
 def _normalised(heads: list[int], distances: list[int]) -> float:
-    """Lei and Jockers (2020). The distance of the root is its place, counted from 1."""
+    """Lei and Jockers (2020). The distance of the (first) root is its place, counted from 1."""
     if not distances:
         return math.nan
     mean = sum(distances) / len(distances)

@@ -53,13 +53,15 @@ class Forest(ABC):
 
     @cached_property
     def roots(self) -> Integers:
-        """The root of each tree."""
+        """The first node of each tree: its root, or the first of its roots."""
         return np.flatnonzero(self.parent < 0).astype(np.int32)
 
     @cached_property
     def tree(self) -> Integers:
         """The number of the tree, from 0."""
-        return (np.cumsum(self.parent < 0) - 1).astype(np.int32)
+        first = np.zeros(len(self), np.int32)
+        first[self.roots] = 1
+        return (np.cumsum(first) - 1).astype(np.int32)
 
     @cached_property
     def tree_end(self) -> Integers:
@@ -113,7 +115,7 @@ class Forest(ABC):
     def child_begin(self) -> Integers:
         """The position of the first child in `siblings`."""
         counts = self.num_children
-        return (len(self.roots) + np.cumsum(counts) - counts).astype(np.int32)
+        return (np.count_nonzero(self.parent < 0) + np.cumsum(counts) - counts).astype(np.int32)
 
 
 class Columns(Forest):

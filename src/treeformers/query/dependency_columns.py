@@ -18,6 +18,7 @@ class DependencyColumns(Forest):
     """The words of many dependency trees.
 
     A word stands before its dependents, which come from left to right. Its label is its relation to its head.
+    A tree may have several roots, which are no sisters.
 
     Args:
         vocabulary: the distinct relations.
@@ -25,6 +26,7 @@ class DependencyColumns(Forest):
         parent: the head of each word; -1 for a root.
         place: the position of each word in the text, from 0 for the first word of the first tree.
         attributes: "word" and "tag", each with its distinct values and, for each word, a position among them.
+        roots: the first word of each tree, a root; by default, every root starts a tree.
     """
 
     def __init__(
@@ -34,8 +36,11 @@ class DependencyColumns(Forest):
         parent: Integers,
         place: Integers,
         attributes: Mapping[str, tuple[Sequence[str], Integers]],
+        roots: Integers | None = None,
     ) -> None:
         super().__init__(vocabulary, label, parent)
+        if roots is not None:
+            self.roots = roots
         self.place = place
         self.attributes = attributes
 
@@ -50,11 +55,13 @@ class DependencyColumns(Forest):
         words: dict[str, int] = {}
         tags: dict[str, int] = {}
         rows: list[tuple[int, int, int, int, int]] = []
+        roots: list[int] = []
         for number, tree in enumerate(trees):
             if not isinstance(tree, DependencyTree):
                 raise ValueError(f"tree {number + 1}: expected a DependencyTree, got {type(tree).__name__}")
             dependents, first = tree.children, len(rows)
-            stack = [(tree.root, -1)]
+            roots.append(first)
+            stack = [(root, -1) for root in reversed(tree.roots)]
             while stack:
                 position, head = stack.pop()
                 stack.extend([(below, len(rows)) for below in reversed(dependents[position])])
@@ -66,7 +73,7 @@ class DependencyColumns(Forest):
             np.array(rows, np.int32).reshape(-1, 5).T
         )
         attributes = {"word": (list(words), word_numbers), "tag": (list(tags), tag_numbers)}
-        return cls(list(relations), label, parent, place, attributes)
+        return cls(list(relations), label, parent, place, attributes, np.array(roots, np.int32))
 
     @cached_property
     def in_text(self) -> Integers:

@@ -67,7 +67,8 @@ def _sisters_only(columns: DependencyColumns, nodes: Integers, found: Range) -> 
     """At most one word at each place, and only if it has the same head."""
     exists = found.end > found.begin
     others = columns.in_text[np.where(exists, found.begin, 0)]
-    same = exists & (columns.parent[others] == columns.parent[nodes])
+    head = columns.parent[nodes]
+    same = exists & (head >= 0) & (columns.parent[others] == head)
     return Range("text", found.begin, found.begin + same)
 
 

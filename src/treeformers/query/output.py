@@ -25,11 +25,11 @@ _MARK = "→"
 """Stands before the label of a matched node."""
 
 
-def heading(format: OutputFormat, names: Sequence[str]) -> str:
-    """The first line of a table; "" for other formats."""
+def heading(format: OutputFormat, names: Sequence[str], dependencies: bool = False) -> str:
+    """The first line of a table; "" for other formats. Sentences of dependency trees have a "sent_id"."""
     if format != "tsv":
         return ""
-    columns = ["file", "sentence", "node", "label", "start", "end", "text"]
+    columns = ["file", "sentence", *["sent_id"] * dependencies, "node", "label", "start", "end", "text"]
     for name in names:
         columns += [name, f"{name}_start", f"{name}_end"]
     return "\t".join(columns)
@@ -45,8 +45,8 @@ def match_lines(
         matches: matches in `shard.columns`.
         format: "kwic": the words of the match between those around it. "tree": the tree, drawn, with "→"
             before the label of the match. "brackets": the subtree. "tsv": a table with `heading`. "json": an
-            object. The last two count sentences from 1 and words from 0. Dependency trees have no "tree" and
-            no "brackets".
+            object. The last two count sentences from 1 and words from 0, and have the "sent_id" of CoNLL-U.
+            Dependency trees have no "tree" and no "brackets".
         names: the names of the pattern, for the table.
         color: mark the match in red.
     """
@@ -77,8 +77,7 @@ def sentence_lines(shard: Shard, numbers: Iterable[int], format: OutputFormat) -
             case "brackets":
                 yield str(sentence.subtree(0))
             case "json":
-                record = {"file": shard.file, "sentence": shard.first + number + 1, "text": text}
-                yield json.dumps(record, ensure_ascii=False)
+                yield json.dumps({**sentence.place(), "text": text}, ensure_ascii=False)
             case _:
                 yield f"{place}\t{text}"
 
@@ -101,6 +100,16 @@ class _Sentence:
         self.words = [plain(unescape_word(columns.vocabulary[label])) for label in labels]
         self.offsets = None if columns.offsets is None else columns.offsets[start:stop].tolist()
 
+    @property
+    def sent_id(self) -> str | None:
+        """The name of the sentence in its file."""
+        return self.shard.sent_ids[self.number] if self.shard.sent_ids else None
+
+    def place(self) -> dict[str, Any]:
+        """Where the sentence stands."""
+        place = {"file": self.shard.file, "sentence": self.shard.first + self.number + 1}
+        return {**place, "sent_id": self.sent_id} if self.sent_id else place
+
     def text(self, start: int, end: int) -> str:
         return " ".join(self.words[start:end])
 
@@ -109,17 +118,18 @@ class _Sentence:
         return self.shard.columns.subtree(self.root + node)
 
     def row(self, match: Match, names: Sequence[str]) -> str:
-        cells = [self.shard.file, self.shard.first + self.number + 1, match.node, self.label(match.node)]
-        cells += [*match.span, self.text(*match.span)]
+        cells: list[str | int] = [self.shard.file, self.shard.first + self.number + 1]
+        if isinstance(self.shard.columns, DependencyColumns):
+            cells.append(self.sent_id or "")
+        cells += [match.node, self.label(match.node), *match.span, self.text(*match.span)]
         for name in names:
             span = match.named.get(name)
             cells += ["", "", ""] if span is None else [self.text(*span), *span]
         return "\t".join(map(str, cells))
 
     def record(self, match: Match) -> dict[str, Any]:
-        place = {"file": self.shard.file, "sentence": self.shard.first + self.number + 1}
         named = {name: self.part(node, match.named[name]) for name, node in match.nodes.items()}
-        record = {**place, **self.part(match.node, match.span), "named": named}
+        record = {**self.place(), **self.part(match.node, match.span), "named": named}
         return {**record, "relations": match.relations} if isinstance(match, DependencyMatch) else record
 
     def label(self, node: int) -> str:

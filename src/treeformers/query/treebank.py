@@ -8,7 +8,7 @@ import logging
 import os
 import tempfile
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,8 +17,9 @@ import numpy as np
 
 from treeformers.query.columns import Columns
 from treeformers.query.dependency_columns import DependencyColumns
+from treeformers.trees.conll import holds_conll, read_conllu
 from treeformers.trees.files import read_lines, suffix_of
-from treeformers.trees.formats import CONLL, JSON, read_dependencies, read_trees
+from treeformers.trees.formats import JSON, read_trees
 
 __all__ = ["INDEX_SUFFIX", "SHARD", "Shard", "index_path", "read_dependency_shards", "read_shards"]
 
@@ -37,15 +38,17 @@ class Shard(NamedTuple):
         file: the name of the file.
         first: the number of the first tree in the file, from 0.
         columns: the trees.
+        sent_ids: the names of the trees in a CoNLL-U file, "# sent_id = ..."; None for one without a name.
     """
 
     file: str
     first: int
     columns: Columns | DependencyColumns
+    sent_ids: Sequence[str | None] = ()
 
 
 def read_dependency_shards(path: str | os.PathLike[str]) -> Iterator[Shard]:
-    """Read the dependency trees of a file, see `trees.formats.read_dependencies`.
+    """Read the dependency trees of a file, see `trees.conll.read_conllu`.
 
     Raises:
         FileNotFoundError: the file does not exist.
@@ -53,9 +56,14 @@ def read_dependency_shards(path: str | os.PathLike[str]) -> Iterator[Shard]:
     """
     if suffix_of(path) in JSON:
         raise ValueError(f"{path}: constituency trees, expected a pattern such as 'NP < NN'")
-    trees, first = read_dependencies(path), 0
-    while shard := list(islice(trees, SHARD)):
-        yield Shard(os.fspath(path), first, DependencyColumns.from_trees(shard))
+    sentences, first = read_conllu(path), 0
+    while shard := list(islice(sentences, SHARD)):
+        trees = [sentence.tree for sentence in shard if sentence.tree]
+        if len(trees) < len(shard):
+            number = first + 1 + next(place for place, sentence in enumerate(shard) if not sentence.tree)
+            raise ValueError(f"{path}: sentence {number} has no heads, expected dependency trees")
+        names = [sentence.sent_id for sentence in shard]
+        yield Shard(os.fspath(path), first, DependencyColumns.from_trees(trees), names)
         first += len(shard)
 
 
@@ -75,7 +83,7 @@ def read_shards(path: str | os.PathLike[str], keep_index: bool = False) -> Itera
         ValueError: the text is malformed; the message opens with file:line.
     """
     name = os.fspath(path)
-    if suffix_of(name) in CONLL:
+    if holds_conll(name):
         raise ValueError(f"{name}: dependency trees, expected a pattern such as '{{tag:/VB.*/}} >nsubj {{}}'")
     if name != "-" and (columns := _load_index(Path(name))) is not None:
         yield Shard(name, 0, columns)

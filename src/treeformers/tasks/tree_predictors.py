@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from treeformers.recipes import InduceRecipe, ParseRecipe
 from treeformers.training.model_folder import read_recipe, seed_folders
@@ -19,14 +19,23 @@ if TYPE_CHECKING:
 
 __all__ = [
     "LINES_PER_CHUNK",
+    "TaggedWords",
     "TreePredictor",
     "load_parser_or_inducer",
     "load_tree_predictor",
     "parse_lines",
+    "parse_sentences",
 ]
 
 LINES_PER_CHUNK = 4096
 """Number of lines to parse in one call. A predictor sorts them by length before it cuts them into batches."""
+
+
+class TaggedWords(NamedTuple):
+    """A sentence for a model that reads tags: its words, and a tag for each."""
+
+    words: Sequence[str]
+    tags: Sequence[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +47,14 @@ class TreePredictor:
         read_line: turns a line of text into a sentence. A blank line becomes an empty sentence.
         labeled: whether the trees have labels.
         analyze: for a parser, takes and returns the same as `parse`, but with probabilities.
+        input_tags: the tags that the model knows, if each sentence must be `TaggedWords`; otherwise empty.
     """
 
-    parse: Callable[[Sequence[str | Sequence[str]], int], list[Tree]]
+    parse: Callable[[Sequence[Any], int], list[Tree]]
     read_line: Callable[[str], str | Sequence[str]]
     labeled: bool
     analyze: Callable[[Sequence[str | Sequence[str]], int], list[ParsedSentence]] | None = None
+    input_tags: frozenset[str] = frozenset()
 
 
 def load_parser_or_inducer(folder: str | Path) -> Parser | Inducer | AveragedInducer:
@@ -63,6 +74,7 @@ def load_tree_predictor(
     beam: int | None = None,
     tokenized: bool = False,
     device: str | None = None,
+    tagged: bool = False,
 ) -> TreePredictor:
     """Load a parser or an inducer and set its options.
 
@@ -72,6 +84,7 @@ def load_tree_predictor(
         beam: for a parser, the beam size.
         tokenized: for a parser, whether white space already separates the words of a line.
         device: see `training.device.choose_device`.
+        tagged: sentences have tags, so that a parser that reads tags can be used.
 
     Raises:
         FileNotFoundError: the folder does not exist or holds no model.
@@ -88,13 +101,23 @@ def load_tree_predictor(
     option = beam if is_parser else layer
     analyze = getattr(model, "analyze", None)
     read_line = str.strip if is_parser and not tokenized else str.split
+    input_tags: frozenset[str] = frozenset(getattr(model, "input_tags", ()) if tagged else ())
+
+    def parse(sentences: Sequence[Any], batch_size: int) -> list[Tree]:
+        if not input_tags:
+            return model.parse(sentences, batch_size, option)
+        words, tags = zip(*sentences, strict=True) if sentences else ((), ())
+        return model.parse(words, batch_size, option, tags)  # type: ignore[call-arg, arg-type]
+
     predictor = TreePredictor(
-        lambda sentences, batch_size: model.parse(sentences, batch_size, option),
+        parse,
         read_line,
         is_parser,
         analyze and (lambda sentences, batch_size: analyze(sentences, batch_size, beam)),
+        input_tags,
     )
-    predictor.parse([["a"]], 1)  # fails here, before any input is read, if the options do not fit the model
+    # This fails here, before any input is read, if the options do not fit the model.
+    predictor.parse([TaggedWords(["a"], ["a"]) if input_tags else ["a"]], 1)
     return predictor
 
 
@@ -124,8 +147,6 @@ def parse_lines(
 ) -> list[Tree | None]:
     """Parse lines. The tree of a line is None if the line is blank or cannot be parsed.
 
-    If the lines cannot be parsed together, each is parsed alone, and only the faulty ones are lost.
-
     Args:
         predictor: the model.
         lines: pairs of "file:line" and the line. Bytes that are not UTF-8 are lone surrogates.
@@ -139,26 +160,37 @@ def parse_lines(
             problems.append(f"{where}: {problem}")
         sentences.append((where, "" if problem else predictor.read_line(line)))
     given = [(where, sentence) for where, sentence in sentences if sentence]
+    trees = iter(parse_sentences(predictor, given, batch_size, problems))
+    return [next(trees) if sentence else None for _, sentence in sentences]
+
+
+def parse_sentences(
+    predictor: TreePredictor,
+    given: Sequence[tuple[str, str | Sequence[str] | TaggedWords]],
+    batch_size: int,
+    problems: list[str],
+) -> list[Tree | None]:
+    """Parse sentences. The tree of a sentence is None if it cannot be parsed.
+
+    If the sentences cannot be parsed together, halves of them are parsed, and only the faulty ones are lost.
+
+    Args:
+        predictor: the model.
+        given: pairs of a place and a sentence.
+        batch_size: maximum number of sentences in a batch.
+        problems: receives "place: reason" for each sentence that cannot be parsed.
+    """
     try:
-        trees: list[Tree | None] = list(predictor.parse([sentence for _, sentence in given], batch_size))
+        return list(predictor.parse([sentence for _, sentence in given], batch_size))
     except (ValueError, RuntimeError, MemoryError) as error:
         if not _concerns_input(error):
             raise
-        trees = [_parse_alone(predictor, where, sentence, problems) for where, sentence in given]
-    remaining = iter(trees)
-    return [next(remaining) if sentence else None for _, sentence in sentences]
-
-
-def _parse_alone(
-    predictor: TreePredictor, where: str, sentence: str | Sequence[str], problems: list[str]
-) -> Tree | None:
-    try:
-        return predictor.parse([sentence], 1)[0]
-    except (ValueError, RuntimeError, MemoryError) as error:
-        if not _concerns_input(error):
-            raise
-        problems.append(f"{where}: {str(error).removeprefix('sentence 1 ') or type(error).__name__}")
-        return None
+        if len(given) == 1:
+            problem = str(error).removeprefix("sentence 1 ") or type(error).__name__
+            problems.append(f"{given[0][0]}: {problem}")
+            return [None]
+    halves = given[: len(given) // 2], given[len(given) // 2 :]
+    return [tree for half in halves for tree in parse_sentences(predictor, half, batch_size, problems)]
 
 
 def _concerns_input(error: Exception) -> bool:

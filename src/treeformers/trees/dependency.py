@@ -9,24 +9,23 @@ from operator import index
 from treeformers.trees.dependency_rendering import render_dependency_svg, render_dependency_text
 from treeformers.trees.text import terminal_columns
 
-__all__ = ["DependencyTree", "find_head_fault"]
+__all__ = ["DependencyTree", "find_head_fault", "several_roots"]
 
 
 @dataclass(frozen=True, slots=True, init=False)
 class DependencyTree:
-    """A dependency tree with one root.
+    """A dependency tree, or a forest if several words have no head, as in CoNLL-X.
 
     `len(tree)` is the number of words.
 
     Args:
         words: the words, at least one.
-        heads: number of each word's head, counted from 1; 0 for the root, as in CoNLL-U.
+        heads: number of each word's head, counted from 1; 0 for a root, as in CoNLL-U.
         relations: one relation for each word; by default "_".
         tags: one tag for each word; by default "_".
 
     Raises:
-        ValueError: the lengths differ, a head is not a word number, or there is a cycle, no root or more than
-            one root.
+        ValueError: the lengths differ, a head is not a word number, or there is a cycle or no root.
     """
 
     words: tuple[str, ...]
@@ -64,8 +63,20 @@ class DependencyTree:
 
     @property
     def root(self) -> int:
-        """Position of the root word, counted from 0: `words[root]`."""
-        return self.heads.index(0)
+        """Position of the only root, counted from 0: `words[root]`.
+
+        Raises:
+            ValueError: there are several roots, see `roots`.
+        """
+        first, *others = self.roots
+        if others:
+            raise ValueError(several_roots(self.roots))
+        return first
+
+    @property
+    def roots(self) -> tuple[int, ...]:
+        """Positions of all roots from left to right, counted from 0."""
+        return tuple(position for position, head in enumerate(self.heads) if not head)
 
     @property
     def children(self) -> tuple[tuple[int, ...], ...]:
@@ -93,21 +104,25 @@ class DependencyTree:
         return str(render_dependency_svg(self.words, self.heads, self.relations, self.tags))
 
 
-def find_head_fault(heads: Sequence[int]) -> tuple[int, str] | None:
-    """Find the first reason why these heads (counted from 1, 0 = root) are not a tree.
+def find_head_fault(heads: Sequence[int], single_root: bool = False) -> tuple[int, str] | None:
+    """Find the first reason why these heads (counted from 1, 0 = root) are not a tree or a forest.
+
+    Args:
+        heads: the head of each word.
+        single_root: a second root is a fault.
 
     Returns:
-        None for a tree; otherwise the position of the faulty word, counted from 0, and a message.
+        None for a tree or forest; otherwise the position of the faulty word, counted from 0, and a message.
     """
-    root = None
+    roots = []
     for position, head in enumerate(heads):
         if not 0 <= head <= len(heads):
             return position, f"head {head} of word {position + 1} is not among 0 to {len(heads)}"
         if head == 0:
-            if root is not None:
-                return position, f"two roots: words {root + 1} and {position + 1} both have head 0"
-            root = position
-    if root is None:
+            roots.append(position)
+            if single_root and len(roots) > 1:
+                return position, several_roots(roots)
+    if not roots:
         return 0, "no root: no word has head 0"
     seen_from = [0] * (len(heads) + 1)
     for start in range(1, len(heads) + 1):
@@ -118,3 +133,9 @@ def find_head_fault(heads: Sequence[int]) -> tuple[int, str] | None:
         if word and seen_from[word] == start:
             return word - 1, f"cycle: word {word} is among its own ancestors"
     return None
+
+
+def several_roots(roots: Sequence[int]) -> str:
+    """The error of a tree that must have one root; `roots` are positions, counted from 0."""
+    first, second = roots[:2]
+    return f"two roots: words {first + 1} and {second + 1} both have head 0, expected one root"

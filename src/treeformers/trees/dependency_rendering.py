@@ -1,7 +1,7 @@
 """Dependency trees as SVG, terminal text and LaTeX.
 
 The functions take words, heads (counted from 1, 0 = root), relations and tags, as `DependencyTree` holds
-them. Relations and tags "_" mean "none" and are not drawn.
+them. Several words may be roots. Relations and tags "_" mean "none" and are not drawn.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def render_dependency_svg(
 
     Args:
         words: the T words.
-        heads: number of each word's head, counted from 1; 0 for the root.
+        heads: number of each word's head, counted from 1; 0 for a root.
         relations: the T relations.
         tags: the T tags.
         title: the accessible title, by default the sentence.
@@ -42,7 +42,7 @@ def render_dependency_svg(
     words = [unescape_word(word) for word in words]
     tags = [_shown(tag) for tag in tags]
     relations = [_shown(relation) for relation in relations]
-    root = heads.index(0)
+    roots = [position for position, head in enumerate(heads) if not head]
     arcs = _arcs(heads)
     centers = _centers(words, tags, relations, arcs)
     levels = _levels(arcs)
@@ -68,21 +68,23 @@ def render_dependency_svg(
             texts.append(
                 f'<text class="relation middle" x="{middle:g}" y="{y - 4}">{xml(relations[dependent])}</text>'
             )
-    x = centers[root]
-    paths.append(f'<path class="arc" d="M{x} {top - 8}V{ground - 2}"/>{_arrow(x, ground)}')
-    texts.append(
-        f'<text class="relation middle" x="{x}" y="{top - 12}">{xml(relations[root] or "root")}</text>'
-    )
+    for root in roots:
+        x = centers[root]
+        paths.append(f'<path class="arc" d="M{x} {top - 8}V{ground - 2}"/>{_arrow(x, ground)}')
+        texts.append(
+            f'<text class="relation middle" x="{x}" y="{top - 12}">{xml(relations[root] or "root")}</text>'
+        )
     for center, word, tag in zip(centers, words, tags, strict=True):
         texts.append(f'<text class="word middle" x="{center}" y="{baseline}">{xml(word)}</text>')
         if tag:
             texts.append(f'<text class="small middle" x="{center}" y="{baseline + 17}">{xml(tag)}</text>')
-    width = centers[-1] + _half(words[-1], tags[-1], relations[root]) + 8
+    width = centers[-1] + _half(words[-1], tags[-1], *(relations[root] for root in roots)) + 8
     style = (
         ".figure .word{font:16px ui-serif,Georgia,'Times New Roman',serif}"
         ".figure .relation{font-size:11px;fill:var(--agree)}.figure .arrow{fill:var(--line);stroke:none}"
     )
-    about = f"Dependency tree: {count(len(words), 'word')}, root {shorten(words[root], 60)}"
+    names = shorten(", ".join(words[root] for root in roots), 60)
+    about = f"Dependency tree: {count(len(words), 'word')}, {'root' if len(roots) == 1 else 'roots'} {names}"
     height = baseline + (27 if any(tags) else 10)
     return svg_frame(width, height, title or " ".join(words), about, style, [*paths, *texts])
 
@@ -101,7 +103,7 @@ def render_dependency_text(
 
     Args:
         words: the T words.
-        heads: number of each word's head, counted from 1; 0 for the root.
+        heads: number of each word's head, counted from 1; 0 for a root.
         relations: the T relations.
         tags: the T tags.
         width: maximum number of columns, at least 20.

@@ -26,6 +26,7 @@ __all__ = [
     "Target",
     "atomic_write",
     "check_decoded",
+    "check_kind",
     "file_name",
     "is_gzip",
     "open_binary",
@@ -252,3 +253,14 @@ def is_gzip(path: str | os.PathLike[str]) -> bool:
 def file_name(file: Source | Target) -> str:
     """The name of a path or a file object, for error messages."""
     return os.fspath(file) if isinstance(file, str | os.PathLike) else str(getattr(file, "name", "<stream>"))
+
+
+def check_kind(item: object, kind: type, target: Target, number: int) -> None:
+    """Check an item that is to be written.
+
+    Raises:
+        TypeError: the item is not of this type; the message names the target and the number of the item.
+    """
+    if not isinstance(item, kind):
+        found = type(item).__name__
+        raise TypeError(f"{file_name(target)}: tree {number} is a {found}, expected a {kind.__name__}")

@@ -1,5 +1,6 @@
-"""Tree files: brackets (Penn Treebank, SST), JSON lines, CoNLL-U, CoNLL-X; plain or gzipped.
+"""Files of constituency trees: brackets (Penn Treebank, SST) and JSON lines, plain or gzipped.
 
+`treeformers.trees.conll` reads dependency trees; its functions for trees alone have their names here too.
 Readers are iterators that hold one tree at a time. A malformed file raises a ValueError with a one-line
 message that opens with file:line. Writers replace a path only when all trees are written.
 """
@@ -10,16 +11,16 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from itertools import chain
-from typing import Literal, TypeAlias, cast
+from typing import Any, Literal, TypeAlias, cast
 
 from treeformers.trees.brackets import SINICA_LINE, OnError, scan_brackets, skips_line
-from treeformers.trees.dependency import DependencyTree, find_head_fault
+from treeformers.trees.conll import CONLL, read_dependencies, write_dependencies
 from treeformers.trees.discbracket import looks_like_discbracket
 from treeformers.trees.files import (
     Source,
     Target,
     check_decoded,
+    check_kind,
     file_name,
     open_target,
     read_lines,
@@ -41,20 +42,17 @@ __all__ = [
     "read_parses",
     "read_trees",
     "tree_format",
+    "tree_to_json",
     "write_dependencies",
     "write_trees",
 ]
 
 TreeFormat: TypeAlias = Literal["brackets", "json"]
 
-CONLL = frozenset({".conll", ".conllu", ".conllx"})
-"""Suffixes of dependency tree files."""
 JSON = frozenset({".json", ".jsonl"})
 """Suffixes of JSON lines files."""
 
 _CHUNK = 1 << 16
-_NUMBER = re.compile(r"\d{1,9}")
-_SKIPPED_ID = re.compile(r"\d+[-.]\d+")
 _LEAF = re.compile(r"\(\s*([^\s()]+)\s+[^\s()]+\s*\)")
 _BARE = re.compile(r"\([^\sa-z()]+\s[^()]*\)")
 _OPENS_NODE = re.compile(r"\(\s*[^\s()]*")
@@ -278,97 +276,18 @@ def write_trees(trees: Iterable[Tree], target: Target, format: TreeFormat | None
         TypeError: an item is not a `Tree`.
         ValueError: brackets cannot represent a word or label.
     """
-    render = str if tree_format(target, format) == "brackets" else _tree_to_json
+
+    def as_json(tree: Tree) -> str:
+        return json.dumps(tree_to_json(tree), ensure_ascii=False)
+
+    render = str if tree_format(target, format) == "brackets" else as_json
     with open_target(target) as stream:
         for number, tree in enumerate(trees, start=1):
-            _check_kind(tree, Tree, target, number)
+            check_kind(tree, Tree, target, number)
             try:
                 stream.write(render(tree) + "\n")
             except ValueError as error:
                 raise ValueError(f"{file_name(target)}: tree {number}: {error}") from None
-
-
-def read_dependencies(source: Source) -> Iterator[DependencyTree]:
-    """Read dependency trees one by one.
-
-    The file has 8 to 10 columns as in CoNLL-U and CoNLL-X (number, word, lemma, tag, fine tag, features,
-    head, relation, ...), or 3 columns (word, tag, head). Tabs separate columns, blank lines separate
-    sentences. Comments, multiword tokens (1-2) and empty nodes (8.1) are skipped. The tag is the fourth
-    column, or the fifth if the fourth is "_".
-
-    Args:
-        source: a path (gzipped if it ends in .gz), "-" for standard input, or a file object.
-
-    Yields:
-        The trees; none for an empty file.
-
-    Raises:
-        FileNotFoundError: the file does not exist. The first `next` raises this.
-        ValueError: the text is malformed, or the heads are not a tree with one root; the message opens with
-            file:line.
-    """
-    rows: list[tuple[str, str, int, str, str]] = []
-    for where, line in chain(read_lines(source), [("", "")]):
-        if not line or line.isspace():
-            if rows:
-                yield _dependency_tree(rows)
-                rows = []
-            continue
-        columns = line.rstrip("\r\n").split("\t")
-        # A comment may contain tabs, and the first of three columns may be the word "#".
-        if line[0] == "#" and (len(columns) != 3 or " " in columns[0]):
-            continue
-        if len(columns) == 3:
-            word, tag, head, relation = *columns, "_"
-        elif 8 <= len(columns) <= 10:
-            number, word, _, tag, fine_tag, _, head, relation = columns[:8]
-            if number != str(len(rows) + 1):
-                if _SKIPPED_ID.fullmatch(number):
-                    continue
-                raise ValueError(f"{where}: expected word number {len(rows) + 1}, got {number[:20]!r}")
-            if tag == "_":
-                tag = fine_tag
-        else:
-            raise ValueError(
-                f"{where}: expected 8 to 10 columns (CoNLL) or 3 (word, tag, head) separated by tabs, "
-                f"got {len(columns)}"
-            )
-        if not word:
-            raise ValueError(f"{where}: the word is empty")
-        if not _NUMBER.fullmatch(head):
-            raise ValueError(f"{where}: head {head[:20]!r} is not a word number")
-        rows.append((where, word, int(head), relation, tag))
-
-
-def write_dependencies(trees: Iterable[DependencyTree], target: Target) -> None:
-    """Write dependency trees as CoNLL-U: word, tag, head and relation; "_" elsewhere.
-
-    Args:
-        trees: the trees; an iterator is consumed one tree at a time.
-        target: as in `write_trees`.
-
-    Raises:
-        TypeError: an item is not a `DependencyTree`.
-        ValueError: a word, tag or relation is empty, or contains a tab or a line end.
-    """
-    with open_target(target) as stream:
-        for number, tree in enumerate(trees, start=1):
-            _check_kind(tree, DependencyTree, target, number)
-            for field in chain(tree.words, tree.tags, tree.relations):
-                if not field or any(character in field for character in "\t\r\n"):
-                    raise ValueError(
-                        f"{file_name(target)}: tree {number}: {field!r} cannot stand in a column"
-                    )
-            rows = zip(tree.words, tree.tags, tree.heads, tree.relations, strict=True)
-            for position, (word, tag, head, relation) in enumerate(rows, start=1):
-                stream.write(f"{position}\t{word}\t_\t{tag}\t_\t_\t{head}\t{relation}\t_\t_\n")
-            stream.write("\n")
-
-
-def _check_kind(tree: object, kind: type, target: Target, number: int) -> None:
-    if not isinstance(tree, kind):
-        found = type(tree).__name__
-        raise TypeError(f"{file_name(target)}: tree {number} is a {found}, expected a {kind.__name__}")
 
 
 def opens_tree(line: str) -> bool:
@@ -423,9 +342,9 @@ def tree_format(file: Source | Target, format: str | None) -> TreeFormat:
     return cast(TreeFormat, format)
 
 
-def _tree_to_json(tree: Tree) -> str:
-    fields = {"words": tree.words, "tags": tree.tags, "spans": tree.spans()}
-    return json.dumps(fields, ensure_ascii=False)
+def tree_to_json(tree: Tree) -> dict[str, Any]:
+    """The object of a tree in JSON lines."""
+    return {"words": tree.words, "tags": tree.tags, "spans": tree.spans()}
 
 
 def _tree_from_json(where: str, line: str) -> Tree:
@@ -449,13 +368,3 @@ def _tree_from_json(where: str, line: str) -> Tree:
 
 def _is_json_span(span: object) -> bool:
     return isinstance(span, list) and [type(item) for item in span] == [int, int, str]
-
-
-def _dependency_tree(rows: list[tuple[str, str, int, str, str]]) -> DependencyTree:
-    places, words, heads, relations, tags = zip(*rows, strict=True)
-    try:
-        return DependencyTree(words, heads, relations, tags)
-    except ValueError as error:
-        fault = find_head_fault(heads)
-        assert fault is not None
-        raise ValueError(f"{places[fault[0]]}: {error}") from None

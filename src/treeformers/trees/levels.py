@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from treeformers.trees.dependency import several_roots
 from treeformers.trees.tree import DependencyTree, Tree
 
 if TYPE_CHECKING:
@@ -53,7 +54,8 @@ def level_plan(
         - `pieces` (P, 3): level, level of the parents, number of nodes.
 
     Raises:
-        ValueError: there are no trees, `arity` is below 2, or `arity` is given for dependency trees.
+        ValueError: there are no trees, `arity` is below 2, `arity` is given for dependency trees, or a
+            dependency tree has several roots.
         TypeError: an item is not a tree, or the batch mixes constituency and dependency trees.
     """
     if not trees:
@@ -73,6 +75,8 @@ def level_plan(
         elif arity is not None:
             raise ValueError("arity is for constituency trees: every node of a dependency tree is a word")
         else:
+            if len(tree.roots) > 1:
+                raise ValueError(f"tree {number} of the batch has {several_roots(tree.roots)}")
             heads += [head - 1 + before if head else -1 for head in tree.heads]
             kinds += [_WORD] * len(tree)
         sizes.append(len(heads) - before)

@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 import torch
 
-from treeformers.data.sentences import SentenceReader
 from treeformers.tasks.parse.analysis import (
     Analysis,
     Calibration,
@@ -98,8 +97,7 @@ def measure(parser: Parser, gold: Sequence[Tree]) -> Outcomes:
 
     A model that reads tags gets the gold tags. It then has no probabilities of tags.
     """
-    reads_tags = any(isinstance(reader, SentenceReader) and reader.tags for reader in parser.readers)
-    given = [tree.tags for tree in gold] if reads_tags else None
+    given = [tree.tags for tree in gold] if parser.input_tags else None
     constituents, tags = [], []
     for tree, sentence in zip(gold, parser.analyze([tree.words for tree in gold], tags=given), strict=True):
         true = set(tree.spans())

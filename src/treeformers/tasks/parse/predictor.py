@@ -150,6 +150,12 @@ class Parser(Shareable):
         """The part-of-speech tags that the parser predicts; empty if it predicts none."""
         return next((list(model.config.tags) for model in self._models if model.config.tags), [])
 
+    @property
+    def input_tags(self) -> tuple[str, ...]:
+        """The part-of-speech tags that the parser reads; empty if it reads none."""
+        readers = (reader for reader in self.readers if isinstance(reader, SentenceReader))
+        return next((reader.tags for reader in readers if reader.tags), ())
+
     def parse(
         self,
         sentences: Iterable[Sentence],

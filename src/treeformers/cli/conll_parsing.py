@@ -1,0 +1,111 @@
+"""`treeformers parse` of CoNLL-U: sentences that are already cut into words."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING, TextIO
+
+from treeformers.tasks.tree_predictors import (
+    LINES_PER_CHUNK,
+    TaggedWords,
+    TreePredictor,
+    parse_sentences,
+)
+from treeformers.trees.conll import ConllSentence, read_conllu, write_conllu
+from treeformers.trees.dependency import DependencyTree
+from treeformers.trees.formats import tree_to_json
+
+if TYPE_CHECKING:
+    from treeformers.trees.tree import Tree
+
+__all__ = ["CONSTITUENCY", "parse_conll"]
+
+CONSTITUENCY = "constituency"
+"""Name of the comment that holds a constituency tree in brackets, as in the CoNLL-U of Stanza."""
+
+_BLANK = re.compile(r"\s", re.ASCII)
+
+
+def parse_conll(
+    predictor: TreePredictor,
+    file: str,
+    format: str,
+    target: TextIO,
+    batch_size: int,
+    problems: list[str],
+    write: Callable[[Tree], object],
+    *,
+    encoding: str = "utf-8",
+    on_error: Callable[[ValueError], None] | None = None,
+) -> Iterator[Tree]:
+    """Parse the syntactic words of each sentence, write the result and yield the tree.
+
+    Args:
+        predictor: the model.
+        file: a CoNLL file, or "-" for standard input.
+        format: "conllu" writes all that the file says, and the tree in the comment `CONSTITUENCY`; sentences
+            without heads get those of a labelled tree. "json" adds the names of the sentences. "brackets"
+            writes a blank in a word as "_", which brackets cannot hold.
+        target: receives the output.
+        batch_size: maximum number of sentences in a batch.
+        problems: receives the reason for each sentence without a tree.
+        write: writes a tree in any other format.
+        encoding: the encoding of the file.
+        on_error: receives the error of each sentence that cannot be read, see `read_conllu`.
+
+    Raises:
+        ValueError: the file has no sentences, or one cannot be read.
+    """
+    name, first = "<stdin>" if file == "-" else file, 0
+    sentences = read_conllu(file, encoding=encoding, on_error=on_error)
+    while chunk := list(islice(sentences, LINES_PER_CHUNK)):
+        given: list[tuple[str, Sequence[str] | TaggedWords]] = [
+            (_place(name, number, sentence), _input(sentence, predictor))
+            for number, sentence in enumerate(chunk, start=first + 1)
+        ]
+        first += len(chunk)
+        trees = parse_sentences(predictor, given, batch_size, problems)
+        for sentence, tree in zip(chunk, trees, strict=True):
+            if format == "conllu":
+                write_conllu([sentence if tree is None else _with_tree(sentence, tree, predictor)], target)
+            elif tree is None:
+                target.write("\n")
+            elif format == "json":
+                names = {"sent_id": sentence.sent_id} if sentence.sent_id else {}
+                target.write(json.dumps(names | tree_to_json(tree), ensure_ascii=False) + "\n")
+            else:
+                write(_without_blanks(tree) if format == "brackets" else tree)
+            if tree is not None:
+                yield tree
+        target.flush()
+    if not first:
+        raise ValueError(f"{name}: no sentences in it, expected CoNLL-U")
+
+
+def _place(file: str, number: int, sentence: ConllSentence) -> str:
+    return f"{file}: sentence {number}" + (f" ({sentence.sent_id})" if sentence.sent_id else "")
+
+
+def _input(sentence: ConllSentence, predictor: TreePredictor) -> Sequence[str] | TaggedWords:
+    """The words; for a model that reads tags, with those tags of the file that it knows best."""
+    if not predictor.input_tags:
+        return sentence.words
+    columns = [row.xpos for row in sentence.word_rows], [row.upos for row in sentence.word_rows]
+    tags = max(columns, key=lambda column: sum(tag in predictor.input_tags for tag in column))
+    return TaggedWords(sentence.words, tags)
+
+
+def _with_tree(sentence: ConllSentence, tree: Tree, predictor: TreePredictor) -> ConllSentence:
+    if sentence.tree is None and predictor.labeled:
+        from treeformers.trees.heads import to_dependencies
+
+        found = to_dependencies(tree)
+        sentence = sentence.with_tree(DependencyTree(sentence.words, found.heads, found.relations))
+    return sentence.with_metadata(CONSTITUENCY, str(_without_blanks(tree)))
+
+
+def _without_blanks(tree: Tree) -> Tree:
+    return tree.map_words(lambda word: _BLANK.sub("_", word))

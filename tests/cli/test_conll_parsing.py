@@ -1,0 +1,134 @@
+"""`treeformers parse` of CoNLL-U: what comes back beside what was given."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+from command_line import complaint, output, run
+from tiny_models import save_inducer, save_parser
+from treeformers.tasks.induce.predictor import Inducer
+from treeformers.tasks.parse.predictor import Parser
+from treeformers.trees.conll import read_conllu
+from treeformers.trees.formats import read_trees
+from treeformers.trees.heads import to_dependencies
+from treeformers.trees.tree import Tree
+
+GIVEN = """\
+# newdoc id = d
+# sent_id = d-1
+# text = Ann can't (25 000).
+1\tAnn\tAnn\tPROPN\tNNP\tNumber=Sing\t0\troot\t_\t_
+2-3\tcan't\t_\t_\t_\t_\t_\t_\t_\t_
+2\tca\tcan\tAUX\tVBD\t_\t1\taux\t_\t_
+3\tn't\tnot\tPART\tRB\tPolarity=Neg\t1\tadvmod\t_\t_
+3.1\tran\trun\tVERB\tVBD\t_\t_\t_\t1:dep\t_
+4\t(\t(\tPUNCT\t-LRB-\t_\t5\tpunct\t_\tSpaceAfter=No
+5\t25 000\t25 000\tNUM\tCD\t_\t0\troot\t_\t_
+
+"""
+WITHOUT_HEADS = (
+    "".join(
+        "\t".join([f"{number}", word, *8 * "_"]) + "\n"
+        for number, word in enumerate(["the", "dog", "ran"], 1)
+    )
+    + "\n"
+)
+WORDS = ["Ann", "ca", "n't", "(", "25 000"]
+
+
+@pytest.fixture(scope="module")
+def parser(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return save_parser(tmp_path_factory.mktemp("parser"))
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "given.conllu"
+    path.write_text(GIVEN + WITHOUT_HEADS)
+    return path
+
+
+def without(text: str, tree: Tree) -> str:
+    """A text without the line of a tree."""
+    line = f"# constituency = {tree.map_words(lambda word: word.replace(' ', '_'))!s}\n"
+    assert text.count(line) == 1
+    return text.replace(line, "")
+
+
+def test_the_file_comes_back_with_a_tree_above_each_sentence(parser: Path, file: Path) -> None:
+    trees = Parser.from_pretrained(parser).parse([WORDS, ["the", "dog", "ran"]])
+    text = output("parse", parser, file)
+    first, second = (f"{sentence}\n\n" for sentence in text.removesuffix("\n\n").split("\n\n"))
+    assert without(first, trees[0]) == GIVEN
+    heads = [line.split("\t")[6] for line in without(second, trees[1]).splitlines() if line]
+    assert tuple(map(int, heads)) == to_dependencies(trees[1]).heads
+    for name in ("conllu", "conll"):
+        assert output("parse", parser, "-", "--input-format", name, stdin=file.read_text()) == text
+    zipped = file.with_name("given.conllu.gz")
+    zipped.write_bytes(gzip.compress(file.read_bytes()))
+    assert output("parse", parser, zipped) == text
+    file.write_text(text)
+    assert output("parse", parser, file) == text
+
+
+def test_trees_alone(parser: Path, file: Path, tmp_path: Path) -> None:
+    trees = Parser.from_pretrained(parser).parse([WORDS, ["the", "dog", "ran"]])
+    lines = output("parse", parser, file, "--format", "brackets").splitlines()
+    assert lines == [str(tree.map_words(lambda word: word.replace(" ", "_"))) for tree in trees]
+    output("parse", parser, file, "--out", tmp_path / "trees.jsonl")
+    assert list(read_trees(tmp_path / "trees.jsonl")) == trees
+    names = [json.loads(line).get("sent_id") for line in (tmp_path / "trees.jsonl").read_text().splitlines()]
+    assert names == ["d-1", None]
+    assert "25 000" in output("parse", parser, file, "--format", "pretty")
+
+
+def test_an_inducer_leaves_heads_as_they_are(file: Path, tmp_path: Path) -> None:
+    folder = save_inducer(tmp_path / "inducer")
+    trees = Inducer.from_pretrained(folder).parse([WORDS, ["the", "dog", "ran"]])
+    text = output("parse", folder, file)
+    assert without(without(text, trees[0]), trees[1]) == file.read_text()
+
+
+def test_a_model_that_reads_tags_gets_the_column_that_it_knows(file: Path, tmp_path: Path) -> None:
+    folder = save_parser(tmp_path / "tagged", tag_size=4)
+    expected = Parser.from_pretrained(folder).parse([WORDS], tags=[["NNP", "VBD", "RB", "-LRB-", "CD"]])
+    file.write_text(GIVEN)
+    assert without(output("parse", folder, file), expected[0]) == GIVEN
+
+
+def test_conll_is_known_under_any_name(parser: Path, file: Path) -> None:
+    renamed = file.rename(file.with_name("x.test"))
+    assert "# constituency = (" in output("parse", parser, renamed)
+    three = "the\tDT\t2\ndog\tNN\t0\n\n"
+    renamed.write_text(three)
+    (sentence,) = read_conllu(renamed)
+    assert output("parse", parser, renamed).splitlines()[1:3] == ["\t".join(row) for row in sentence.rows]
+    assert complaint("parse", parser, stdin=three) == (
+        "<stdin>:1: CoNLL-U: give --input-format conllu, or text to parse its rows"
+    )
+    assert output("parse", parser, "-", "--input-format", "text", stdin=three).count("\n") == 3
+
+
+def test_a_sentence_that_cannot_be_parsed_is_written_as_it_is(parser: Path, file: Path) -> None:
+    bad = GIVEN.replace("\tca\t", "\tc\0\t")
+    file.write_text(bad + GIVEN)
+    result = run("parse", parser, file)
+    assert result.exit_code == 2
+    assert result.stdout.startswith(bad)
+    assert result.stdout.count("# constituency") == 1
+    assert f"1 of 2 sentences could not be parsed, the first: {file}: sentence 1 (d-1): " in result.stderr
+    assert run("parse", parser, file, "--format", "brackets").stdout.startswith("\n(")
+
+
+def test_what_does_not_fit(parser: Path, file: Path, tmp_path: Path) -> None:
+    message = f"{file}: CoNLL-U, but --text and --out DIR are for text"
+    assert complaint("parse", parser, file, "--text") == message
+    assert complaint("parse", parser, file, "--out", tmp_path / "folder") == message
+    file.write_text(GIVEN + "1\tcut\t0\n")
+    assert complaint("parse", parser, file) == f"{file}:12: 3 columns, expected 10, as in the other rows"
+    file.write_text("# nothing\n")
+    assert complaint("parse", parser, file) == f"{file}: no sentences in it, expected CoNLL-U"
