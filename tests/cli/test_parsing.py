@@ -93,6 +93,16 @@ class TestParse:
         trees = output("parse", model, stdin="he runs\n" + "the dogs run " * 1666 + "he runs\nme\n")
         assert [len(Tree.from_brackets(line)) for line in trees.splitlines()] == [2, 5000, 1]
 
+    def test_line_of_20000_words_is_refused_and_the_others_are_answered(self, model: Path) -> None:
+        result = run("parse", model, stdin="he runs\n" + "the dogs " * 10_000 + "\nme\n")
+        assert [line and Tree.from_brackets(line).words for line in result.stdout.split("\n")[:3]] == [
+            ("he", "runs"),
+            "",
+            ("me",),
+        ]
+        problem = "1 of 3 lines could not be parsed, the first: <stdin>:2: has 20,000 words, expected at most 8,192"
+        assert problem in result.stderr
+
     def test_bad_text(self, model: Path) -> None:
         unreadable = "1 of 2 lines could not be parsed, the first: <stdin>:2: not UTF-8 text: byte 0xe9"
         for text, says in (
