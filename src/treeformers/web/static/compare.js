@@ -2,6 +2,7 @@
 
 import { download } from "./download.js";
 import { choice, make, percent } from "./elements.js";
+import { MODELS } from "./glossary.js";
 import { SURE, TreeView, differing, readBrackets } from "./trees.js";
 
 const NONE = "nothing";
@@ -96,12 +97,12 @@ export class Compare {
     });
     return make("article", { className: "card", "aria-label": name },
       make("div", { className: "bar spread" },
-        make("h2", {}, name, note),
+        make("h2", {}, make("span", { title: MODELS[name] ?? "" }, name), note),
         make("div", { className: "bar tight" },
           make("button", { type: "button", className: "quiet", onclick: () => view.foldAll() }, "Fold"),
           make("button", { type: "button", className: "quiet", onclick: () => view.unfoldAll() }, "Unfold"),
           menu)),
-      detail, rivals, view.box);
+      detail, rivals, view.frame);
   }
 }
 
@@ -139,5 +140,5 @@ function scores(title, names, found) {
     return cell;
   })));
   return make("div", { className: "card scroll", tabIndex: 0, role: "region", "aria-label": title },
-    make("table", { className: "scores" }, make("caption", {}, title, make("small", {}, "unlabelled, without punctuation, in per cent")), make("thead", {}, head), make("tbody", {}, ...rows)));
+    make("table", { className: "scores" }, make("caption", {}, title, make("small", {}, "per cent of the constituents that two trees share: harmonic mean of precision and recall, without labels and punctuation")), make("thead", {}, head), make("tbody", {}, ...rows)));
 }
