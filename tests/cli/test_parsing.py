@@ -100,7 +100,9 @@ class TestParse:
             "",
             ("me",),
         ]
-        problem = "1 of 3 lines could not be parsed, the first: <stdin>:2: has 20,000 words, expected at most 8,192"
+        problem = (
+            "1 of 3 lines could not be parsed, the first: <stdin>:2: has 20,000 words, expected at most 8,192"
+        )
         assert problem in result.stderr
 
     def test_bad_text(self, model: Path) -> None:

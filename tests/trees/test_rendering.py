@@ -177,7 +177,10 @@ def test_right_to_left_words_stand_under_their_tags() -> None:
 def test_pictures_follow_the_direction_of_the_script() -> None:
     brackets = "(S (NP (DT {}) (NN {})) (VP (VB {}) (-LRB- -LRB-) (NP abc)))"
     right, left = (
-        {text.text: float(text.attrib["x"]) for text in ElementTree.fromstring(tree_svg(tree)).iter(f"{SVG}text")}
+        {
+            text.text: float(text.attrib["x"])
+            for text in ElementTree.fromstring(tree_svg(tree)).iter(f"{SVG}text")
+        }
         for tree in (
             Tree.from_brackets(brackets.format("ה", "ילד", "אכל")),
             Tree.from_brackets(brackets.format("x", "yyy", "zzz")),

@@ -2,7 +2,7 @@
 
 import { ask } from "./api.js";
 import { choice, make, percent, slider, svg } from "./elements.js";
-import { doing } from "./glossary.js";
+import { doing, meaning } from "./glossary.js";
 import { TreeView, isRightToLeft, plain } from "./trees.js";
 
 const FOOT = 74;
@@ -57,7 +57,7 @@ export class StepsView {
     const entry = (kind, text) => make("span", {}, make("i", { className: kind }), text);
     this.legend.replaceChildren(...(this.answer.attention === "deterministic"
       ? [entry("bound", "attended boundary: first or last word of an item"), entry("head", "attended head word of an item")]
-      : [entry("bound", "attended word (height: weight)")]), entry("item", "on the stack"));
+      : [entry("bound", "attended word (height: weight)")]), entry("item", "on the stack"), make("span", {}, make("b", {}, "end"), ": mark after the last word"));
     this.forest.box.style.minHeight = "";
     this.forest.show(this.forests.at(-1)); // the last forest is the tallest; reserving its height keeps the page from jumping
     this.forest.box.style.minHeight = `${Math.min(ROOM, this.forest.box.clientHeight)}px`;
@@ -121,7 +121,7 @@ export class StepsView {
     const few = (list) => (list.length > LISTED ? [...list.slice(0, LISTED), `and ${list.length - LISTED} more`] : list);
     const stack = step.stack.map((item) => {
       const text = item.end - item.start > 4 ? `${words[item.start]} … ${words[item.end - 1]}` : words.slice(item.start, item.end).join(" ");
-      return make("li", {}, item.label ? make("b", {}, item.open ? `(${item.label}` : item.label) : null, item.open ? "" : ` ${text}`);
+      return make("li", {}, item.label ? make("b", { title: meaning(item.label, false) }, item.open ? `(${item.label}` : item.label) : null, item.open ? "" : ` ${text}`);
     });
     const shown = stack.length > LISTED ? [make("li", {}, `${stack.length - LISTED} more`), ...stack.slice(-LISTED)] : stack;
     const buffer = few(words.slice(step.next)).map((word) => make("li", {}, word));
