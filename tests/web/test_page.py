@@ -228,7 +228,7 @@ def test_codes_are_explained(visit: Visit) -> None:
     expect(panel.locator(".actions .meaning").first).to_have_text("shift: put the next word on the stack")
 
 
-BOXES = """boxes => boxes.map(box => [box.getBoundingClientRect(), box.querySelector("svg").getBoundingClientRect()])
+BOXES = """boxes => boxes.map(box => [box, box.querySelector("svg")].map(one => one.getBoundingClientRect()))
   .every(([box, tree]) => box.left <= tree.left && tree.right <= box.right && box.top <= tree.top
     && tree.bottom <= box.bottom && box.bottom - tree.bottom < 4 && tree.height > 0)"""
 

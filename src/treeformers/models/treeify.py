@@ -143,8 +143,8 @@ def _constituent_attention(
     links: Any = getattr(module, "constituents", None)
     if links is None:
         raise ValueError(
-            f"{type(module).__name__} has no links, which attn_implementation={IMPLEMENTATION!r} needs: load a "
-            "saved model by treeformers.models.treeify.load(folder), give another one links by "
+            f"{type(module).__name__} has no links, which attn_implementation={IMPLEMENTATION!r} needs: load "
+            "a saved model by treeformers.models.treeify.load(folder), give another one links by "
             "treeformers.treeify(model)"
         )
     if scaling is not None:

@@ -31,8 +31,8 @@ def render_discontinuous_svg(
 
     A label stands above a run of words of its own constituent, so no line of another one passes through it.
     Constituents that overlap from left to right have different heights.
-    A constituent with gaps is coloured (class "gap"). A sentence of a right-to-left script is drawn from right
-    to left.
+    A constituent with gaps is coloured (class "gap"). A sentence of a right-to-left script is drawn from
+    right to left.
 
     Args:
         words: the T words.

@@ -109,9 +109,9 @@ def render_text(words: Sequence[str], tags: Sequence[str], spans: Spans, width: 
     """Draw a constituency tree for the terminal.
 
     The tree stands upright, with the words on the last line, if it fits the width. Otherwise it lies on its
-    side, with one node on each line. Nodes that are too deep to indent show their depth as a number. The first
-    word is always on the left; right-to-left words are isolated (`trees.text.isolate`), so that each stands
-    under its own tag.
+    side, with one node on each line. Nodes that are too deep to indent show their depth as a number. The
+    first word is always on the left; right-to-left words are isolated (`trees.text.isolate`), so that each
+    stands under its own tag.
 
     Args:
         words: the T words.

@@ -53,11 +53,11 @@ class _Abandoned(Exception):
 class Guard:
     """Refuses requests that are too large, too many or too slow, with a status and one line of JSON.
 
-    The status is 400 if the request names another host than those of `hosts`. It is 413 if the body is larger than `body_bytes`, or than `treebank_bytes` where a treebank may
-    come. It is 503 with Retry-After if there are more than `in_flight` concurrent requests of the API, or if
-    a request takes more than `seconds`; its work is then cancelled. So is that of a request whose client has
-    left. If the application fails, the answer is still JSON and the log has the traceback. HEAD works where
-    GET does.
+    The status is 400 if the request names another host than those of `hosts`. It is 413 if the body is
+    larger than `body_bytes`, or than `treebank_bytes` where a treebank may come. It is 503 with Retry-After
+    if there are more than `in_flight` concurrent requests of the API, or if a request takes more than
+    `seconds`; its work is then cancelled. So is that of a request whose client has left. If the application
+    fails, the answer is still JSON and the log has the traceback. HEAD works where GET does.
 
     Args:
         app: the application.

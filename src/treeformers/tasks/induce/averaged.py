@@ -76,7 +76,8 @@ class AveragedInducer:
         for number, words in enumerate(split, start=1):
             if len(words) > MAX_WORDS:
                 raise ValueError(
-                    f"sentence {number} has {len(words):,} words, expected at most {MAX_WORDS:,} to average trees"
+                    f"sentence {number} has {len(words):,} words, "
+                    f"expected at most {MAX_WORDS:,} to average trees"
                 )
         chunks = (split[start : start + CHUNK] for start in range(0, len(split), CHUNK))
         return [tree for chunk in chunks for tree in self._average(chunk, batch_size, layer)]

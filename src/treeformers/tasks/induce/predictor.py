@@ -37,8 +37,8 @@ MAX_HEAT_MAP_WORDS = 100
 """Maximum length of a sentence whose heat maps a notebook shows. They have T^2 cells for each layer."""
 
 MAX_TOKENS = 8192
-"""Maximum length of a sentence. Time grows with the square of the length: with the sizes of Wang et al. (2019)
-and one core, a sentence of this length takes about two minutes."""
+"""Maximum length of a sentence. Time grows with the square of the length: with the sizes of Wang et al.
+(2019) and one core, a sentence of this length takes about two minutes."""
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
