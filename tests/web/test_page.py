@@ -245,7 +245,7 @@ def test_a_tree_is_shown_whole_and_can_be_enlarged(browser: Any, address: str, w
     box = card.locator(".tree")
     whole = box.locator("svg").bounding_box()["width"]
     card.get_by_role("button", name="Larger").click()
-    assert box.locator("svg").bounding_box()["width"] == pytest.approx(1.5 * whole, rel=0.01)
+    assert box.locator("svg").bounding_box()["width"] == pytest.approx(2 * whole, rel=0.01)
     assert box.evaluate("box => box.scrollWidth > box.clientWidth && box.scrollLeft > 0")
     card.get_by_role("button", name="Whole tree").click()
     assert trees.evaluate_all(BOXES)

@@ -12,7 +12,7 @@ const TALL = 1500;
 const NARROW = matchMedia("(max-width: 40rem)");
 export const SURE = 0.9; // a less probable constituent shows its probability beside its label
 const SMALL_FONT = '10px system-ui, sans-serif';
-const CLOSER = 1.5; // factor of a step of the zoom
+const CLOSER = 2; // factor of a step of the zoom
 const [SMALLEST, LARGEST] = [0.05, 4];
 const LETTER = /\p{L}/u;
 const RIGHT_TO_LEFT = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff\u{10800}-\u{10fff}\u{1e800}-\u{1efff}]/u;
@@ -164,7 +164,7 @@ export class TreeView {
     this.box = make("div", { className: "tree" });
     const resize = (label, text, zoom) => make("button", { type: "button", className: "quiet", "aria-label": label, onclick: () => this.#resize(zoom()) }, text);
     this.sizes = make("div", { className: "bar tight sizes", role: "group", "aria-label": "Size of the tree", hidden: true },
-      resize("Smaller", "−", () => this.#scale() / CLOSER), resize("Whole tree", "Whole tree", () => null), resize("Larger", "+", () => this.#scale() * CLOSER));
+      resize("Smaller", "−", () => this.#scale() / CLOSER), resize("Whole tree", "Whole tree", () => null), resize("Full size", "Full size", () => 1), resize("Larger", "+", () => this.#scale() * CLOSER));
     this.frame = make("div", { className: "framed" }, this.sizes, this.box);
     new ResizeObserver(() => this.#offerSizes()).observe(this.box);
     if (!options.still) {
