@@ -122,7 +122,8 @@ class TestParse:
 
     def test_missing_text(self, model: Path, tmp_path: Path) -> None:
         assert complaint("parse", model, tmp_path / "no.txt").endswith("no.txt: No such file or directory")
-        assert complaint("parse", model, tmp_path).endswith(": Is a directory")
+        assert complaint("parse", model, tmp_path).endswith(": a folder, expected --out DIR for its trees")
+        assert complaint("parse", model, tmp_path, "--text").endswith(": a folder, --text reads one file")
 
     def test_bad_model(self, model: Path, tmp_path: Path) -> None:
         def says(folder: Path) -> str:
@@ -182,6 +183,20 @@ class TestParser:
         assert [list(tree.words) for tree in read_trees(tmp_path / "trees.jsonl")] == [
             sentence["words"] for sentence in found
         ]
+
+    def test_running_text_without_its_option_gets_one_hint(self, parser: Path, model: Path) -> None:
+        text, hint = (
+            "me\nThe dogs run. They see me.\nHe runs. She runs.\n",
+            "<stdin>:2: several sentences; --text ",
+        )
+        assert run("parse", parser, stdin=text).stderr.count("several sentences") == 1
+        assert hint in run("parse", parser, stdin=text).stderr
+        for quiet in (
+            run("parse", parser, stdin=self.TEXT),
+            run("parse", parser, "--tokenized", stdin=text),
+            run("parse", model, stdin=text),
+        ):
+            assert "several sentences" not in quiet.stderr
 
     def test_dependencies(self, parser: Path, model: Path, tmp_path: Path) -> None:
         (tmp_path / "trees.conllu").write_text(output("parse", parser, "--format", "conllu", stdin=self.TEXT))

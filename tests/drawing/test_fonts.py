@@ -15,11 +15,14 @@ def test_fonts_have_every_character_or_are_named() -> None:
 
 
 @pytest.mark.parametrize(
-    ("character", "font"), [("你", "CJK"), ("한", "CJK"), ("か", "CJK"), ("ต", "Thai"), ("\U0001f600", "Emoji")]
+    ("character", "font"),
+    [("你", "CJK"), ("한", "CJK"), ("か", "CJK"), ("ต", "Thai"), ("\U0001f600", "Emoji")],
 )
 def test_missing_font(character: str, font: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fonts, "_missing", lambda text, path: [char for char in text if ord(char) > 0x0DFF])
-    with pytest.raises(ValueError, match=rf"no installed font has {character} \(U\+[0-9A-F]+\): .* Noto .*{font}"):
+    with pytest.raises(
+        ValueError, match=rf"no installed font has {character} \(U\+[0-9A-F]+\): .* Noto .*{font}"
+    ):
         fonts_for(f"a {character}")
 
 

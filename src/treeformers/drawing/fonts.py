@@ -28,8 +28,8 @@ def fonts_for(text: str) -> list[str]:
 
     if isolate(text) != text and matplotlib.__version_info__[:2] < _BIDI_VERSION:
         raise ValueError(
-            f"matplotlib {matplotlib.__version__} cannot draw right-to-left words: expected matplotlib 3.11, or "
-            ".svg instead of .png"
+            f"matplotlib {matplotlib.__version__} cannot draw right-to-left words: expected matplotlib 3.11, "
+            "or .svg instead of .png"
         )
     names = [font_manager.FontProperties().get_name()]
     missing = _missing(text, font_manager.findfont(names[0]))
@@ -55,7 +55,9 @@ def _missing(text: str, path: str) -> list[str]:
     """The characters that a font lacks, in order. A font of pictures, as of some emoji, has none of them."""
     from matplotlib import font_manager
 
-    seen: dict[str, Any] = dict.fromkeys(char for char in text if unicodedata.category(char) not in _INVISIBLE)
+    seen: dict[str, Any] = dict.fromkeys(
+        char for char in text if unicodedata.category(char) not in _INVISIBLE
+    )
     try:
         font = font_manager.get_font(path)
         if not font.scalable:

@@ -76,20 +76,21 @@ def tree_png(tree: Tree, path: str | Path) -> None:
 
     Raises:
         OSError: the file cannot be written.
-        ValueError: the picture would be too large, no installed font has a character, or matplotlib is too old
-            for right-to-left words.
+        ValueError: the picture would be too large, no installed font has a character, or matplotlib is too
+            old for right-to-left words.
     """
     from matplotlib.figure import Figure
 
     layout = Layout.of(tree.words, tree.tags, tree.spans())
-    if max(layout.width, layout.height) > MAX_PNG_SIDE or layout.width * layout.height > MAX_PNG_AREA:
+    width, height = layout.width, layout.height
+    if max(width, height) > MAX_PNG_SIDE or width * height > MAX_PNG_AREA:
         raise ValueError(
-            f"the picture would be {layout.width:,} pixels wide and {layout.height:,} high, which is too large "
-            "for PNG; expected .svg"
+            f"the picture would be {width:,} pixels wide and {height:,} high, which is too large for PNG; "
+            "expected .svg"
         )
     fonts = fonts_for("".join(text for node in layout.nodes for text in (node.label, node.word or "")))
-    figure = Figure(figsize=(layout.width / 96, layout.height / 96), dpi=192)
-    axes = figure.add_axes((0, 0, 1, 1), xlim=(0, layout.width), ylim=(layout.height, 0))
+    figure = Figure(figsize=(width / 96, height / 96), dpi=192)
+    axes = figure.add_axes((0, 0, 1, 1), xlim=(0, width), ylim=(height, 0))
     axes.set_axis_off()
 
     def write(x: int, y: int, text: str, points: float, color: str) -> None:
