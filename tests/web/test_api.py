@@ -467,6 +467,8 @@ class TestGuards:
             left.set()
             await asyncio.gather(*requests)
             assert app.in_flight == 0 and not sent
+            while not model.stopped:  # also the batch that was running
+                await asyncio.sleep(0.001)
             last = request("last", asyncio.Event())
             model.go.set()
             await last
@@ -502,13 +504,14 @@ class TestGuards:
         model = Counting()
         model.go.clear()
         with TestClient(create_app([model], Limits(seconds=0.1))) as client:
-            for _ in range(2):  # the second one times out while it waits behind the first
+            for _ in range(2):
                 found = client.post("/api/parse", json={"text": "a b", "models": ["counting"]})
                 assert (found.status_code, found.headers["retry-after"]) == (503, "2")
                 assert "0.1 seconds" in found.json()["error"]
             model.go.set()
             answer(client, "/api/parse", text="c d", models=["counting"])
-        assert model.calls == [[("a", "b")], [("c", "d")]]
+        assert model.calls == [[("a", "b")], [("a", "b")], [("c", "d")]]
+        assert model.stopped == 2
 
     def test_logs(self, client: TestClient, caplog: pytest.LogCaptureFixture) -> None:
         caplog.set_level(logging.INFO, "treeformers.web")

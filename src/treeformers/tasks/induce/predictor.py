@@ -23,6 +23,7 @@ from treeformers.models.treebert import TreeBertConfig, TreeBertForMaskedLM
 from treeformers.recipes import Decoding, InduceRecipe
 from treeformers.tasks.batching import batches
 from treeformers.tasks.induce.decoding import decode_trees
+from treeformers.tasks.stopping import check_stop
 from treeformers.training.device import choose_device
 from treeformers.training.model_folder import load_tokenizer, load_weights, read_settings
 from treeformers.training.model_names import find_model
@@ -377,6 +378,7 @@ class Inducer(Shareable):
                 )
         special = self.tokenizer.num_special_tokens_to_add()
         for batch in batches([len(words) + special for words in split], batch_size):
+            check_stop()
             inputs, word_ids = self._encode([split[number] for number in batch])
             with torch.inference_mode():
                 output = self.model.treebert(**inputs, output_links=True)
