@@ -24,7 +24,6 @@ from treeformers.cli.console import (
     read_sentences,
     resumable,
 )
-from treeformers.data.sentence_splitter import split_sentences
 from treeformers.tasks.tree_predictors import (
     LINES_PER_CHUNK,
     TreePredictor,
@@ -268,6 +267,8 @@ def _lines(file: str, is_text: bool, hint: bool) -> Iterator[tuple[str, str]]:
     if first and opens_tree(first[1]):
         logger.warning("warning: %s looks like a tree; its brackets are read as words", first[0])
     elif hint:
+        from treeformers.data.sentence_splitter import split_sentences
+
         for where, line in start[:PARAGRAPHS]:
             if len(list(split_sentences(line))) > 1:
                 logger.info("%s: several sentences; --text splits running text into sentences", where)
