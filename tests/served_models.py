@@ -6,6 +6,7 @@ import threading
 from collections.abc import Sequence
 
 from treeformers.induction import trivial_tree
+from treeformers.tasks.stopping import Stopped, check_stop
 from treeformers.web.models import ServedTreeModel, TreeResult
 
 
@@ -17,12 +18,21 @@ class Counting(ServedTreeModel):
     def __init__(self, name: str = "counting") -> None:
         super().__init__(name)
         self.calls: list[list[Sequence[str]]] = []
+        self.stopped = 0
         self.go = threading.Event()
         self.go.set()
 
     def parse(self, sentences: Sequence[Sequence[str]]) -> list[TreeResult]:
         self.calls.append(list(sentences))
-        assert self.go.wait(30)
+        for _ in range(3000):
+            try:
+                check_stop()
+            except Stopped:
+                self.stopped += 1
+                raise
+            if self.go.wait(0.01):
+                break
+        assert self.go.is_set()
         for words in sentences:
             if "bad" in words:
                 raise ValueError("the word bad cannot be parsed")

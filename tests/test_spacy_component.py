@@ -185,6 +185,12 @@ def test_sentence_of_blanks_has_no_constituents(parser_folder: Path) -> None:
     assert doc._.trees == [words._.tree]
 
 
+@pytest.mark.parametrize("text", ["   ", "\n\n"])
+def test_text_of_blanks(parser_folder: Path, text: str) -> None:
+    (sentence,) = pipeline(parser_folder)(text).sents
+    assert (sentence._.parse_string, tuple(sentence._.children)) == ("", ())
+
+
 def test_span_that_is_not_a_constituent() -> None:
     doc = annotated(Tree.from_brackets(GOLD))
     with pytest.raises(NotAConstituent, match=r"tokens 1 to 3 are not a constituent: 'dog sees'"):

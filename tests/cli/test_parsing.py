@@ -93,6 +93,18 @@ class TestParse:
         trees = output("parse", model, stdin="he runs\n" + "the dogs run " * 1666 + "he runs\nme\n")
         assert [len(Tree.from_brackets(line)) for line in trees.splitlines()] == [2, 5000, 1]
 
+    def test_line_of_20000_words_is_refused_and_the_others_are_answered(self, model: Path) -> None:
+        result = run("parse", model, stdin="he runs\n" + "the dogs " * 10_000 + "\nme\n")
+        assert [line and Tree.from_brackets(line).words for line in result.stdout.split("\n")[:3]] == [
+            ("he", "runs"),
+            "",
+            ("me",),
+        ]
+        problem = (
+            "1 of 3 lines could not be parsed, the first: <stdin>:2: has 20,000 words, expected at most 8,192"
+        )
+        assert problem in result.stderr
+
     def test_bad_text(self, model: Path) -> None:
         unreadable = "1 of 2 lines could not be parsed, the first: <stdin>:2: not UTF-8 text: byte 0xe9"
         for text, says in (
@@ -110,7 +122,8 @@ class TestParse:
 
     def test_missing_text(self, model: Path, tmp_path: Path) -> None:
         assert complaint("parse", model, tmp_path / "no.txt").endswith("no.txt: No such file or directory")
-        assert complaint("parse", model, tmp_path).endswith(": Is a directory")
+        assert complaint("parse", model, tmp_path).endswith(": a folder, expected --out DIR for its trees")
+        assert complaint("parse", model, tmp_path, "--text").endswith(": a folder, --text reads one file")
 
     def test_bad_model(self, model: Path, tmp_path: Path) -> None:
         def says(folder: Path) -> str:
@@ -170,6 +183,20 @@ class TestParser:
         assert [list(tree.words) for tree in read_trees(tmp_path / "trees.jsonl")] == [
             sentence["words"] for sentence in found
         ]
+
+    def test_running_text_without_its_option_gets_one_hint(self, parser: Path, model: Path) -> None:
+        text, hint = (
+            "me\nThe dogs run. They see me.\nHe runs. She runs.\n",
+            "<stdin>:2: several sentences; --text ",
+        )
+        assert run("parse", parser, stdin=text).stderr.count("several sentences") == 1
+        assert hint in run("parse", parser, stdin=text).stderr
+        for quiet in (
+            run("parse", parser, stdin=self.TEXT),
+            run("parse", parser, "--tokenized", stdin=text),
+            run("parse", model, stdin=text),
+        ):
+            assert "several sentences" not in quiet.stderr
 
     def test_dependencies(self, parser: Path, model: Path, tmp_path: Path) -> None:
         (tmp_path / "trees.conllu").write_text(output("parse", parser, "--format", "conllu", stdin=self.TEXT))

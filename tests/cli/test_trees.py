@@ -175,6 +175,8 @@ class TestDraw:
         output("draw", "--out", picture, stdin="(S (NP (NN $1$)) (VP (VBZ runs)))")
         assert picture.read_bytes().startswith(b"\x89PNG")
         assert "2 trees for one picture" in complaint("draw", "--out", picture, stdin=self.TREES)
+        deep = "".join(f"(X{n} (NN a) " for n in range(5000)) + "(NN b)" + ")" * 5000
+        assert "too large for PNG; expected .svg" in complaint("draw", "--out", picture, stdin=deep)
         file = tmp_path / "a.conllu"
         file.write_text(conllu(("runs", 0, "root")))
         assert "expected .html, .svg, .txt, .tex or" in complaint("draw", file, "--out", picture)

@@ -158,6 +158,19 @@ def test_saved_and_loaded(kind: str, tmp_path: Path) -> None:
     plain = type(model).from_pretrained(tmp_path)
     with pytest.raises(ValueError, match="has links already, or was saved with links"):
         treeify(plain)
+    with pytest.raises(ValueError, match=r"has no links, .* by treeformers\.models\.treeify\.load\(folder\)"):
+        plain(**batch())
+    again.save_pretrained(tmp_path / "again")
+    assert torch.equal(load(tmp_path / "again").eval()(**batch()).logits, outputs.logits)
+
+
+def test_transformers_alone_refuses_a_saved_model(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    treeify(build(kind)).save_pretrained(tmp_path)
+    monkeypatch.delitem(transformers.AttentionInterface._global_mapping, "constituent")
+    with pytest.raises(ValueError, match="constituent"):
+        transformers.AutoModel.from_pretrained(tmp_path)
 
 
 def test_without_links_the_folder_is_refused(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -138,6 +139,14 @@ class TestLoading:
         monkeypatch.setattr(Model, "mismatched", (("b", (2, 3), (2, 4)), ("a", (3,), (4,))))
         message = r"loaded: model\.safetensors has a in the shape \(3,\), by config\.json it is \(4,\)$"
         with pytest.raises(ValueError, match=message):
+            load_weights(Model, folder)
+
+    def test_more_layers_than_weights(self, folder: Path) -> None:
+        config = {"model_type": "tree", "encoder": {"num_hidden_layers": 900_000_000}}
+        (folder / "config.json").write_text(json.dumps(config))
+        with pytest.raises(
+            ValueError, match=r"config\.json: num_hidden_layers is 900,000,000, the weights have 1 t"
+        ):
             load_weights(Model, folder)
 
     def test_missing_weights(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

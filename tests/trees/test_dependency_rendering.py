@@ -38,11 +38,32 @@ def test_svg_is_xml_with_every_word_and_an_arc_for_each(tree: DependencyTree) ->
     assert len(words) == len(tree)
     assert len({word.attrib["y"] for word in words}) == 1
     centers = [float(word.attrib["x"]) for word in words]
-    assert all(right - left >= 14 for left, right in pairwise(centers))
-    assert centers[-1] < float(root.attrib["width"])
+    assert centers in (sorted(centers), sorted(centers, reverse=True))
+    assert all(abs(right - left) >= 14 for left, right in pairwise(centers))
+    assert max(centers) < float(root.attrib["width"])
     classes = [path.attrib["class"] for path in root.iter(f"{SVG}path")]
     assert classes.count("arc") == classes.count("arrow") == len(tree)
     assert svg == dependency_svg(tree)
+
+
+def test_right_to_left() -> None:
+    tree = DependencyTree(["ה", "ילד", "אכל"], [2, 3, 0], ["det", "nsubj", "root"], ["DT", "NN", "VB"])
+    root = ElementTree.fromstring(dependency_svg(tree))
+    x = {text.text: float(text.attrib["x"]) for text in root.iter(f"{SVG}text")}
+    assert x["ה"] > x["det"] > x["ילד"] > x["nsubj"] > x["אכל"] == x["root"]
+    assert (x["ה"], x["ילד"], x["אכל"]) == (x["DT"], x["NN"], x["VB"])
+    arrows = {
+        float(path.attrib["d"][1:].split()[0]) + 4
+        for path in root.iter(f"{SVG}path")
+        if path.attrib["class"] == "arrow"
+    }
+    assert arrows == {x["ה"], x["ילד"], x["אכל"]}
+    width = float(root.attrib["width"])
+    numbers = re.findall(r"[MHQ](-?[\d.]+)", " ".join(path.attrib["d"] for path in root.iter(f"{SVG}path")))
+    assert all(0 < float(number) < width for number in numbers)
+    assert [line.split()[-3] for line in dependency_text(tree).splitlines()] == [
+        f"\u2068{word}\u2069" for word in tree.words
+    ]
 
 
 def test_svg_shows_words_tags_and_relations() -> None:

@@ -35,7 +35,7 @@ def check(tree: DiscontinuousTree) -> None:
     root = ElementTree.fromstring(discontinuous_svg(tree))
     texts = list(root.iter(f"{SVG}text"))
     words = [float(text.attrib["x"]) for text in texts if text.attrib["class"].startswith("word")]
-    assert len(words) == len(tree) and words == sorted(words)
+    assert len(words) == len(tree) and words in (sorted(words), sorted(words, reverse=True))
     labels = [text for text in texts if text.attrib["class"].startswith("label")]
     assert len(labels) == len(tree.labels)
     straight = [line for path in root.iter(f"{SVG}path") for line in lines(path.attrib["d"])]
@@ -85,3 +85,11 @@ def test_what_the_picture_says() -> None:
     assert ElementTree.fromstring(discontinuous_svg(DOG, "A dog")).findtext(f"{SVG}title") == "A dog"
     alone = DiscontinuousTree(["Ja"], ["ITJ"], [], [-1])
     assert discontinuous_svg(alone).count("<path") == 0
+
+
+def test_right_to_left() -> None:
+    hebrew = DiscontinuousTree(["ה", "אכל", "ילד"], DOG.tags, DOG.labels, DOG.parents)
+    check(hebrew)
+    root = ElementTree.fromstring(discontinuous_svg(hebrew))
+    x = {text.text: float(text.attrib["x"]) for text in root.iter(f"{SVG}text")}
+    assert x["ה"] == x["ART"] > x["אכל"] == x["VVFIN"] > x["ילד"] == x["NN"]

@@ -44,8 +44,9 @@ def test_svg_is_xml_that_holds_every_word_on_one_line_without_overlap(tree: Tree
     assert len(words) == len(tree)
     assert len({word.attrib["y"] for word in words}) == 1
     centers = [float(word.attrib["x"]) for word in words]
-    assert all(b - a >= 10 for a, b in pairwise(centers))
-    assert centers[-1] < float(root.attrib["width"])
+    assert centers in (sorted(centers), sorted(centers, reverse=True))
+    assert all(abs(b - a) >= 10 for a, b in pairwise(centers))
+    assert max(centers) < float(root.attrib["width"])
     assert len(list(root.iter(f"{SVG}path"))) == len(tree.spans())
     assert svg == tree_svg(tree)
 
@@ -160,6 +161,34 @@ def test_text_keeps_to_the_width_and_to_one_line_a_node(tree: Tree, width: int) 
 def test_text_aligns_wide_characters() -> None:
     tree = Tree.from_brackets("(S (N 木) (V is) (A ひらがな))")
     assert tree_text(tree).splitlines() == ["     S", "┌───┬┴─────┐", "N   V      A", "木  is  ひらがな"]
+
+
+def test_right_to_left_words_stand_under_their_tags() -> None:
+    tree = Tree.from_brackets("(S (NP (DT ה) (NN ילד)) (VB אכל))")
+    *_, tags, words = tree_text(tree).splitlines()
+    assert words.split() == ["\u2068ה\u2069", "\u2068ילד\u2069", "\u2068אכל\u2069"]
+    shown = words.replace("\u2068", "").replace("\u2069", "")
+    middles = [shown.index(word) + (len(word) - 1) // 2 for word in tree.words]
+    assert middles == [tags.index(tag) for tag in tree.tags]
+    wide = Tree("S", (tree, tree, tree))
+    assert "╴NN \u2068ילד\u2069" in tree_text(wide, 20)
+
+
+def test_pictures_follow_the_direction_of_the_script() -> None:
+    brackets = "(S (NP (DT {}) (NN {})) (VP (VB {}) (-LRB- -LRB-) (NP abc)))"
+    right, left = (
+        {
+            text.text: float(text.attrib["x"])
+            for text in ElementTree.fromstring(tree_svg(tree)).iter(f"{SVG}text")
+        }
+        for tree in (
+            Tree.from_brackets(brackets.format("ה", "ילד", "אכל")),
+            Tree.from_brackets(brackets.format("x", "yyy", "zzz")),
+        )
+    )
+    assert right["ה"] > right["ילד"] > right["אכל"] > right["("] > right["abc"]
+    assert (right["ה"], right["ילד"], right["אכל"]) == (right["DT"], right["NN"], right["VB"])
+    assert left["x"] < left["yyy"] < left["zzz"] < left["("] < left["abc"]
 
 
 def test_text_needs_some_width() -> None:

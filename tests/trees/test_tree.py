@@ -247,6 +247,18 @@ def test_nltk_round_trip():
             Tree.from_nltk(bad)
 
 
+def test_brackets_in_words_survive_nltk_and_its_printing():
+    words = ("(", "a)b", "-LRB-", "-LRB-(", r"\(", r"\-RRB-", r"\\-LRB-)", "((", r"1\/2")
+    tree = Tree("S", tuple(Tree(f"T{word}", word=word) for word in words))
+    there = tree.to_nltk()
+    printed = NltkTree.fromstring(str(there))
+    assert printed.leaves() == there.leaves() and printed == there
+    assert Tree.from_nltk(there) == Tree.from_nltk(printed) == tree
+    penn = "(S (-LRB- -LRB-) (NN a) (-RRB- -RRB-))"
+    assert Tree.from_nltk(NltkTree.fromstring(penn)) == Tree.from_brackets(penn)
+    assert Tree.from_brackets(penn).to_nltk() == NltkTree.fromstring(penn)
+
+
 @pytest.mark.parametrize("unary", [False, True])
 def test_depth_is_no_limit(unary):
     n_words = 5_000

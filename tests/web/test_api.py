@@ -366,11 +366,17 @@ class TestHostile:
         found = client.get("/api/parse")
         assert found.json() == {"error": "GET is not allowed here, expected POST"}
         assert found.headers["allow"] == "POST"
-        for path in ("/", "/docs", "/health"):
-            assert client.head(path).status_code == 200
-        found = client.post("/api/parse", content=b"text=a", headers={"content-type": "text/plain"})
-        assert found.status_code == 422
-        assert found.json() == {"error": "the content type is text/plain, expected application/json"}
+        for path in ("/", "/docs", "/health", "/api/info", "/static/app.js", "/openapi.json"):
+            found = client.head(path)
+            assert (found.status_code, found.content) == (200, b""), path
+            assert found.headers["content-length"] == client.get(path).headers["content-length"]
+        assert client.head("/report").status_code == 404
+        for kind, content, problem in (
+            ("text/plain", b"text=a", "the content type is text/plain, expected application/json"),
+            ("application/json", b'{"text": ', "the request is not JSON: Expecting value"),
+        ):
+            found = client.post("/api/parse", content=content, headers={"content-type": kind})
+            assert (found.status_code, found.json()) == (400, {"error": problem})
 
     def test_bug_gives_one_line_and_a_logged_traceback(self, caplog: pytest.LogCaptureFixture) -> None:
         app = create_app([Counting()])
@@ -394,7 +400,9 @@ class TestGuards:
 
     def test_foreign_host_names_are_refused(self) -> None:
         with TestClient(create_app([Baseline("right")], hosts=server.LOOPBACK)) as client:
-            assert client.get("/health", headers={"host": "evil.example"}).status_code == 400
+            found = client.get("/health", headers={"host": "evil.example"})
+            assert found.status_code == 400
+            assert found.json()["error"].startswith("the host is 'evil.example', expected 127.0.0.1, ")
             for host in ("localhost:8000", "127.0.0.1:1", "[::1]:8000"):
                 assert client.get("/health", headers={"host": host}).status_code == 200, host
 
@@ -426,6 +434,52 @@ class TestGuards:
         asyncio.run(ask())
         assert statuses[0] == 200
 
+    def test_abandoned_requests_are_not_computed(self) -> None:
+        model = Counting()
+        model.go.clear()
+        headers = [(b"host", b"localhost"), (b"content-type", b"application/json")]
+        scope = {"type": "http", "path": "/api/parse", "method": "POST", "headers": headers}
+        scope |= {"query_string": b"", "http_version": "1.1", "scheme": "http", "server": ("localhost", 80)}
+        sent: list[Any] = []
+
+        async def ask() -> None:
+            app = create_app([model], Limits(batch_sentences=2, gather_seconds=0.001))
+
+            def request(name: str, left: asyncio.Event) -> Any:
+                content = json.dumps({"text": f"{name} one\n{name} two", "models": ["counting"]}).encode()
+                messages = iter([{"type": "http.request", "body": content}])
+
+                async def receive() -> Any:
+                    for message in messages:
+                        return message
+                    await left.wait()
+                    return {"type": "http.disconnect"}
+
+                async def send(message: Any) -> None:
+                    sent.append((name, message))
+
+                return asyncio.create_task(app(dict(scope), receive, send))
+
+            left = asyncio.Event()
+            requests = [request(f"client{number}", left) for number in range(100)]
+            while not model.calls:
+                await asyncio.sleep(0.001)
+            left.set()
+            await asyncio.gather(*requests)
+            assert app.in_flight == 0 and not sent
+            while not model.stopped:  # also the batch that was running
+                await asyncio.sleep(0.001)
+            last = request("last", asyncio.Event())
+            model.go.set()
+            await last
+
+        asyncio.run(ask())
+        assert model.calls == [
+            [("client0", "one"), ("client0", "two")],
+            [("last", "one"), ("last", "two")],
+        ]
+        assert [(name, message.get("status")) for name, message in sent] == [("last", 200), ("last", None)]
+
     def test_busy(self) -> None:
         model = Counting()
         model.go.clear()
@@ -450,13 +504,14 @@ class TestGuards:
         model = Counting()
         model.go.clear()
         with TestClient(create_app([model], Limits(seconds=0.1))) as client:
-            for _ in range(2):  # the second one times out while it waits behind the first
+            for _ in range(2):
                 found = client.post("/api/parse", json={"text": "a b", "models": ["counting"]})
                 assert (found.status_code, found.headers["retry-after"]) == (503, "2")
                 assert "0.1 seconds" in found.json()["error"]
             model.go.set()
             answer(client, "/api/parse", text="c d", models=["counting"])
-        assert model.calls == [[("a", "b")], [("c", "d")]]
+        assert model.calls == [[("a", "b")], [("a", "b")], [("c", "d")]]
+        assert model.stopped == 2
 
     def test_logs(self, client: TestClient, caplog: pytest.LogCaptureFixture) -> None:
         caplog.set_level(logging.INFO, "treeformers.web")

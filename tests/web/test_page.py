@@ -185,8 +185,13 @@ def test_several_sentences_and_errors(visit: Visit) -> None:
     visit.page.get_by_role("button", name="Draw trees").click()
     expect(visit.page.get_by_role("alert")).to_contain_text("line 1: the tree that begins here is not closed")
     visit.problems.clear()  # the browser logs the status 422
+    for tab in ("Compare", "Layers", "Steps", "Attention"):  # no former tree looks like the answer
+        visit.page.get_by_role("tab", name=tab).click()
+        expect(visit.page.locator(".tree").locator("visible=true")).to_have_count(0)
+    visit.page.get_by_role("tab", name="Compare").click()
     visit.draw("a b")
     expect(visit.page.get_by_role("alert")).to_be_hidden()
+    assert visit.words("right") == ["a", "b"]
 
 
 def test_folding(visit: Visit) -> None:
@@ -208,6 +213,67 @@ def test_node_description(visit: Visit) -> None:
     card.get_by_role("treeitem").first.focus()
     expect(card.locator(".detail")).to_have_text(re.compile(r"words 1–6 · “the … \.” · links( \d\.\d\d){5}$"))
     assert visit.page.locator('article[aria-label="parser"] .lit').count() == 6  # also in the other trees
+
+
+def test_codes_are_explained(visit: Visit) -> None:
+    visit.draw(str(TREES[0]))
+    gold = visit.page.get_by_role("article", name="gold")
+    titles = gold.locator(".node > title").all_text_contents()
+    assert "NP: noun phrase" in titles and "VBD: verb, past tense" in titles
+    gold.get_by_role("treeitem").first.focus()
+    expect(gold.locator(".detail")).to_contain_text("S (clause) · words 1–6")
+    visit.page.get_by_text("What the labels mean").click()
+    expect(visit.page.get_by_role("row", name="JJ adjective")).to_be_visible()
+    panel = visit.open("Steps")
+    expect(panel.locator(".actions .meaning").first).to_have_text("shift: put the next word on the stack")
+
+
+BOXES = """boxes => boxes.map(box => [box, box.querySelector("svg")].map(one => one.getBoundingClientRect()))
+  .every(([box, tree]) => box.left <= tree.left && tree.right <= box.right && box.top <= tree.top
+    && tree.bottom <= box.bottom && box.bottom - tree.bottom < 4 && tree.height > 0)"""
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_a_tree_is_shown_whole_and_can_be_enlarged(browser: Any, address: str, width: int) -> None:
+    visit = Visit(browser, address, viewport={"width": width, "height": 844})
+    for count in (24, 120):
+        visit.draw(" ".join(["the", "old", "ferry", "left"] * (count // 4)))
+        trees = visit.page.locator("#compare .tree")
+        assert trees.evaluate_all(BOXES), count
+        assert visit.page.evaluate("document.documentElement.scrollWidth") <= width
+    card = visit.page.get_by_role("article", name="right")
+    box = card.locator(".tree")
+    whole = box.locator("svg").bounding_box()["width"]
+    card.get_by_role("button", name="Larger").click()
+    assert box.locator("svg").bounding_box()["width"] == pytest.approx(2 * whole, rel=0.01)
+    assert box.evaluate("box => box.scrollWidth > box.clientWidth && box.scrollLeft > 0")
+    card.get_by_role("button", name="Whole tree").click()
+    assert trees.evaluate_all(BOXES)
+    visit.finish()
+
+
+def test_right_to_left(visit: Visit) -> None:
+    visit.draw("(S (NP (DT ה) (NN ילד)) (VB אכל))")
+    gold = visit.page.get_by_role("article", name="gold")
+    words, tags = (
+        gold.locator(kind).evaluate_all("all => all.map(text => Number(text.getAttribute('x')))")
+        for kind in (".word", ".tag")
+    )
+    assert visit.words("gold") == ["ה", "ילד", "אכל"]
+    assert words == tags == sorted(words, reverse=True)
+    gold.get_by_role("treeitem", name="ה DT").focus()
+    visit.page.keyboard.press("ArrowLeft")
+    expect(gold.get_by_role("treeitem", name="ילד NN")).to_be_focused()
+    assert visit.page.locator('article[aria-label="inducer"] .link').evaluate_all(
+        "all => all.every(line => Number(line.getAttribute('x1')) < Number(line.getAttribute('x2')))"
+    )
+    panel = visit.open("Steps")
+    panel.press("End")
+    items = panel.locator(".marks .item")
+    assert all(
+        float(width) > 0 for width in items.evaluate_all("all => all.map(one => one.getAttribute('width'))")
+    )
+    assert items.count() > 0
 
 
 def test_markup_is_text(visit: Visit) -> None:

@@ -27,6 +27,9 @@ logger = logging.getLogger(__name__)
 
 F = TypeVar("F", bound=str)
 
+BROKEN_PIPE = 141
+"""Exit code if the reader of the output has closed it, as in `treeformers find ... | head -1`: that of a
+program that SIGPIPE ends."""
 MAX_PROBLEMS = 10
 """Number of faulty lines that a command names."""
 
@@ -101,7 +104,7 @@ class Commands(TyperGroup):
             sys.stdout.flush()
         except BrokenPipeError:
             _abandon_output()
-            code = 1
+            code = BROKEN_PIPE
         except (typer.TyperException, OSError, ValueError) as error:
             code = _fail(error)
         sys.exit(code if isinstance(code, int) else 0)
@@ -173,7 +176,11 @@ def stdout() -> Console:
     """A console for results. If the output is a pipe, the console is wide enough for every table."""
     from rich.console import Console
 
-    return Console(width=None if sys.stdout.isatty() else 120, highlight=False)
+    class Output(Console):
+        def on_broken_pipe(self) -> None:
+            raise BrokenPipeError  # rich would end the program with exit code 1
+
+    return Output(width=None if sys.stdout.isatty() else 120, highlight=False)
 
 
 def stderr() -> Console:

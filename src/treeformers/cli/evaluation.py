@@ -180,7 +180,7 @@ def _classifier(
     loaded = (Similarity if pairs else Classifier).from_pretrained(model)
     score = similarity.score if pairs else classify.score
     classes = [] if recipe.model.get("task") == "relatedness" else list(loaded.classes)
-    source = replace(recipe.data, trees=trees or recipe.data.trees)
+    source = replace(recipe.data, trees=trees or loaded.trees)
     if data:
         # Where the recipe gives labels other names, examples may have these already.
         names = {name: name for name in classes} | source.classes if source.classes else {}
@@ -210,7 +210,7 @@ def _translator(
     from treeformers.tasks.translate.train import read_pairs
 
     translator = Translator.from_pretrained(model)
-    source = replace(recipe.data, trees=trees or recipe.data.trees)
+    source = replace(recipe.data, trees=trees or translator.trees)
     if data:
         source = replace(source, scored_sentences=0)
     scores, signature = {}, ""

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 MAX_FLAT = 50  # per cent of flat trees; above it, the command warns
+PARAGRAPHS = 100  # lines to look for running text in
 LOG_INTERVAL = 10.0  # seconds between two progress messages
 
 Format = Literal["brackets", "json", "conllu", "pretty", "svg", "latex"]
@@ -150,6 +151,8 @@ def parse(
     if text:
         if tokenized or layer is not None or resume or ray or workers > 1 or shard_lines:
             raise ValueError("--text is for running text, a parser and one output file")
+        if Path(file).is_dir():
+            raise ValueError(f"{file}: a folder, --text reads one file")
         if out and _is_folder(out, file):
             raise ValueError(f"--text needs one input file and one output file, got {file} and {out}")
         _parse_text(model, file, format_of(format, out, _BY_SUFFIX, "brackets"), batch_size, beam, out)
@@ -160,6 +163,8 @@ def parse(
         options |= {"batch_size": batch_size, "resume": resume, "workers": workers, "ray": ray}
         _parse_to_shards(model, load, file, out, format or "brackets", options)
         return
+    if Path(file).is_dir():
+        raise ValueError(f"{file}: a folder, expected --out DIR for its trees")
     if resume or ray or workers > 1 or shard_lines:
         raise ValueError("--resume, --workers, --ray and --shard-lines are for --out DIR, a folder")
     default: Format = "conllu" if conll else "brackets"
@@ -175,7 +180,7 @@ def parse(
             trees = parse_conll(predictor, file, format, target, batch_size, problems, write)
         else:
             gap = "" if format == "conllu" else "\n"  # only one blank line may stand after a tree of CoNLL-U
-            lines = _lines(file, input_format == "text")
+            lines = _lines(file, input_format == "text", predictor.labeled and not tokenized)
             trees = _parse(predictor, lines, write, target, batch_size, problems, gap)
         first = next(trees, None)
         if first is None:
@@ -246,8 +251,10 @@ def _parse_text(
     logger.info("%s", plural(len(sentences), "sentence"))
 
 
-def _lines(file: str, is_text: bool) -> Iterator[tuple[str, str]]:
+def _lines(file: str, is_text: bool, hint: bool) -> Iterator[tuple[str, str]]:
     """The lines of a text. Warns if the first sentence looks like a tree.
+
+    With `hint`, names --text if one of the first lines holds several sentences.
 
     Raises:
         ValueError: the first sentence is CoNLL, and the user does not say that the input `is_text`.
@@ -259,6 +266,13 @@ def _lines(file: str, is_text: bool) -> Iterator[tuple[str, str]]:
     first = next(((where, line.strip()) for where, line in start if line.strip()), None)
     if first and opens_tree(first[1]):
         logger.warning("warning: %s looks like a tree; its brackets are read as words", first[0])
+    elif hint:
+        from treeformers.data.sentence_splitter import split_sentences
+
+        for where, line in start[:PARAGRAPHS]:
+            if len(list(split_sentences(line))) > 1:
+                logger.info("%s: several sentences; --text splits running text into sentences", where)
+                break
     yield from chain(start, lines)
 
 

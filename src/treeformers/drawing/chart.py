@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from treeformers.drawing.fonts import fonts_for
 from treeformers.trees.escapes import unescape_word
 from treeformers.trees.svg import Svg, svg_frame, text_width, xml
 from treeformers.trees.text import count, shorten
@@ -85,7 +86,7 @@ def heat_map_png(
     This needs matplotlib, which the extra `draw` installs.
 
     Raises:
-        ValueError: as in `heat_map_svg`.
+        ValueError: as in `heat_map_svg`, or no installed font has a character.
     """
     values, largest = _matrix(matrix, words, maximum)
     from matplotlib.colors import LinearSegmentedColormap
@@ -98,8 +99,9 @@ def heat_map_png(
     image = axes.imshow(values, cmap=colors, vmin=0, vmax=largest)
     # An unescaped dollar sign would start matplotlib's mathematics.
     names = [shorten(unescape_word(word), 18).replace("$", r"\$") for word in words]
-    axes.set_xticks(range(len(words)), names, rotation=90)
-    axes.set_yticks(range(len(words)), names)
+    fonts = fonts_for("".join(names))
+    axes.set_xticks(range(len(words)), names, rotation=90, family=fonts)
+    axes.set_yticks(range(len(words)), names, family=fonts)
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
     axes.set_title(title.replace("$", r"\$"), loc="left", fontsize=11)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from treeformers.drawing.fonts import fonts_for
 from treeformers.trees.dependency import DependencyTree
 from treeformers.trees.dependency_rendering import (
     render_dependency_latex,
@@ -28,6 +29,10 @@ __all__ = [
     "tree_svg",
     "tree_text",
 ]
+
+MAX_PNG_SIDE = 30_000
+"""Longest side of a PNG, in pixels of the screen. The file has two pixels for each."""
+MAX_PNG_AREA = 25_000_000
 
 
 def tree_svg(
@@ -62,7 +67,8 @@ def tree_svg(
 def tree_png(tree: Tree, path: str | Path) -> None:
     """Write the picture of `tree_svg`, in light colours, to a PNG file.
 
-    This needs matplotlib, which the extra `draw` installs.
+    This needs matplotlib, which the extra `draw` installs. Characters that its own font lacks come from the
+    installed fonts.
 
     Args:
         tree: the tree.
@@ -70,18 +76,27 @@ def tree_png(tree: Tree, path: str | Path) -> None:
 
     Raises:
         OSError: the file cannot be written.
+        ValueError: the picture would be too large, no installed font has a character, or matplotlib is too
+            old for right-to-left words.
     """
     from matplotlib.figure import Figure
 
     layout = Layout.of(tree.words, tree.tags, tree.spans())
-    figure = Figure(figsize=(layout.width / 96, layout.height / 96), dpi=192)
-    axes = figure.add_axes((0, 0, 1, 1), xlim=(0, layout.width), ylim=(layout.height, 0))
+    width, height = layout.width, layout.height
+    if max(width, height) > MAX_PNG_SIDE or width * height > MAX_PNG_AREA:
+        raise ValueError(
+            f"the picture would be {width:,} pixels wide and {height:,} high, which is too large for PNG; "
+            "expected .svg"
+        )
+    fonts = fonts_for("".join(text for node in layout.nodes for text in (node.label, node.word or "")))
+    figure = Figure(figsize=(width / 96, height / 96), dpi=192)
+    axes = figure.add_axes((0, 0, 1, 1), xlim=(0, width), ylim=(height, 0))
     axes.set_axis_off()
 
     def write(x: int, y: int, text: str, points: float, color: str) -> None:
         # An unescaped dollar sign would start matplotlib's mathematics.
         text = text.replace("$", r"\$")
-        axes.text(x, y, text, fontsize=points, color=color, ha="center", va="baseline")
+        axes.text(x, y, text, fontsize=points, color=color, ha="center", va="baseline", family=fonts)
 
     for node in layout.nodes:
         x = node.center + 8

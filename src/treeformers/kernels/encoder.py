@@ -120,8 +120,8 @@ class FastEncoder:
             for number in range(layers)
         ]
 
-    def __call__(self, subwords: Tensor) -> Tensor:
-        """The last states (B, P, D) of subwords (B, P)."""
+    def __call__(self, subwords: Tensor, before_layer: Callable[[], object] = lambda: None) -> Tensor:
+        """The last states (B, P, D) of subwords (B, P). `before_layer` is called before each layer."""
         bias = torch.zeros_like(subwords, dtype=self.dtype).masked_fill_(subwords == self.pad, -torch.inf)
         bias = bias[:, None, None].expand(-1, -1, subwords.shape[1], -1)
         if self.distances is not None:
@@ -130,6 +130,7 @@ class FastEncoder:
         states = F.embedding(subwords, self.words) + self._positions(subwords)
         states = self.norm(states).to(self.dtype)
         for layer in self.layers:
+            before_layer()
             states = layer(states, bias, self.heads)
         return states
 

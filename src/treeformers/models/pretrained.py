@@ -13,12 +13,15 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors import safe_open
 from transformers import AutoConfig, AutoModel, PreTrainedConfig, PreTrainedModel
 
 from treeformers.models.hub import download, is_hub_name
+from treeformers.trees.files import read_object
 
 __all__ = [
     "build_encoder",
+    "check_layers",
     "encoder_config",
     "find_pretrained",
     "load_encoder",
@@ -27,6 +30,7 @@ __all__ = [
     "saved_settings",
 ]
 
+_SHARED_LAYERS = 1000
 _LOCAL = ("_name_or_path", "dtype", "auto_map")
 """Settings that a saved parser does not keep: a path, the type of the stored weights, and names of code."""
 
@@ -61,6 +65,29 @@ def _configs(root: str) -> list[Path]:
     return sorted(Path(root).rglob("config.json"), key=lambda path: (len(path.parts), path))
 
 
+def check_layers(folder: Path) -> None:
+    """Refuse a `config.json` with more layers than its weights can have, before anything is built.
+
+    A layer has at least one tensor; up to `_SHARED_LAYERS` layers may share theirs, as in ALBERT.
+
+    Raises:
+        ValueError: there are too many layers.
+        OSError: a file cannot be read.
+        SafetensorError: the weights are damaged.
+    """
+    tensors = 0
+    for path in folder.glob("*.safetensors"):
+        with safe_open(path, "pt") as file:
+            tensors += len(file.keys())
+    pending = [read_object(folder / "config.json")]
+    while pending:
+        for name, value in pending.pop().items():
+            if isinstance(value, dict):
+                pending.append(value)
+            elif name.endswith("layers") and isinstance(value, int) and value > max(tensors, _SHARED_LAYERS):
+                raise ValueError(f"config.json: {name} is {value:,}, the weights have {tensors:,} tensors")
+
+
 def read_encoder_config(folder: Path, layers: int = 0, pad: int | None = None) -> PreTrainedConfig:
     """The configuration of an encoder.
 
@@ -74,6 +101,7 @@ def read_encoder_config(folder: Path, layers: int = 0, pad: int | None = None) -
             not have so many layers, or the tokenizer has another padding.
         OSError: `config.json` cannot be read.
     """
+    check_layers(folder)
     config = AutoConfig.from_pretrained(folder, trust_remote_code=False)
     if config.is_encoder_decoder:
         raise ValueError("an encoder with a decoder, expected an encoder such as BERT")

@@ -143,8 +143,9 @@ def _constituent_attention(
     links: Any = getattr(module, "constituents", None)
     if links is None:
         raise ValueError(
-            f"{type(module).__name__} has no links, which attn_implementation={IMPLEMENTATION!r} needs: "
-            "call treeformers.treeify(model)"
+            f"{type(module).__name__} has no links, which attn_implementation={IMPLEMENTATION!r} needs: load "
+            "a saved model by treeformers.models.treeify.load(folder), give another one links by "
+            "treeformers.treeify(model)"
         )
     if scaling is not None:
         query = query * (scaling * query.shape[-1] ** 0.5)
@@ -197,6 +198,9 @@ def treeify(
     and sliding windows, and returns the weights with `output_attentions=True`.
     `model.set_attn_implementation("sdpa")` turns the prior off and gives the original model again, as does
     any other implementation of the model. `model.set_attn_implementation("constituent")` turns the prior on.
+
+    `load` reads a saved model again. `from_pretrained` of transformers loads no links. Its model therefore
+    raises a ValueError: at once if treeformers is not imported, else when it is called.
 
     Args:
         model: A BERT, RoBERTa, DistilBERT, ELECTRA or ModernBERT encoder of transformers, with or without a
@@ -252,6 +256,9 @@ def treeify(
     model.register_forward_hook(shared.close)
     treeified.links = None
     setattr(config, _OPTIONS, options)
+    # Saved with the configuration: `from_pretrained` of transformers does not load the links, and refuses an
+    # implementation that it does not know. Without this line it would load another model.
+    config.attn_implementation = IMPLEMENTATION
     model.set_attn_implementation(IMPLEMENTATION)
     return model
 

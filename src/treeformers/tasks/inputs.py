@@ -22,6 +22,7 @@ from torch.nn.utils.rnn import pad_sequence
 from treeformers.data.sentences import SentenceReader
 from treeformers.models.pretrained import find_pretrained
 from treeformers.tasks.feature_extractor import FeatureExtractor
+from treeformers.training.model_names import stored_path
 from treeformers.trees.batch import collate_plans, plan_tree
 from treeformers.trees.dependency import DependencyTree
 from treeformers.trees.escapes import unescape_word
@@ -99,7 +100,10 @@ class TreeReader:
             reader = cls(**content)
         except (ValueError, TypeError, KeyError) as error:
             raise ValueError(f"{path}: damaged: {error}") from None
-        return reader if reader.embeddings else replace(reader, words=SentenceReader.load(folder))
+        if not reader.embeddings:
+            return replace(reader, words=SentenceReader.load(folder))
+        found = stored_path(reader.embeddings, folder, lambda path: (path / "config.json").is_file())
+        return replace(reader, embeddings=found)
 
     def save_pretrained(self, folder: str | Path) -> None:
         """Write `reader.json`, and the vocabulary if there is one."""

@@ -20,7 +20,7 @@ from treeformers.tasks.inputs import AnyTree
 from treeformers.tasks.pipelines import LIBRARIES, load_pipeline
 from treeformers.tasks.tree_predictors import load_parser_or_inducer
 from treeformers.training.model_folder import checksum, model_files
-from treeformers.training.model_names import find_model, is_model
+from treeformers.training.model_names import find_model, is_model, stored_path
 from treeformers.trees.batch import join_trees
 from treeformers.trees.dependency import DependencyTree
 from treeformers.trees.escapes import unescape_word
@@ -34,7 +34,14 @@ if TYPE_CHECKING:
     from treeformers.tasks.induce.predictor import Inducer
     from treeformers.tasks.parse.predictor import Parser
 
-__all__ = ["SHAPES", "complete_trees", "find_any_trees", "find_trees", "register_tree_source"]
+__all__ = [
+    "SHAPES",
+    "complete_trees",
+    "find_any_trees",
+    "find_trees",
+    "register_tree_source",
+    "stored_source",
+]
 
 logger = logging.getLogger(__name__)
 
@@ -85,6 +92,13 @@ def find_trees(texts: Sequence[Text], source: str | Path, multi_sentence: bool =
             another kind of model.
     """
     return _find_trees(texts, os.fspath(source), multi_sentence, keep=True)
+
+
+def stored_source(name: str, folder: Path) -> str:
+    """The source of trees of a recipe, from any working directory; see `stored_path`."""
+    if name in (*SHAPES, *_REGISTERED, "given"):
+        return name
+    return stored_path(name, folder, lambda path: path.is_file() or is_model(str(path)))
 
 
 def find_any_trees(
@@ -138,7 +152,7 @@ def complete_trees(
     try:
         found = iter(_find(plain, source or trained, multi_sentence, dependencies, keep=False) if raw else ())
     except FileNotFoundError as error:
-        hint = "" if source else "; the trees of the training data came from there, now name another source"
+        hint = "" if source else "; the trees in training came from there: name another source by --trees"
         raise FileNotFoundError(f"{error}{hint}") from None
     return [text if isinstance(text, Tree | DependencyTree) else next(found) for text in texts]
 

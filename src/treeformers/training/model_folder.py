@@ -131,16 +131,17 @@ def load_weights(model_class: Any, folder: Path, **options: Any) -> Any:
 
     Raises:
         FileNotFoundError: a file is missing.
-        ValueError: the weights are damaged, differ from the saved ones, have other shapes or are incomplete,
-            or have a later format; or the vocabulary differs from the saved one.
+        ValueError: the weights are damaged, differ from the saved ones, have other shapes or fewer layers,
+            are incomplete, or have a later format; or the vocabulary differs from the saved one.
     """
     from treeformers.training.quantized_weights import is_quantized, read_quantized
 
     path = folder / "model.safetensors"
-    from treeformers.models.pretrained import quiet_transformers
+    from treeformers.models.pretrained import check_layers, quiet_transformers
 
     with wrap_load_errors(folder), quiet_transformers():
         verify_checksums(folder)
+        check_layers(folder)
         source: Path | None = folder
         if is_quantized(path):
             source, options = None, options | {"config": folder, "state_dict": read_quantized(path)}

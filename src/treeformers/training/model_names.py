@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import pkgutil
 import re
+from collections.abc import Callable
 from os import PathLike
 from pathlib import Path
 
@@ -16,6 +17,7 @@ __all__ = [
     "is_model",
     "model_name",
     "model_title",
+    "stored_path",
 ]
 
 DEFAULT_MODEL = "en"
@@ -103,6 +105,23 @@ def model_title(name: str | Path) -> str:
     path = Path(name)
     path = path.resolve() if path.exists() else path
     return path.parent.name if re.fullmatch(r"seed-\d+", path.name) else path.name
+
+
+def stored_path(name: str, folder: Path, is_there: Callable[[Path], bool]) -> str:
+    """A path that a model stores, from any working directory.
+
+    A relative path was relative to the folder where the model was trained. It is found if the model lies
+    below that folder.
+
+    Args:
+        name: the path, or a name, which stays as it is.
+        folder: the folder of the model.
+        is_there: whether a path is what the model needs.
+    """
+    if Path(name).is_absolute():
+        return name
+    places = (parent / name for parent in folder.resolve().parents)
+    return next((str(place) for place in places if is_there(place)), name)
 
 
 def _holds_model(folder: Path) -> bool:

@@ -276,31 +276,51 @@ def holds_conll(path: str | os.PathLike[str]) -> bool:
 
 
 def looks_like_conll(lines: Iterable[str]) -> bool:
-    """Whether a text is CoNLL, judging by its first sentence. Tables and text with tabs are not.
+    """Whether a text is CoNLL. Tables and text with tabs are not.
 
-    In 8 to 10 columns, the words have numbers from 1, and their heads are words or 0. Most rows must be like
-    this, so that a faulty row does not hide the format from its error. Three columns must be a tree with one
-    root, and a blank line below or at least five words: a short table could be a tree by chance.
+    In 8 to 10 columns, the words have numbers from 1, and their heads are words or 0. A faulty row does not
+    hide the format from its error: one of the first sentences must be like this, or all its rows but those
+    with too few columns. Three columns must be a tree with one root in the first sentence, and a blank line
+    below or at least five words: a short table could be a tree by chance.
 
     Args:
-        lines: the lines of the text; they are read up to the end of the first sentence.
+        lines: the lines of the text; they are read up to the first sentence that decides.
     """
     rows: list[list[str]] = []
-    ended = False
-    for line in islice(lines, _SNIFFED_LINES):
-        if ended := bool(rows) and not line.strip():
-            break
-        if line.strip() and not (line[0] == "#" and (line.count("\t") != 2 or " " in line)):
-            rows.append(line.rstrip("\r\n").split("\t"))
-    width = max((len(row) for row in rows if len(row) in _WIDTHS), default=0)
-    if width == 3:
-        if (not ended and len(rows) < _SURE_ROWS) or not all(map(_is_short_row, rows)):
-            return False
-        return find_head_fault([int(row[2]) for row in rows], single_root=True) is None
-    fitting = [row for row in rows if len(row) == width > 3 and _is_long_row(row, len(rows))]
-    numbers = [row[0] for row in fitting]
-    roots = any(row[6] in ("0", _NOTHING) for row in fitting)
-    return roots and len(set(numbers)) == len(numbers) and 2 * len(numbers) > len(rows)
+    short = True
+    for line in chain(islice(lines, _SNIFFED_LINES), [None]):
+        if line is not None and line.strip():
+            if line[0] != "#" or (line.count("\t") == 2 and " " not in line):
+                rows.append(line.rstrip("\r\n").split("\t"))
+        elif rows:
+            if _are_long_rows(rows) or (short and _are_short_rows(rows, ended=line is not None)):
+                return True
+            rows, short = [], False
+    return False
+
+
+def _are_short_rows(rows: Sequence[Sequence[str]], ended: bool) -> bool:
+    """Whether rows are a tree in three columns; `ended` by a blank line."""
+    return (
+        (ended or len(rows) >= _SURE_ROWS)
+        and all(map(_is_short_row, rows))
+        and find_head_fault([int(row[2]) for row in rows], single_root=True) is None
+    )
+
+
+def _are_long_rows(rows: Sequence[Sequence[str]]) -> bool:
+    """Whether rows are a sentence in 8 to 10 columns, apart from rows that are cut short."""
+    width = max(len(row) for row in rows)
+    if width not in _WIDTHS or width == 3:
+        return False
+    whole = [row for row in rows if len(row) == width]
+    numbers = [row[0] for row in whole]
+    return (
+        all(_is_long_row(row, len(rows)) for row in whole)
+        and (any(row[6] in ("0", _NOTHING) for row in whole) or len(whole) < len(rows))
+        and len(set(numbers)) == len(numbers)
+        and 2 * len(whole) >= len(rows)
+    )
 
 
 def _is_short_row(row: Sequence[str]) -> bool:

@@ -11,7 +11,16 @@ from collections.abc import Sequence
 from treeformers.trees.escapes import unescape_word
 from treeformers.trees.latex import escape_latex
 from treeformers.trees.svg import Svg, svg_frame, text_width, xml
-from treeformers.trees.text import check_columns, clip, count, plain, shorten, text_columns
+from treeformers.trees.text import (
+    check_columns,
+    clip,
+    count,
+    is_right_to_left,
+    isolate,
+    plain,
+    shorten,
+    text_columns,
+)
 
 __all__ = ["render_dependency_latex", "render_dependency_svg", "render_dependency_text"]
 
@@ -27,7 +36,7 @@ def render_dependency_svg(
 ) -> Svg:
     """Draw a dependency tree: the words on one line, and an arc above them from each head to its dependent.
 
-    The arcs of a non-projective tree cross.
+    The arcs of a non-projective tree cross. A sentence of a right-to-left script is drawn from right to left.
 
     Args:
         words: the T words.
@@ -49,6 +58,11 @@ def render_dependency_svg(
     top = 30
     ground = top + 12 + _STEP * max(levels, default=0)
     baseline = ground + 22
+    width = centers[-1] + _half(words[-1], tags[-1], *(relations[root] for root in roots)) + 8
+    mirrored = is_right_to_left(words)
+
+    def at(x: float) -> float:
+        return width - x if mirrored else x
 
     paths: list[str] = []
     texts: list[str] = []
@@ -59,26 +73,25 @@ def render_dependency_svg(
         x1, x2 = centers[left] + 6 * to_right, centers[right] - 6 * (not to_right)
         y = ground - 6 - _STEP * level
         paths.append(
-            f'<path class="arc" d="M{x1} {ground - 2}V{y + 8}Q{x1} {y} {x1 + 8} {y}H{x2 - 8}'
-            f'Q{x2} {y} {x2} {y + 8}V{ground - 2}"/>'
+            f'<path class="arc" d="M{at(x1)} {ground - 2}V{y + 8}Q{at(x1)} {y} {at(x1 + 8)} {y}H{at(x2 - 8)}'
+            f'Q{at(x2)} {y} {at(x2)} {y + 8}V{ground - 2}"/>'
         )
-        paths.append(_arrow(centers[dependent], ground))
+        paths.append(_arrow(at(centers[dependent]), ground))
         if relations[dependent]:
-            middle = (x1 + x2) / 2
+            middle = at((x1 + x2) / 2)
             texts.append(
                 f'<text class="relation middle" x="{middle:g}" y="{y - 4}">{xml(relations[dependent])}</text>'
             )
     for root in roots:
-        x = centers[root]
+        x = at(centers[root])
         paths.append(f'<path class="arc" d="M{x} {top - 8}V{ground - 2}"/>{_arrow(x, ground)}')
         texts.append(
             f'<text class="relation middle" x="{x}" y="{top - 12}">{xml(relations[root] or "root")}</text>'
         )
-    for center, word, tag in zip(centers, words, tags, strict=True):
+    for center, word, tag in zip(map(at, centers), words, tags, strict=True):
         texts.append(f'<text class="word middle" x="{center}" y="{baseline}">{xml(word)}</text>')
         if tag:
             texts.append(f'<text class="small middle" x="{center}" y="{baseline + 17}">{xml(tag)}</text>')
-    width = centers[-1] + _half(words[-1], tags[-1], *(relations[root] for root in roots)) + 8
     style = (
         ".figure .word{font:16px ui-serif,Georgia,'Times New Roman',serif}"
         ".figure .relation{font-size:11px;fill:var(--agree)}.figure .arrow{fill:var(--line);stroke:none}"
@@ -116,7 +129,7 @@ def render_dependency_text(
     """
     check_columns(width)
     rows = [
-        (plain(unescape_word(word)), plain(_shown(tag)), plain(_shown(relation)))
+        tuple(isolate(plain(text)) for text in (unescape_word(word), _shown(tag), _shown(relation)))
         for word, tag, relation in zip(words, tags, relations, strict=True)
     ]
     levels = _levels(_arcs(heads))
@@ -192,7 +205,7 @@ def _half(*texts: str) -> int:
     return (max(text_width(text, 16) for text in texts) + 1) // 2
 
 
-def _arrow(x: int, ground: int) -> str:
+def _arrow(x: float, ground: int) -> str:
     return f'<path class="arrow" d="M{x - 4} {ground - 6}h8l-4 8z"/>'
 
 

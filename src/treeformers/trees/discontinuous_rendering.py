@@ -12,7 +12,7 @@ from itertools import pairwise
 from treeformers.trees.escapes import unescape_word
 from treeformers.trees.rendering import branch_path
 from treeformers.trees.svg import Svg, svg_frame, text_width, xml
-from treeformers.trees.text import count
+from treeformers.trees.text import count, is_right_to_left
 
 __all__ = ["render_discontinuous_svg"]
 
@@ -31,7 +31,8 @@ def render_discontinuous_svg(
 
     A label stands above a run of words of its own constituent, so no line of another one passes through it.
     Constituents that overlap from left to right have different heights.
-    A constituent with gaps is coloured (class "gap").
+    A constituent with gaps is coloured (class "gap"). A sentence of a right-to-left script is drawn from
+    right to left.
 
     Args:
         words: the T words.
@@ -75,6 +76,8 @@ def render_discontinuous_svg(
         occupied[level].append(extent)
         levels[n_words + place] = level
 
+    if is_right_to_left(words):
+        centers = [lefts[-1] + 8 - center for center in centers]
     ground = 12 + _STEP * max(levels)
     baseline = ground + 36
     branches: list[str] = []

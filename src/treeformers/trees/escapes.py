@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["escape_word", "unescape_word"]
+__all__ = ["escape_exactly", "escape_word", "unescape_exactly", "unescape_word"]
 
 _UNESCAPED = {
     "-LRB-": "(",
@@ -17,6 +17,9 @@ _UNESCAPED = {
     r"\*": "*",
 }
 _ESCAPE = re.compile("|".join(map(re.escape, _UNESCAPED)))
+_ROUND = {"(": "-LRB-", ")": "-RRB-"}
+_BRACKET = re.compile(r"(\\*)(\(|\)|-LRB-|-RRB-)")
+_BRACKET_ESCAPE = re.compile(r"(\\*)(-LRB-|-RRB-)")
 
 
 def escape_word(word: str) -> str:
@@ -27,3 +30,23 @@ def escape_word(word: str) -> str:
 def unescape_word(word: str) -> str:
     r"""Undo the escapes of the Penn Treebank: -LRB- -RRB- -LSB- -RSB- -LCB- -RCB-, "\/" and "\*"."""
     return _ESCAPE.sub(lambda match: _UNESCAPED[match[0]], word)
+
+
+def escape_exactly(text: str) -> str:
+    r"""Write round brackets so that `unescape_exactly` gives the same text again.
+
+    "(" becomes "\-LRB-", and "-LRB-" stays. In front of both, each backslash is doubled.
+    """
+    return _BRACKET.sub(
+        lambda match: 2 * match[1] + (f"\\{_ROUND[match[2]]}" if match[2] in _ROUND else match[2]), text
+    )
+
+
+def unescape_exactly(text: str) -> str:
+    r"""Undo `escape_exactly`."""
+
+    def unescape(match: re.Match[str]) -> str:
+        slashes, escaped = divmod(len(match[1]), 2)
+        return "\\" * slashes + (_UNESCAPED[match[2]] if escaped else match[2])
+
+    return _BRACKET_ESCAPE.sub(unescape, text)

@@ -7,13 +7,21 @@ labels "X" and "" mean "no label" and are not drawn.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from treeformers.trees.escapes import unescape_word
 from treeformers.trees.latex import escape_latex
 from treeformers.trees.svg import Svg, svg_frame, text_width, xml
-from treeformers.trees.text import check_columns, clip, count, plain, text_columns
+from treeformers.trees.text import (
+    check_columns,
+    clip,
+    count,
+    is_right_to_left,
+    isolate,
+    plain,
+    text_columns,
+)
 
 __all__ = ["Layout", "branch_path", "render_latex", "render_svg", "render_text"]
 
@@ -31,6 +39,8 @@ def render_svg(
     weights: Sequence[float] | None = None,
 ) -> Svg:
     """Draw a constituency tree with all words on one line and every node as low as possible.
+
+    A sentence of a right-to-left script is drawn from right to left.
 
     Args:
         words: the T words.
@@ -99,7 +109,9 @@ def render_text(words: Sequence[str], tags: Sequence[str], spans: Spans, width: 
     """Draw a constituency tree for the terminal.
 
     The tree stands upright, with the words on the last line, if it fits the width. Otherwise it lies on its
-    side, with one node on each line. Nodes that are too deep to indent show their depth as a number.
+    side, with one node on each line. Nodes that are too deep to indent show their depth as a number. The
+    first word is always on the left; right-to-left words are isolated (`trees.text.isolate`), so that each
+    stands under its own tag.
 
     Args:
         words: the T words.
@@ -234,8 +246,10 @@ class Layout:
 
     @classmethod
     def of(cls, words: Sequence[str], tags: Sequence[str], spans: Spans) -> Layout:
-        """Lay out a tree: its words, tags and spans in pre-order."""
+        """Lay out a tree: its words, tags and spans in pre-order. A right-to-left script mirrors it."""
         nodes = _place(words, tags, spans, _picture_size)
+        if is_right_to_left(map(unescape_word, words)):
+            nodes = [replace(node, center=nodes[0].width - node.center) for node in nodes]
         return cls(nodes, *_has_labels(nodes))
 
     @property
@@ -272,9 +286,9 @@ class Layout:
         return self.top(node) + (21 if self.labelled else 0)
 
     def ends(self, node: _Node) -> list[tuple[int, int]]:
-        """Lower ends of a node's branches."""
+        """Lower ends of a node's branches, from left to right."""
         children = (self.nodes[child] for child in node.children)
-        return [(child.center + 8, self.top(child)) for child in children]
+        return sorted((child.center + 8, self.top(child)) for child in children)
 
 
 def _picture_size(label: str, word: str | None) -> int:
@@ -333,18 +347,22 @@ def _upright(nodes: Sequence[_Node]) -> str:
 
     def write(row: int, center: int, text: str) -> None:
         column = center - (text_columns(text) - 1) // 2
+        opening = ""  # characters without a column, before the first one that has one
+        last = None
         for char in text:
             wide = text_columns(char)
             if wide:
-                rows[row][column : column + wide] = [char] + [""] * (wide - 1)
-                column += wide
+                rows[row][column : column + wide] = [opening + char] + [""] * (wide - 1)
+                opening, last, column = "", column, column + wide
+            elif last is None:
+                opening += char
             else:
-                rows[row][column - 1] += char
+                rows[row][last] += char
 
     for i, node in enumerate(nodes):
-        center, label = node.center, plain(node.label)
+        center, label = node.center, isolate(plain(node.label))
         if node.word is not None:
-            write(leaf_top + tagged, center, plain(node.word))
+            write(leaf_top + tagged, center, isolate(plain(node.word)))
             if tagged:
                 write(leaf_top, center, label or "│")
             continue
@@ -387,8 +405,8 @@ def _sideways(nodes: Sequence[_Node], width: int) -> str:
     while stack:
         number, depth, prefix, last = stack.pop()
         node = nodes[number]
-        label = plain(node.label)
-        text = label if node.word is None else f"{label} {plain(node.word)}".strip()
+        label = isolate(plain(node.label))
+        text = label if node.word is None else f"{label} {isolate(plain(node.word))}".strip()
         if depth > deepest:
             line = f"{depth}⋯ {text}".rstrip()
         else:

@@ -2,13 +2,29 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
+from collections.abc import Iterable
 from itertools import accumulate
 from shutil import get_terminal_size
 
-__all__ = ["check_columns", "clip", "count", "plain", "shorten", "terminal_columns", "text_columns"]
+__all__ = [
+    "check_columns",
+    "clip",
+    "count",
+    "is_right_to_left",
+    "isolate",
+    "plain",
+    "shorten",
+    "terminal_columns",
+    "text_columns",
+]
 
 MIN_COLUMNS = 20
+
+_ISOLATE, _END_ISOLATE = "\N{FIRST STRONG ISOLATE}", "\N{POP DIRECTIONAL ISOLATE}"
+_DIRECTION_CONTROLS = re.compile("[\u202a-\u202e\u2066-\u2069]")
+_RIGHT_TO_LEFT = frozenset({"R", "AL"})
 
 _CONTROLS = {code: "\N{REPLACEMENT CHARACTER}" for code in (*range(32), *range(127, 160))}
 
@@ -45,12 +61,37 @@ def clip(line: str, columns: int) -> str:
     if text_columns(line) <= columns:
         return line
     ends = accumulate(map(text_columns, line))
-    return "".join(char for char, end in zip(line, ends, strict=True) if end < columns) + "…"
+    kept = "".join(char for char, end in zip(line, ends, strict=True) if end < columns)
+    return kept + _END_ISOLATE * (kept.count(_ISOLATE) - kept.count(_END_ISOLATE)) + "…"
 
 
 def plain(text: str) -> str:
     """Replace the characters that move a terminal's cursor or change its colours."""
     return text.translate(_CONTROLS)
+
+
+def isolate(text: str) -> str:
+    """Mark a text with right-to-left letters, so that a terminal does not move it past its neighbours.
+
+    The marks U+2068 and U+2069 of the Unicode Bidirectional Algorithm (UAX #9) take no column. The text's own
+    marks of direction are removed.
+    """
+    if text.isascii() or not any(unicodedata.bidirectional(char) in _RIGHT_TO_LEFT for char in text):
+        return text
+    return f"{_ISOLATE}{_DIRECTION_CONTROLS.sub('', text)}{_END_ISOLATE}"
+
+
+def is_right_to_left(words: Iterable[str]) -> bool:
+    """Whether more words begin with a right-to-left letter than with a left-to-right one.
+
+    The first letter of a word is its first character of either direction.
+    """
+    balance = 0
+    for word in words:
+        directions = ("L",) if word.isascii() and word.isalpha() else map(unicodedata.bidirectional, word)
+        first = next((found for found in directions if found == "L" or found in _RIGHT_TO_LEFT), "")
+        balance += (first in _RIGHT_TO_LEFT) - (first == "L")
+    return balance > 0
 
 
 def shorten(text: str, length: int) -> str:

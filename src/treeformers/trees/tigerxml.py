@@ -10,7 +10,6 @@ import zlib
 from collections.abc import Iterator
 from typing import IO
 from xml.parsers import expat
-from xml.sax.saxutils import quoteattr
 
 from treeformers.trees.discontinuous import NO_VALUE, DiscontinuousTree
 from treeformers.trees.svg import NOT_IN_XML
@@ -175,4 +174,6 @@ def format_tigerxml(tree: DiscontinuousTree, number: int) -> str:
 def _quoted(text: str) -> str:
     if NOT_IN_XML.search(text):
         raise ValueError(f"{text!r} cannot be written in XML: it holds a control character")
+    from xml.sax.saxutils import quoteattr  # takes long to import, because it imports urllib
+
     return quoteattr(text)

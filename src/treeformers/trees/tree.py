@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from treeformers.trees.brackets import scan_brackets
 from treeformers.trees.dependency import DependencyTree
-from treeformers.trees.escapes import escape_word
+from treeformers.trees.escapes import escape_exactly, escape_word, unescape_exactly
 from treeformers.trees.rendering import render_svg, render_text
 from treeformers.trees.text import terminal_columns
 
@@ -272,7 +272,9 @@ class Tree:
 
     @classmethod
     def from_nltk(cls, tree: Any) -> Tree:
-        """Convert an `nltk.Tree` in which each word has a tag of its own.
+        r"""Convert an `nltk.Tree` in which each word has a tag of its own: the inverse of `to_nltk`.
+
+        A word "\-LRB-" becomes "(". The Penn Treebank's "-LRB-" stays.
 
         Raises:
             ValueError: a node is empty, or contains a word next to other words or nodes.
@@ -287,18 +289,26 @@ class Tree:
                 stack.extend(reversed(node))
         results: list[Tree] = []
         for node in reversed(order):
+            label = unescape_exactly(str(node.label()))
             if isinstance(node[0], str):
-                results.append(cls(str(node.label()), word=node[0]))
+                results.append(cls(label, word=unescape_exactly(node[0])))
             else:
-                results.append(cls(str(node.label()), tuple(results.pop() for _ in node)))
+                results.append(cls(label, tuple(results.pop() for _ in node)))
         return results[0]
 
     def to_nltk(self) -> Any:
-        """Convert to an `nltk.Tree`."""
+        r"""Convert to an `nltk.Tree`, from which `from_nltk` gives the same tree again.
+
+        nltk cannot print round brackets inside words and labels and read them again, so "(" becomes "\-LRB-".
+        The Penn Treebank's "-LRB-" stays.
+        """
         from nltk.tree import Tree as NltkTree
 
         return self.fold(
-            lambda node, children: NltkTree(node.label, children if node.word is None else [node.word])
+            lambda node, children: NltkTree(
+                escape_exactly(node.label),
+                children if node.word is None else [escape_exactly(node.word)],
+            )
         )
 
     def __eq__(self, other: object) -> bool:

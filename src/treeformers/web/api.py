@@ -13,7 +13,6 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse, HTMLResponse, JSONResponse
 from fastapi.staticfiles import StaticFiles
 from starlette.exceptions import HTTPException
-from starlette.middleware.trustedhost import TrustedHostMiddleware
 
 from treeformers import __version__
 from treeformers.query.reader import PatternError
@@ -57,7 +56,7 @@ PARSER_EXAMPLES = (
     EXAMPLES[2],
 )
 REFUSALS: dict[int | str, dict[str, Any]] = {
-    400: {"model": Problem, "description": "The request is not JSON in UTF-8."},
+    400: {"model": Problem, "description": "The request is not JSON in UTF-8, or names another host."},
     413: {"model": Problem, "description": "The request is too large."},
     422: {"model": Problem, "description": "The request cannot be read, or exceeds a limit."},
     500: {
@@ -117,7 +116,6 @@ def create_app(
         redoc_url=None,
         lifespan=lifespan,
     )
-    app.add_middleware(TrustedHostMiddleware, allowed_hosts=list(hosts), www_redirect=False)
     app.add_exception_handler(RequestValidationError, _unreadable)
     app.add_exception_handler(PatternError, _bad_pattern)
     app.add_exception_handler(ValueError, _bad_input)
@@ -125,7 +123,6 @@ def create_app(
     app.add_exception_handler(HTTPException, _other)
     app.add_exception_handler(Exception, _failed)
 
-    @app.head("/health", include_in_schema=False)
     @app.get("/health")
     async def health(request: Request) -> Health:
         """The state of the service."""
@@ -199,16 +196,16 @@ def create_app(
             return JSONResponse(json.loads(content))
         raise HTTPException(404, "the server has no JSON report")
 
-    @app.api_route("/", methods=["GET", "HEAD"], include_in_schema=False)
+    @app.get("/", include_in_schema=False)
     async def page() -> FileResponse:
         return FileResponse(STATIC / "index.html")
 
-    @app.api_route("/docs", methods=["GET", "HEAD"], include_in_schema=False)
+    @app.get("/docs", include_in_schema=False)
     async def docs() -> FileResponse:
         return FileResponse(STATIC / "docs.html")
 
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
-    return Guard(app, limits)
+    return Guard(app, limits, hosts=hosts)
 
 
 def _read_report(path: str | Path | None) -> tuple[Any, str]:
@@ -230,7 +227,10 @@ async def _unreadable(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, RequestValidationError)
     kind = request.headers.get("content-type", "none")
     if not kind.startswith("application/json"):
-        return _problem(422, f"the content type is {kind[:40]}, expected application/json")
+        return _problem(400, f"the content type is {kind[:40]}, expected application/json")
+    for found in error.errors():
+        if found["type"] == "json_invalid":
+            return _problem(400, f"the request is not JSON: {found['ctx']['error']}")
     problems = [
         f"{'.'.join(str(part)[:40] for part in found['loc'])}: {found['msg']}" for found in error.errors()[:3]
     ]

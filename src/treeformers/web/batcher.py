@@ -8,6 +8,8 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from typing import Generic, TypeVar
 
+from treeformers.tasks.stopping import Stopped, check_stop, stoppable
+
 __all__ = ["Batcher"]
 
 MAX_WAITS = 8
@@ -19,7 +21,8 @@ class Batcher(Generic[Item, Answer]):
     """Collects the items of concurrent requests and computes them in one call.
 
     A batch takes hardly longer than its longest item, so it waits until no more items arrive: clients that
-    just got an answer and ask again join it. Items of cancelled requests are dropped. If a batch fails with a
+    just got an answer and ask again join it. Items of cancelled requests are dropped, and a batch of nothing
+    else is stopped, see `tasks.stopping`. If a batch fails with a
     ValueError, each item is computed alone, and only the faulty one fails.
 
     Args:
@@ -98,11 +101,17 @@ class Batcher(Generic[Item, Answer]):
             self._waiting.popleft()
         return batch
 
+    def _compute(self, batch: Sequence[tuple[Item, asyncio.Future[Answer]]]) -> Sequence[Answer]:
+        with stoppable(lambda: all(future.done() for _, future in batch)):
+            check_stop()
+            return self.compute([item for item, _ in batch])
+
     async def _answer(self, batch: Sequence[tuple[Item, asyncio.Future[Answer]]]) -> None:
         loop = asyncio.get_running_loop()
-        items = [item for item, _ in batch]
         try:
-            answers = await loop.run_in_executor(self.executor, self.compute, items)
+            answers = await loop.run_in_executor(self.executor, self._compute, batch)
+        except Stopped:
+            return
         except ValueError as error:
             if len(batch) == 1:
                 _fail(batch[0][1], error)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import re
 import time
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from treeformers.web.limits import Limits
@@ -28,6 +30,8 @@ _HEADERS = {
     "referrer-policy": "no-referrer",
     "x-content-type-options": "nosniff",
 }
+_ABANDONED = 499
+"""Status in the log of a request whose client has left, as in nginx."""
 _TREEBANKS = ("/api/find", "/api/measure")
 """Paths of requests that may hold a treebank."""
 _SANDBOX = (  # the scripts of a report may run, but have no origin and no network
@@ -42,22 +46,31 @@ class _Refused(Exception):
         self.status, self.problem = status, problem
 
 
+class _Abandoned(Exception):
+    """The client has left before the answer."""
+
+
 class Guard:
     """Refuses requests that are too large, too many or too slow, with a status and one line of JSON.
 
-    The status is 413 if the body is larger than `body_bytes`, or than `treebank_bytes` where a treebank may
-    come. It is 503 with Retry-After if there are more than `in_flight` concurrent requests of the API, or if
-    a request takes more than `seconds`; its work is then cancelled. If the application fails, the answer is
-    still JSON and the log has the traceback.
+    The status is 400 if the request names another host than those of `hosts`. It is 413 if the body is
+    larger than `body_bytes`, or than `treebank_bytes` where a treebank may come. It is 503 with Retry-After
+    if there are more than `in_flight` concurrent requests of the API, or if a request takes more than
+    `seconds`; its work is then cancelled. So is that of a request whose client has left. If the application
+    fails, the answer is still JSON and the log has the traceback. HEAD works where GET does.
 
     Args:
         app: the application.
         limits: bounds on requests.
         report: path of the page that gets a sandbox.
+        hosts: accepted host names, without their ports; "*" accepts all.
     """
 
-    def __init__(self, app: ASGIApp, limits: Limits, report: str = "/report") -> None:
+    def __init__(
+        self, app: ASGIApp, limits: Limits, report: str = "/report", hosts: Sequence[str] = ("*",)
+    ) -> None:
         self.app, self.limits, self.report = app, limits, report
+        self.hosts = frozenset(hosts)
         self.in_flight = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -65,7 +78,8 @@ class Guard:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        scope["guard"] = self
+        method = scope["method"]
+        scope = {**scope, "guard": self, "method": "GET" if method == "HEAD" else method}
         started, status = time.perf_counter(), 0
 
         async def send_with_headers(message: Message) -> None:
@@ -73,12 +87,16 @@ class Guard:
             if message["type"] == "http.response.start":
                 status = message["status"]
                 message["headers"] = [*message.get("headers", ()), *self._headers(scope["path"])]
+            elif method == "HEAD":
+                message = {**message, "body": b""}
             await send(message)
 
         try:
             await self._handle(scope, receive, send_with_headers)
         except _Refused as refused:
             await _refuse(send_with_headers, refused, self.limits)
+        except _Abandoned:
+            status = _ABANDONED
         except Exception:
             logger.exception("a request failed")
             if not status:
@@ -89,7 +107,7 @@ class Guard:
                 )
         finally:
             fields = {
-                "method": scope["method"],
+                "method": method,
                 "path": scope["path"],
                 "status": status,
                 "milliseconds": round(1000 * (time.perf_counter() - started), 1),
@@ -98,6 +116,7 @@ class Guard:
             logger.info("request", extra={"fields": fields})
 
     async def _handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self._check_host(scope)
         started = False
 
         async def note_start(message: Message) -> None:
@@ -108,22 +127,36 @@ class Guard:
         try:
             async with asyncio.timeout(self.limits.seconds):
                 whole = await self._body(scope, receive)
-                await self._work(scope, _replay(whole, receive), note_start)
+                await self._work(scope, whole, receive, note_start)
         except TimeoutError:
             if not started:
                 raise _Refused(
                     503, f"no answer within {self.limits.seconds:g} seconds; try again, or with less text"
                 ) from None
 
-    async def _work(self, scope: Scope, receive: Receive, send: Send) -> None:
+    def _check_host(self, scope: Scope) -> None:
+        host = dict(scope["headers"]).get(b"host", b"").decode("latin-1")
+        name = re.sub(r":\d*$", "", host).lower()
+        if "*" not in self.hosts and name not in self.hosts:
+            raise _Refused(400, f"the host is {name[:40]!r}, expected {', '.join(sorted(self.hosts))}")
+
+    async def _work(self, scope: Scope, body: bytes, receive: Receive, send: Send) -> None:
         """Answer a request whose body has arrived. A slow upload does not count as in flight."""
         if scope["path"].startswith("/api/") and self.in_flight >= self.limits.in_flight:
             raise _Refused(503, f"busy: {self.limits.in_flight} requests are in progress; try again soon")
         self.in_flight += 1
+        left = asyncio.create_task(_until_disconnect(receive))
+        answer = asyncio.ensure_future(self.app(scope, _replay(body, left), send))
         try:
-            await self.app(scope, receive, send)
+            await asyncio.wait({answer, left}, return_when=asyncio.FIRST_COMPLETED)
+            if not answer.done():
+                raise _Abandoned
+            answer.result()
         finally:
             self.in_flight -= 1
+            left.cancel()
+            answer.cancel()
+            await asyncio.gather(answer, return_exceptions=True)
 
     async def _body(self, scope: Scope, receive: Receive) -> bytes:
         most = self.limits.treebank_bytes if scope["path"] in _TREEBANKS else self.limits.body_bytes
@@ -135,7 +168,7 @@ class Guard:
         while True:
             message = await receive()
             if message["type"] == "http.disconnect":
-                return bytes(body)
+                raise _Abandoned
             body += message.get("body", b"")
             if len(body) > most:
                 raise _Refused(413, problem)
@@ -153,14 +186,21 @@ class Guard:
         return [(name.encode(), value.encode()) for name, value in headers.items()]
 
 
-def _replay(body: bytes, receive: Receive) -> Receive:
-    """A `receive` that returns the body first, then the later messages."""
+async def _until_disconnect(receive: Receive) -> None:
+    """Wait until the client has left."""
+    if (await receive())["type"] != "http.disconnect":
+        await asyncio.Event().wait()  # after the body, a server has no other message
+
+
+def _replay(body: bytes, left: asyncio.Task[None]) -> Receive:
+    """A `receive` that returns the body first, and says when the client `left`."""
     handed_on = False
 
     async def again() -> Message:
         nonlocal handed_on
         if handed_on:
-            return await receive()
+            await asyncio.wait({left})
+            return {"type": "http.disconnect"}
         handed_on = True
         return {"type": "http.request", "body": body, "more_body": False}
 

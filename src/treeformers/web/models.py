@@ -37,6 +37,8 @@ __all__ = [
 logger = logging.getLogger(__name__)
 
 GOLD = "gold"
+BATCH = 16
+"""Number of sentences that an inducer reads before it looks whether somebody still waits for them."""
 Kind = Literal["baseline", "inducer", "parser", "classifier"]
 State = Literal["ready", "not loaded", "failed"]
 Words = Sequence[str]
@@ -150,7 +152,7 @@ class ServedInducer(_TrainedModel, ServedTreeModel):
     def parse(self, sentences: Sequence[Words]) -> list[TreeResult]:
         """The tree of each sentence, and the links of the first layer that the decoding reads."""
         inducer = cast(Inducer, self.load())
-        links = inducer.links(sentences, batch_size=len(sentences))
+        links = inducer.links(sentences, batch_size=BATCH)
         trees = decode_trees(links, sentences, inducer.decoding)
         layer = -1 if inducer.decoding.method == "algorithm1" else inducer.decoding.layer
         return [TreeResult(tree, link[layer].tolist()) for tree, link in zip(trees, links, strict=True)]

@@ -1,5 +1,5 @@
-"""The answers of the playground. Models run in batches, in one thread beside that of the server. Searches
-and measurements run in two others."""
+"""The answers of the playground. Models run in batches, in one thread beside that of the server. Another one
+reads and writes long texts. Searches and measurements run in two others."""
 
 from __future__ import annotations
 
@@ -68,6 +68,8 @@ class Service:
         self.models: Mapping[str, ServedModel] = {model.name: model for model in models}
         self.limits = limits
         self.executor = ThreadPoolExecutor(1, "treeformers-model")
+        # One thread: several would keep the thread of the server waiting, and would not be faster.
+        self._texts = ThreadPoolExecutor(1, "treeformers-text")
         self._searchers = ThreadPoolExecutor(SEARCHES, "treeformers-search")
         self._batchers = {
             model.name: Batcher(
@@ -85,6 +87,7 @@ class Service:
     def close(self) -> None:
         """Finish what runs, and drop what waits."""
         self.executor.shutdown(wait=True, cancel_futures=True)
+        self._texts.shutdown(wait=True, cancel_futures=True)
         self._searchers.shutdown(wait=True, cancel_futures=True)
 
     async def parse(self, text: str, models: Sequence[str]) -> Parsed:
@@ -99,7 +102,7 @@ class Service:
         for name in names:
             if name not in self._batchers:
                 self._unknown(name, self._batchers)
-        inputs = await _beside(
+        inputs = await self._beside(
             len(text) > SMALL, lambda: read_text(text, self.limits, self._tokenized(names))
         )
         if not names and not any(item.gold for item in inputs):
@@ -107,7 +110,7 @@ class Service:
         words = [item.words for item in inputs]
         results = await _all([self._batchers[name].submit(words) for name in names])
         by_name = dict(zip(names, results, strict=True))
-        return await _beside(len(text) * len(names) > SMALL, lambda: _parsed(inputs, by_name))
+        return await self._beside(len(text) * len(names) > SMALL, lambda: _parsed(inputs, by_name))
 
     async def layers(self, model: str, words: Sequence[str]) -> Layers:
         """Visualize all layers of an inducer.
@@ -189,6 +192,12 @@ class Service:
         known = list(known)
         expected = f"expected {', '.join(known)}" if known else "there are none"
         raise ValueError(f"{name[:40]!r} is not a model for this request: {expected}")
+
+    async def _beside(self, large: bool, function: Callable[[], T]) -> T:
+        """Call a function; a large task runs in another thread, so that it does not delay other requests."""
+        if not large:
+            return function()
+        return await asyncio.get_running_loop().run_in_executor(self._texts, function)
 
     async def _in_model_thread(self, function: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self.executor, function)
@@ -287,11 +296,6 @@ def _classes(model: ServedClassifier, trees: Sequence[Tree]) -> Classes:
             )
         )
     return Classes(classes=classes)
-
-
-async def _beside(large: bool, function: Callable[[], T]) -> T:
-    """Call a function; a large task runs in another thread, so that it does not delay other requests."""
-    return await asyncio.to_thread(function) if large else function()
 
 
 async def _all(tasks: Sequence[Coroutine[Any, Any, list[TreeResult]]]) -> list[list[TreeResult]]:

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from tiny_encoders import tiny_bert
+from tiny_models import save_parser
 from tree_strategies import right_branching
 from treeformers.data.sentences import SentenceReader
 from treeformers.recipes import ClassifyRecipe, Examples, SimilarityRecipe
@@ -266,6 +267,28 @@ class TestFolders:
         loaded = Classifier.from_pretrained(folder)
         assert loaded.trees == "balanced"
         assert loaded.classify(["the owl hoots"]) == loaded.classify(["the owl hoots"], trees="balanced")
+
+    def test_stored_paths_hold_in_any_working_directory(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        work = tmp_path / "work"
+        save_parser(work / "parsers" / "one")
+        tiny_bert(work / "encoder")
+        monkeypatch.chdir(work)
+        save(
+            work / "runs" / "model",
+            recipe({**CTT, "hidden_size": 8}, trees="parsers/one", embeddings="encoder"),
+        )
+        shutil.copytree(work / "runs" / "model", tmp_path / "elsewhere")
+        monkeypatch.chdir(tmp_path)
+        found = Classifier.from_pretrained(work / "runs" / "model").classify(["the owl hoots"])
+        monkeypatch.chdir(work)
+        assert found == Classifier.from_pretrained("runs/model").classify(
+            ["the owl hoots"], trees="parsers/one"
+        )
+        monkeypatch.chdir(tmp_path)
+        with pytest.raises(FileNotFoundError, match=r"parsers/one: .*: name another source by --trees$"):
+            Classifier.from_pretrained("elsewhere").classify(["the owl hoots"])
 
     def test_settings_of_the_recipe_hold_after_loading(self, tmp_path: Path) -> None:
         made = save(tmp_path, recipe(ACCUMULATION, trees="right", multi_sentence=True, labels=True))

@@ -85,6 +85,14 @@ def test_a_folder_of_several_seeds(tmp_path: Path) -> None:
         load_parser_or_inducer(tmp_path / "several")
 
 
+def test_longest_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(averaged_module, "MAX_WORDS", 3)
+    model = AveragedInducer([inducer(0)])
+    assert len(model.parse(["a b c"])[0]) == 3
+    with pytest.raises(ValueError, match="sentence 2 has 4 words, expected at most 3 to average trees"):
+        model.parse(["a b c", "a b c d"])
+
+
 def test_no_members_are_refused() -> None:
     with pytest.raises(ValueError, match="at least one inducer"):
         AveragedInducer([])

@@ -15,6 +15,7 @@ from conftest import ROOT
 from tiny_models import tiny_inducer
 from treeformers.induction import build_tree, greedy_tree
 from treeformers.recipes import Decoding, Recipe
+from treeformers.tasks.induce import predictor
 from treeformers.tasks.induce.predictor import Inducer
 from treeformers.tasks.induce.train import train_inducer
 
@@ -218,6 +219,15 @@ def test_a_plain_transformer_has_perplexity_but_no_trees() -> None:
             call(["the dog barks"])
     with pytest.raises(ValueError, match="has no links to read trees from"):
         plain.visualize("the dog barks")
+
+
+def test_longest_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    each = inducer("wordpiece")
+    monkeypatch.setattr(predictor, "MAX_TOKENS", 12)
+    with pytest.raises(ValueError, match="sentence 2 has 13 words, expected at most 12 tokens"):
+        each.parse([["dog"], ["dog"] * 13])
+    with pytest.raises(ValueError, match=r"a sentence of 12 words has \d+ tokens, expected at most 12$"):
+        each.parse([["dog"], ["dogmatism"] * 12])
 
 
 def test_sentences_without_words() -> None:

@@ -25,6 +25,7 @@ from treeformers.tasks import batching
 from treeformers.tasks.parse.beam import search
 from treeformers.tasks.parse.predictor import Parser
 from treeformers.tasks.parse.train import build_parser
+from treeformers.tasks.stopping import Stopped, stoppable
 from treeformers.training.saving import save_model
 from treeformers.trees.actions import from_bottom_up, is_well_formed, top_down
 from treeformers.trees.tree import Tree
@@ -213,6 +214,19 @@ class TestErrors:
             bound.parse([["a"], []])
         bound.parse([["a"]])
         assert not torch.is_inference_mode_enabled() and torch.is_grad_enabled()
+
+    def test_a_search_stops_if_nobody_waits(self, bound: Parser) -> None:
+        checks: list[int] = []
+
+        def unwanted() -> bool:
+            checks.append(1)
+            return len(checks) > 3
+
+        with pytest.raises(Stopped), stoppable(unwanted):
+            bound.parse([["the", "dog", "ran"]])
+        assert len(checks) == 4
+        bound.parse([["the", "dog", "ran"]])
+        assert len(checks) == 4
 
     def test_nothing_gives_nothing(self, bound: Parser) -> None:
         assert bound.parse([]) == bound.parse_best([], 3) == []

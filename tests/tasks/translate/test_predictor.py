@@ -200,7 +200,9 @@ class TestTranslate:
             translator.translate(["the dog"], beam=0)
         with pytest.raises(FileNotFoundError, match=r"^nowhere: neither right.* inducer$"):
             translator.translate(["the dog"], "nowhere")
-        with pytest.raises(FileNotFoundError, match=r"^gone: neither right.* the training data came from"):
+        with pytest.raises(
+            FileNotFoundError, match=r"^gone: neither right.* name another source by --trees$"
+        ):
             Translator(translator.model, translator.reader, "gone").translate(["the dog"])
         with pytest.raises(ValueError, match=r"^text 3 has no words$"):
             translator.translate([TREES[0], "the dog", ""], "right")

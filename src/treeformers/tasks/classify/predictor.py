@@ -19,7 +19,7 @@ from treeformers.recipes import ClassifyRecipe, Recipe
 from treeformers.tasks.classify.batches import predict
 from treeformers.tasks.classify.build import longest_input
 from treeformers.tasks.inputs import AnyTree, Encoded, TreeReader
-from treeformers.tasks.tree_sources import complete_trees
+from treeformers.tasks.tree_sources import complete_trees, stored_source
 from treeformers.training.device import choose_device
 from treeformers.training.model_folder import load_weights, read_settings
 from treeformers.training.model_names import find_model
@@ -174,4 +174,4 @@ def load_parts(
         count, expected = len(reader.words.words), model.config.vocab_size
         raise ValueError(f"{folder / VOCABULARY}: {count} words, the model has {expected}")
     model.to(choose_device(device))
-    return model, reader, recipe.data.trees, recipe.data.multi_sentence
+    return model, reader, stored_source(recipe.data.trees, folder), recipe.data.multi_sentence

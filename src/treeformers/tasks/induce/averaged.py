@@ -17,6 +17,8 @@ from treeformers.trees.tree import Tree
 
 __all__ = ["AveragedInducer"]
 
+MAX_WORDS = 2000
+"""Maximum length of a sentence. Averaging takes O(T^3) time: some four seconds at this length."""
 CHUNK = 1000
 """Maximum number of sentences for which the trees of all layers and members are in memory."""
 
@@ -66,11 +68,17 @@ class AveragedInducer:
             layer: only this layer of each member votes; negative numbers count from the top.
 
         Raises:
-            ValueError: a sentence has no words, `batch_size` is below 1, there is no such layer, or a model
-                has no prior.
+            ValueError: a sentence has no words or more than `MAX_WORDS`, `batch_size` is below 1, there is no
+                such layer, or a model has no prior.
         """
         split = words_of(sentences)
         check_positive(batch_size=batch_size)
+        for number, words in enumerate(split, start=1):
+            if len(words) > MAX_WORDS:
+                raise ValueError(
+                    f"sentence {number} has {len(words):,} words, "
+                    f"expected at most {MAX_WORDS:,} to average trees"
+                )
         chunks = (split[start : start + CHUNK] for start in range(0, len(split), CHUNK))
         return [tree for chunk in chunks for tree in self._average(chunk, batch_size, layer)]
 

@@ -23,6 +23,7 @@ from treeformers.models.treebert import TreeBertConfig, TreeBertForMaskedLM
 from treeformers.recipes import Decoding, InduceRecipe
 from treeformers.tasks.batching import batches
 from treeformers.tasks.induce.decoding import decode_trees
+from treeformers.tasks.stopping import check_stop
 from treeformers.training.device import choose_device
 from treeformers.training.model_folder import load_tokenizer, load_weights, read_settings
 from treeformers.training.model_names import find_model
@@ -35,6 +36,10 @@ logger = logging.getLogger(__name__)
 
 MAX_HEAT_MAP_WORDS = 100
 """Maximum length of a sentence whose heat maps a notebook shows. They have T^2 cells for each layer."""
+
+MAX_TOKENS = 8192
+"""Maximum length of a sentence. Time grows with the square of the length: with the sizes of Wang et al.
+(2019) and one core, a sentence of this length takes about two minutes."""
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -160,8 +165,8 @@ class Inducer(Shareable):
             decoding: how trees are read from links; by default the decoding of the recipe.
 
         Raises:
-            ValueError: a sentence has no words, `batch_size` is below 1, there is no such layer, or the model
-                has no prior.
+            ValueError: a sentence has no words or more than `MAX_TOKENS` tokens, `batch_size` is below 1,
+                there is no such layer, or the model has no prior.
         """
         split = words_of(sentences)
         decoding = decoding or self.decoding
@@ -366,8 +371,14 @@ class Inducer(Shareable):
     ) -> Iterator[tuple[list[int], NDArray[np.float64], NDArray[np.int64], torch.Tensor]]:
         """Indices of the sentences, links (B, L, T-1), word of each token (B, T), and tokens (B, T)."""
         check_positive(batch_size=batch_size)
+        for number, words in enumerate(split, start=1):
+            if len(words) > MAX_TOKENS:  # a word has at least one token; fails before anything is computed
+                raise ValueError(
+                    f"sentence {number} has {len(words):,} words, expected at most {MAX_TOKENS:,} tokens"
+                )
         special = self.tokenizer.num_special_tokens_to_add()
         for batch in batches([len(words) + special for words in split], batch_size):
+            check_stop()
             inputs, word_ids = self._encode([split[number] for number in batch])
             with torch.inference_mode():
                 output = self.model.treebert(**inputs, output_links=True)
@@ -383,6 +394,11 @@ class Inducer(Shareable):
             if not word.isascii() and _SURROGATE.search(word):
                 raise ValueError(f"the word {word!r} is not text: it has a lone surrogate")
         encoded = self.tokenizer(sentences, is_split_into_words=True, padding=True, return_tensors="pt")
+        if (longest := encoded["input_ids"].shape[1]) > MAX_TOKENS:
+            raise ValueError(
+                f"a sentence of {max(map(len, sentences)):,} words has {longest:,} tokens, "
+                f"expected at most {MAX_TOKENS:,}"
+            )
         rows = (encoded.word_ids(row) for row in range(len(sentences)))
         word_ids = np.array([[-1 if word is None else word for word in row] for row in rows])
         for words, index in zip(sentences, word_ids, strict=True):

@@ -15,6 +15,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from treeformers.attention.memory import Memory
+from treeformers.tasks.stopping import check_stop
 
 if TYPE_CHECKING:
     from treeformers.models.parser import ParserConfig, TreeParser
@@ -89,6 +90,7 @@ def search(
     count = size if count is None else min(count, size)
     backpointers: list[tuple[Tensor, Tensor]] = []
     while len(scores):
+        check_stop()
         first, legal = state.legal()
         total = torch.stack([one.step(state, action, first, legal) for one in searches]).mean(0)
         candidates = (scores[..., None] + total).flatten(1)

@@ -25,6 +25,7 @@ from treeformers.attention.memory import Memory
 from treeformers.kernels.encoder import FastEncoder, Weights, packed_linear
 from treeformers.kernels.precision import computes_bf16
 from treeformers.kernels.recurrence import gru_state, gru_step
+from treeformers.tasks.stopping import check_stop
 from treeformers.training.checksums import verify_checksums
 from treeformers.training.quantized_weights import is_quantized, read_quantized
 
@@ -127,7 +128,7 @@ class FastParser:
             subword_ids: (B', P). A long sentence may take several rows.
             subword_index: Last subword of each word (B, T), as an index into the flattened `subword_ids`.
         """
-        states = F.embedding(subword_index, self.encoder(subword_ids).flatten(0, 1))
+        states = F.embedding(subword_index, self.encoder(subword_ids, check_stop).flatten(0, 1))
         values = self.align(states).unflatten(-1, (self.slots, self.inner))
         states = states.float()
         return Memory(

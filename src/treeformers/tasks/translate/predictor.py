@@ -21,7 +21,7 @@ from treeformers.models.translation import AccumulationForTranslation
 from treeformers.recipes import Beam, TranslateRecipe
 from treeformers.tasks.batching import by_tokens
 from treeformers.tasks.inputs import check_kind, count_unseen
-from treeformers.tasks.tree_sources import complete_trees
+from treeformers.tasks.tree_sources import complete_trees, stored_source
 from treeformers.training.device import choose_device
 from treeformers.training.model_folder import load_weights, read_settings
 from treeformers.training.model_names import find_model
@@ -227,7 +227,7 @@ class Translator(Shareable):
         if sizes != expected:
             raise ValueError(f"{folder}: {sizes} subwords and labels, the model has {expected}")
         model.to(choose_device(device))
-        translator = cls(model, reader, recipe.data.trees, recipe.beam)
+        translator = cls(model, reader, stored_source(recipe.data.trees, folder), recipe.beam)
         translator.folder = folder
         return translator
 

@@ -5,6 +5,7 @@ import { ClassesView } from "./classes.js";
 import { Compare } from "./compare.js";
 import { counted, make } from "./elements.js";
 import { FindView } from "./finding.js";
+import { MODELS } from "./glossary.js";
 import { LayersView } from "./layers.js";
 import { showReport } from "./report.js";
 import { StepsView } from "./steps.js";
@@ -41,9 +42,12 @@ async function draw() {
     const names = answer.models.length;
     say(`${counted(answer.sentences.length, "sentence")}, ${counted(names, "tree")} each`);
     fillPager();
-    await show();
+    await show().catch(failed);
   } catch (error) {
-    if (turn === asked) complain(error);
+    if (turn !== asked) return;
+    answer = null; // the trees of the former text would look like the answer
+    await show().catch(complain);
+    complain(error);
   } finally {
     if (turn === asked) find("results").removeAttribute("aria-busy");
   }
@@ -58,16 +62,25 @@ function fillPager() {
 
 function go(next) {
   number = Math.max(0, Math.min(answer.sentences.length - 1, next));
-  show().catch(complain);
+  show().catch(failed);
+}
+
+const panel = () => tabs.find((tab) => tab.getAttribute("aria-selected") === "true").getAttribute("aria-controls");
+
+/** The view could not be drawn. What it shows belongs to a former sentence. */
+function failed(error) {
+  complain(error);
+  find(panel()).hidden = true;
 }
 
 /** Draw the selected view. */
 async function show() {
-  const open = tabs.find((tab) => tab.getAttribute("aria-selected") === "true").getAttribute("aria-controls");
+  const open = panel();
   if (open !== "steps") views.steps?.stop();
   find("pager").hidden = !(answer?.sentences.length > 1) || open === "finding" || open === "report";
   if (open === "report") return showReport(find("report"), info.report);
   if (open === "finding") return views.finding.show(answer);
+  find(open).hidden = !answer;
   if (!answer) return undefined;
   find("sentence").value = number;
   find("previous").disabled = number === 0;
@@ -86,7 +99,7 @@ function select(tab) {
     find(other.getAttribute("aria-controls")).hidden = !open;
   }
   complain(null);
-  show().catch(complain);
+  show().catch(failed);
 }
 
 function setUp() {
@@ -94,7 +107,7 @@ function setUp() {
   const bare = of("inducer").length > 0 || !of("parser").length; // a baseline says nothing beside a parser alone
   const usual = (model) => model.kind !== "baseline" || (bare && model.name === "right");
   find("models").replaceChildren(...info.models.filter((model) => model.kind !== "classifier").map((model) =>
-    make("label", { className: "chip" }, make("input", { type: "checkbox", value: model.name, checked: usual(model) }), model.name, model.kind === "baseline" ? null : make("small", {}, model.kind))));
+    make("label", { className: "chip", title: MODELS[model.kind] ?? MODELS[model.name] ?? "" }, make("input", { type: "checkbox", value: model.name, checked: usual(model) }), model.name, make("small", {}, model.kind))));
   find("examples").replaceChildren(...info.examples.map((text, i) =>
     make("button", { type: "button", className: "quiet", onclick: () => { find("text").value = text; draw(); } }, text.startsWith("(") ? "Brackets" : `Example ${i + 1}`)));
   find("limits").textContent = `At most ${info.sentences} sentences of ${info.words} words. A line break ends a sentence. No text leaves this server.`;

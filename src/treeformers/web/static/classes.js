@@ -36,7 +36,7 @@ export class ClassesView {
     });
     this.panel.replaceChildren(
       make("div", { className: "bar" }, this.chooser, over),
-      make("div", { className: "card" }, this.classes, this.detail, this.view.box));
+      make("div", { className: "card" }, this.classes, this.detail, this.view.frame));
     await this.load();
   }
 

@@ -2,9 +2,11 @@
 
 import { download } from "./download.js";
 import { choice, make, percent } from "./elements.js";
-import { SURE, TreeView, differing, readBrackets } from "./trees.js";
+import { MODELS, meaning } from "./glossary.js";
+import { SURE, TreeView, differing, readBrackets, shown } from "./trees.js";
 
 const NONE = "nothing";
+const WIDE = 540; // pixels; the card of a wider tree takes the whole row
 
 export class Compare {
   constructor(panel, say) {
@@ -32,6 +34,7 @@ export class Compare {
     this.panel.replaceChildren(
       make("div", { className: "bar spread", hidden: names.length === 1 }, label, legend),
       make("div", { className: "cards" }, ...cards),
+      glossary(trees),
       make("div", { className: "bar top" }, ...tables.filter(Boolean)),
     );
     this.legend = legend;
@@ -54,17 +57,21 @@ export class Compare {
       folded: (node, folded) => this.say(folded ? "Folded" : "Unfolded"),
     });
     this.views.set(name, view);
-    let shown = answer.brackets;
+    let brackets = answer.brackets;
     const note = make("small", {}, ofTree(answer.probability));
     const best = trees.get(name);
     const second = rival(best, answer);
-    const draw = (nodes, other) => view.show(nodes, { links: answer.links, doubts: other ? differing(nodes, other) : new Set() });
+    const article = make("article", { className: "card", "aria-label": name });
+    const draw = (nodes, other) => {
+      view.show(nodes, { links: answer.links, doubts: other ? differing(nodes, other) : new Set() });
+      article.classList.toggle("wide", view.picture.viewBox.baseVal.width > WIDE);
+    };
     draw(best, second);
     const onclick = (event) => {
       const back = trees.get(name) === second;
       const [nodes, other] = back ? [best, second] : [second, best];
       trees.set(name, nodes);
-      shown = back ? answer.brackets : answer.alternative;
+      brackets = back ? answer.brackets : answer.alternative;
       note.textContent = back ? ofTree(answer.probability) : "second parse";
       event.target.textContent = back ? "Show the second parse" : "Show the best parse";
       draw(nodes, other);
@@ -79,7 +86,7 @@ export class Compare {
       const onclick = async () => {
         menu.open = false;
         try {
-          await download(format, view, shown, `${name}-${number + 1}`);
+          await download(format, view, brackets, `${name}-${number + 1}`);
           this.say(`Saved ${title} of ${name}`);
         } catch (error) {
           this.say(error.message);
@@ -94,14 +101,15 @@ export class Compare {
         menu.querySelector("summary").focus();
       }
     });
-    return make("article", { className: "card", "aria-label": name },
+    article.append(
       make("div", { className: "bar spread" },
-        make("h2", {}, name, note),
+        make("h2", {}, make("span", { title: MODELS[name] ?? "" }, name), note),
         make("div", { className: "bar tight" },
           make("button", { type: "button", className: "quiet", onclick: () => view.foldAll() }, "Fold"),
           make("button", { type: "button", className: "quiet", onclick: () => view.unfoldAll() }, "Unfold"),
           menu)),
-      detail, rivals, view.box);
+      detail, ...(rivals ? [rivals] : []), view.frame);
+    return article;
   }
 }
 
@@ -125,6 +133,14 @@ function rival(best, { alternative, probability }) {
   return doubtful || probability < SURE / 2 ? second : null;
 }
 
+/** The labels and tags of all trees, and their meanings. */
+function glossary(trees) {
+  const meanings = new Map([...trees.values()].flat().filter((node) => shown(node.label ?? "")).map((node) => [`${node.word !== null} ${node.label}`, node]));
+  const rows = [...meanings.values()].sort((a, b) => (a.word !== null) - (b.word !== null) || (a.label < b.label ? -1 : 1));
+  return make("details", { className: "signs", hidden: !rows.length }, make("summary", {}, "What the labels mean"),
+    make("table", {}, make("tbody", {}, ...rows.map((node) => make("tr", {}, make("th", { scope: "row" }, make("code", {}, node.label)), make("td", {}, meaning(node.label, node.word !== null)))))));
+}
+
 const ofTree = (probability) => (probability === null ? "" : `probability ${percent(probability)}`);
 const hint = () => "Point at a node or move with the arrow keys. Click or press Enter to fold it.";
 
@@ -139,5 +155,5 @@ function scores(title, names, found) {
     return cell;
   })));
   return make("div", { className: "card scroll", tabIndex: 0, role: "region", "aria-label": title },
-    make("table", { className: "scores" }, make("caption", {}, title, make("small", {}, "unlabelled, without punctuation, in per cent")), make("thead", {}, head), make("tbody", {}, ...rows)));
+    make("table", { className: "scores" }, make("caption", {}, title, make("small", {}, "per cent of the constituents that two trees share: harmonic mean of precision and recall, without labels and punctuation")), make("thead", {}, head), make("tbody", {}, ...rows)));
 }

@@ -213,7 +213,7 @@ function card(sentence, colours) {
   const article = make("article", { className: "card", "aria-label": `Sentence ${sentence.number}` },
     make("h2", {}, `Sentence ${sentence.number}`, make("small", {}, counted(sentence.matches, "match", "matches"), more ? `, ${sentence.shown.length} shown` : "")),
     make("div", { className: "matches", role: "group", "aria-label": "Matches" }, ...parts),
-    detail, view.box);
+    detail, view.frame);
   return { article, reveal: () => reveal(sentence.shown[0]) };
 }
 

@@ -19,7 +19,7 @@ export class LayersView {
     this.prior = new HeatMap("Prior: probability that two words share a constituent", (row, column) => this.#overCell(row, column));
     this.attention = new HeatMap("Attention, mean of the heads", (row, column) => this.#overCell(row, column));
     this.content = make("div", {},
-      make("div", { className: "card" }, this.detail, this.tree.box),
+      make("div", { className: "card" }, this.detail, this.tree.frame),
       make("div", { className: "cards" }, this.prior.figure, this.attention.figure));
     panel.replaceChildren(make("div", { className: "bar" }, models.length > 1 ? model : null, layer), this.content);
   }

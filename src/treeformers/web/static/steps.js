@@ -2,7 +2,8 @@
 
 import { ask } from "./api.js";
 import { choice, make, percent, slider, svg } from "./elements.js";
-import { TreeView, plain } from "./trees.js";
+import { doing, meaning } from "./glossary.js";
+import { TreeView, isRightToLeft, plain } from "./trees.js";
 
 const FOOT = 74;
 const LISTED = 14;
@@ -32,7 +33,7 @@ export class StepsView {
     this.legend = make("p", { className: "legend" });
     panel.replaceChildren(
       make("div", { className: "bar" }, models.length > 1 ? model : null, this.buttons, step),
-      make("div", { className: "card" }, this.actions, this.legend, this.forest.box),
+      make("div", { className: "card" }, this.actions, this.legend, this.forest.frame),
       make("div", { className: "card" }, this.lists));
     panel.addEventListener("keydown", (event) => this.#key(event));
   }
@@ -55,8 +56,8 @@ export class StepsView {
     this.forests = forests(this.answer.steps.map((step) => step.taken.name), this.words, this.answer.linearization);
     const entry = (kind, text) => make("span", {}, make("i", { className: kind }), text);
     this.legend.replaceChildren(...(this.answer.attention === "deterministic"
-      ? [entry("bound", "attended boundary"), entry("head", "attended head word")]
-      : [entry("bound", "attended word (height: weight)")]), entry("item", "on the stack"));
+      ? [entry("bound", "attended boundary: first or last word of an item"), entry("head", "attended head word of an item")]
+      : [entry("bound", "attended word (height: weight)")]), entry("item", "on the stack"), make("span", {}, make("b", {}, "end"), ": mark after the last word"));
     this.forest.box.style.minHeight = "";
     this.forest.show(this.forests.at(-1)); // the last forest is the tallest; reserving its height keeps the page from jumping
     this.forest.box.style.minHeight = `${Math.min(ROOM, this.forest.box.clientHeight)}px`;
@@ -97,7 +98,8 @@ export class StepsView {
     const group = svg("g", { class: "marks" });
     step.stack.forEach((item, i) => {
       if (item.end === item.start) return;
-      const [left, right] = [places[item.start].left + 2, places[item.end - 1].right - 2];
+      const [first, last] = [places[item.start], places[item.end - 1]];
+      const [left, right] = [Math.min(first.left, last.left) + 2, Math.max(first.right, last.right) - 2];
       const top = i === step.stack.length - 1;
       group.append(svg("rect", { class: top ? "item top" : "item", x: left, y: baseline + 12, width: right - left, height: 5, rx: 2.5 }));
       if (item.label) group.append(svg("text", { class: "item-label", x: (left + right) / 2, y: baseline + 30 }, item.label));
@@ -119,11 +121,11 @@ export class StepsView {
     const few = (list) => (list.length > LISTED ? [...list.slice(0, LISTED), `and ${list.length - LISTED} more`] : list);
     const stack = step.stack.map((item) => {
       const text = item.end - item.start > 4 ? `${words[item.start]} … ${words[item.end - 1]}` : words.slice(item.start, item.end).join(" ");
-      return make("li", {}, item.label ? make("b", {}, item.open ? `(${item.label}` : item.label) : null, item.open ? "" : ` ${text}`);
+      return make("li", {}, item.label ? make("b", { title: meaning(item.label, false) }, item.open ? `(${item.label}` : item.label) : null, item.open ? "" : ` ${text}`);
     });
     const shown = stack.length > LISTED ? [make("li", {}, `${stack.length - LISTED} more`), ...stack.slice(-LISTED)] : stack;
     const buffer = few(words.slice(step.next)).map((word) => make("li", {}, word));
-    const row = (name, items) => make("div", {}, make("dt", {}, name), make("dd", {}, items.length ? make("ul", {}, ...items) : "empty"));
+    const row = (name, items) => make("div", {}, make("dt", {}, name), make("dd", { dir: isRightToLeft(words) ? "rtl" : "ltr" }, items.length ? make("ul", {}, ...items) : "empty"));
     this.lists.replaceChildren(row("Stack", shown), row("Buffer", buffer));
   }
 
@@ -146,7 +148,7 @@ export class StepsView {
 function action(title, { name, probability }) {
   const bar = make("span", { className: "meter" }, make("i", {}));
   bar.firstChild.style.width = `${100 * probability}%`;
-  return make("p", {}, make("small", {}, title), make("code", {}, name), bar, make("span", { className: "number" }, percent(probability)));
+  return make("p", {}, make("small", {}, title), make("span", {}, make("code", {}, name), make("small", { className: "meaning" }, doing(name))), bar, make("span", { className: "number" }, percent(probability)));
 }
 
 /** The forest before each action, as nodes under an invisible root; the last leaf is the end mark. */

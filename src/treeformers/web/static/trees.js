@@ -1,6 +1,7 @@
 // Trees: reads brackets, places nodes and draws a tree that folds.
 
 import { make, percent, svg } from "./elements.js";
+import { meaning } from "./glossary.js";
 
 const ESCAPES = { "-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-": "]", "-LCB-": "{", "-RCB-": "}", "\\/": "/", "\\*": "*" };
 const ESCAPE = /-LRB-|-RRB-|-LSB-|-RSB-|-LCB-|-RCB-|\\\/|\\\*/g;
@@ -11,10 +12,23 @@ const TALL = 1500;
 const NARROW = matchMedia("(max-width: 40rem)");
 export const SURE = 0.9; // a less probable constituent shows its probability beside its label
 const SMALL_FONT = '10px system-ui, sans-serif';
-const SMALLEST = 0.7; // a slightly too wide tree is drawn smaller; a much too wide one scrolls
+const CLOSER = 2; // factor of a step of the zoom
+const [SMALLEST, LARGEST] = [0.05, 4];
+const LETTER = /\p{L}/u;
+const RIGHT_TO_LEFT = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff\u{10800}-\u{10fff}\u{1e800}-\u{1efff}]/u;
 
 export const shown = (label) => (label === "X" ? "" : label);
 export const plain = (word) => word.replace(ESCAPE, (found) => ESCAPES[found]);
+
+/** Whether more words begin with a right-to-left letter than with a left-to-right one. */
+export function isRightToLeft(words) {
+  let balance = 0;
+  for (const word of words) {
+    const [letter] = word.match(LETTER) ?? [];
+    if (letter) balance += RIGHT_TO_LEFT.test(letter) ? 1 : -1;
+  }
+  return balance > 0;
+}
 
 /** Nodes in pre-order, each {label, word, children, start, end, index, parent}. */
 export function readBrackets(text) {
@@ -129,12 +143,15 @@ function branch(x, start, bar, ends) {
   return path + ends.map(([at, end]) => `M${at} ${bar}V${end}`).join("");
 }
 
-/** A drawn tree: a click or Enter folds a node, arrow keys move between nodes. */
+/**
+ * A drawn tree: a click or Enter folds a node, arrow keys move between nodes. The tree is as large as its box, and
+ * can be enlarged. A sentence of a right-to-left script is drawn from right to left.
+ */
 export class TreeView {
   /**
    * @param {object} options name: for screen readers; over: called with the current node or null; folded:
-   *   called when a node is folded or unfolded; still: no interaction; bare: hide the root; foot: pixels below
-   *   the words.
+   *   called when a node is folded or unfolded; still: no interaction, and drawn in full size; bare: hide the root;
+   *   foot: pixels below the words.
    */
   constructor(options = {}) {
     this.options = options;
@@ -143,7 +160,13 @@ export class TreeView {
     this.doubts = new Set();
     this.marks = new Map();
     this.current = 0;
+    this.zoom = options.still ? 1 : null; // null: as large as the box
     this.box = make("div", { className: "tree" });
+    const resize = (label, text, zoom) => make("button", { type: "button", className: "quiet", "aria-label": label, onclick: () => this.#resize(zoom()) }, text);
+    this.sizes = make("div", { className: "bar tight sizes", role: "group", "aria-label": "Size of the tree", hidden: true },
+      resize("Smaller", "−", () => this.#scale() / CLOSER), resize("Whole tree", "Whole tree", () => null), resize("Full size", "Full size", () => 1), resize("Larger", "+", () => this.#scale() * CLOSER));
+    this.frame = make("div", { className: "framed" }, this.sizes, this.box);
+    new ResizeObserver(() => this.#offerSizes()).observe(this.box);
     if (!options.still) {
       this.box.setAttribute("role", "tree");
       this.box.addEventListener("click", (event) => this.#toggle(this.#nodeOf(event)));
@@ -163,7 +186,37 @@ export class TreeView {
     this.marks = new Map();
     this.folded.clear();
     this.current = 0;
+    this.rightToLeft = isRightToLeft(nodes.filter((node) => node.word !== null).map((node) => node.word));
     this.draw();
+  }
+
+  /** Show the buttons of the size if the tree is larger than its box. */
+  #offerSizes() {
+    const { box } = this;
+    const whole = box.scrollWidth <= box.clientWidth + 1 && box.scrollHeight <= box.clientHeight + 1;
+    if (this.picture && box.clientWidth) this.sizes.hidden = whole && this.#scale() > 0.99 && this.#scale() < 1.01;
+  }
+
+  /** Pixels on the screen for a pixel of the picture. */
+  #scale() {
+    const { width, height } = this.picture.viewBox.baseVal;
+    return Math.min(this.picture.clientWidth / width, this.picture.clientHeight / height);
+  }
+
+  #resize(zoom) {
+    const { box } = this;
+    const middle = (box.scrollLeft + box.clientWidth / 2) / box.scrollWidth;
+    this.zoom = zoom && Math.max(SMALLEST, Math.min(LARGEST, zoom));
+    this.#size();
+    box.scrollLeft = middle * box.scrollWidth - box.clientWidth / 2;
+  }
+
+  #size() {
+    const { width, height } = this.picture.viewBox.baseVal;
+    this.box.classList.toggle("whole", this.zoom === null);
+    this.picture.style.width = this.zoom ? `${Math.round(this.zoom * width)}px` : "";
+    this.picture.style.height = this.zoom ? `${Math.round(this.zoom * height)}px` : "";
+    this.#offerSizes();
   }
 
   foldAll() {
@@ -238,7 +291,7 @@ export class TreeView {
     this.words = [];
     this.baseline = baseline;
     const top = (node) => leafTop - spot.get(node).height * step;
-    const at = (node) => Math.round(spot.get(node).x + MARGIN);
+    const at = (node) => Math.round(this.rightToLeft ? total - MARGIN - spot.get(node).x : spot.get(node).x + MARGIN);
     const back = svg("g");
     const front = svg("g");
 
@@ -267,7 +320,7 @@ export class TreeView {
           const half = spot.get(node).width / 2 - 9;
           back.append(svg("path", { class: "branch", d: `M${x} ${bar}L${x - half} ${baseline - 17}H${x + half}Z` }));
         } else {
-          const ends = node.children.map((child) => [at(child), child.children.length ? top(child) : leafTop]);
+          const ends = node.children.map((child) => [at(child), child.children.length ? top(child) : leafTop]).sort(([a], [b]) => a - b);
           back.append(svg("path", { class: this.#classes("branch", node), d: branch(x, label || !labelled ? bar : y, bar, ends) }));
         }
         const wide = label ? width(label, LABEL_FONT) + 12 : 20;
@@ -282,14 +335,15 @@ export class TreeView {
         if (label) item.append(svg("text", { class: "tag", x, y: leafTop + 14 }, label));
         if (mark?.note) item.append(svg("text", { class: "note below", x, y: baseline + 18 }, mark.note));
       }
+      if (label) item.prepend(svg("title", {}, `${label}: ${meaning(label, !inner)}`));
       front.append(item);
     }
     this.picture = svg("svg", { class: "figure", width: total, height: high, viewBox: `0 0 ${total} ${high}`, ...(this.options.still ? { "aria-hidden": "true" } : { role: "none" }) });
-    this.picture.style.minWidth = `${Math.round(this.options.still ? total : SMALLEST * total)}px`;
     if (this.links) this.#linkBars(back, baseline + 13);
     this.picture.append(back, front);
     const { scrollLeft, scrollTop } = this.box;
     this.box.replaceChildren(this.picture);
+    this.#size();
     this.box.scrollTo(scrollLeft, scrollTop);
     if (this.options.name && !this.options.still) this.box.setAttribute("aria-label", this.options.name);
   }
@@ -325,8 +379,9 @@ export class TreeView {
 
   #linkBars(group, y) {
     this.links.forEach((link, word) => {
-      const [left, right] = [this.places[word], this.places[word + 1]];
-      if (!left || !right) return;
+      const pair = [this.places[word], this.places[word + 1]];
+      if (!pair[0] || !pair[1]) return;
+      const [left, right] = this.rightToLeft ? pair.reverse() : pair;
       const bar = svg("line", { class: "link", x1: left.x + 4, x2: right.x - 4, y1: y, y2: y, "stroke-opacity": Math.max(0.06, link).toFixed(3) });
       bar.append(svg("title", {}, `link ${link.toFixed(2)}`));
       group.append(bar);
@@ -344,10 +399,12 @@ export class TreeView {
 
   /** Describe a node in one line. */
   describe(node) {
-    const parts = [shown(node.label ?? "") || (node.word === null ? "constituent" : "word")];
+    const label = shown(node.label ?? "");
+    const parts = [label ? `${label} (${meaning(label, node.word !== null)})` : node.word === null ? "constituent" : "word"];
     const count = node.end - node.start;
     parts.push(count > 1 ? `words ${node.start + 1}–${node.end}` : `word ${node.start + 1}`);
-    parts.push(`“${this.#text(node)}”`);
+    const text = this.#text(node);
+    parts.push(RIGHT_TO_LEFT.test(text) ? `“\u2068${text}\u2069”` : `“${text}”`);
     if (this.links && count > 1) {
       const inside = this.links.slice(node.start, node.end - 1);
       const weakest = Math.min(...inside);
@@ -402,8 +459,8 @@ export class TreeView {
     else if (event.key === "ArrowDown") {
       if (folded) this.#toggle(node);
       else next = node.children[0];
-    } else if (event.key === "ArrowLeft") next = siblings[place - 1] ?? this.nodes[visible[visible.indexOf(node.index) - 1]];
-    else if (event.key === "ArrowRight") next = siblings[place + 1] ?? this.nodes[visible[visible.indexOf(node.index) + 1]];
+    } else if (event.key === (this.rightToLeft ? "ArrowRight" : "ArrowLeft")) next = siblings[place - 1] ?? this.nodes[visible[visible.indexOf(node.index) - 1]];
+    else if (event.key === (this.rightToLeft ? "ArrowLeft" : "ArrowRight")) next = siblings[place + 1] ?? this.nodes[visible[visible.indexOf(node.index) + 1]];
     else if (event.key === "Home") next = this.nodes[0];
     else if (event.key === "End") next = this.nodes[visible.at(-1)];
     else return;
