@@ -19,6 +19,7 @@ from treeformers import Classifier
 from treeformers.data import corpora
 from treeformers.models import encoders
 from treeformers.tasks import tree_sources
+from treeformers.trees.profiles import find_profile
 
 PAGES = sorted(ROOT.glob("docs/papers/*.md"))
 ALL_PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md"))]
@@ -82,6 +83,16 @@ def test_the_page_on_sharing_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 def test_the_page_on_discontinuous_trees_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     test_snippets_run(ROOT / "docs" / "how-to" / "discontinuous.md")
+
+
+def test_the_page_on_treebanks_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    page = ROOT / "docs" / "how-to" / "treebanks.md"
+    test_snippets_run(page)
+    profile = re.search(r"^```toml\n(.*?)^```$", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    assert profile
+    Path("mine.toml").write_text(profile[1], encoding="utf-8")
+    assert find_profile("mine.toml").title == "My corpus of letters"
 
 
 @pytest.mark.parametrize("page", ALL_PAGES, ids=lambda path: path.relative_to(ROOT).as_posix())

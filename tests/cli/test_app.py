@@ -36,6 +36,7 @@ COMMANDS = (
     "serve",
     "env",
     "data list",
+    "data inspect",
     "data download",
     "data generate agreement",
     "data generate grammar",

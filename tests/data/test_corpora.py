@@ -211,8 +211,8 @@ def test_a_folder_of_translations(tmp_path):
             b"(S (A 1=a) (B 0=b))\n",
             r"a\.mrg:1: words with positions, such as '1=a', are discbracket",
         ),
-        ("a.txt.gz", b"not gzip", r"a\.txt\.gz: damaged gzip file"),
-        ("a.txt.gz", gzip.compress(b"word " * 999, mtime=0)[:20], r"a\.txt\.gz: damaged gzip file"),
+        ("a.txt.gz", b"not gzip", r"a\.txt\.gz:1: damaged gzip file"),
+        ("a.txt.gz", gzip.compress(b"word " * 999, mtime=0)[:20], r"a\.txt\.gz:1: damaged gzip file"),
     ],
 )
 def test_bad_files(tmp_path, name, content, message):
@@ -221,6 +221,99 @@ def test_bad_files(tmp_path, name, content, message):
     with pytest.raises(ValueError, match=message) as error:
         load(path)
     assert "\n" not in str(error.value)
+
+
+HELSINKI = "( (IP-MAT (NP-SBJ (N-N {0}-{0})) (VBPI er-vera) (NP *pro*)) (ID {0},.1))\n( (CODE x) (ID y))\n"
+
+
+def test_the_scheme_of_a_file_is_recognised_and_named(tmp_path, caplog):
+    caplog.set_level("INFO")
+    path = tmp_path / "a.psd"
+    path.write_text(HELSINKI.format("a"))
+    assert list(map(str, load(path)["train"])) == ["(IP (NP (N-N a)) (VBPI er))"]
+    assert caplog.messages == [
+        f"{path}: read as penn-helsinki (recognised by IP-MAT); --profile chooses another scheme",
+        f"{path}: left out 1 tree without words",
+    ]
+    raw = load(path, clean=False)["train"]
+    assert [tree.words for tree in raw] == [("a-a", "er-vera", "*pro*", "a,.1"), ("x", "y")]
+    caplog.clear()
+    [tree] = load(path, profile="keyaki")["train"]
+    assert tree.words == ("a-a", "er-vera")
+    assert caplog.messages == [f"{path}: left out 1 tree without words"]
+    with pytest.raises(ValueError, match="wsj-sample has a scheme of its own: a profile is for files and"):
+        load("wsj-sample", profile="penn")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "tree"),
+    [
+        ("a.txt", "#1:1.[14] S(agent:NP(Nh:cat)|VA(VA11:sleep))#\n", "(S (NP (Nh cat)) (VA (VA11 sleep)))"),
+        ("a.tbf", "(S (sn-SUJ (da0ms0 El el) (ncms000 niño niño)))\n", "(S (sn (da0ms0 El) (ncms000 niño)))"),
+        ("a.ptb", "#1 C\n(UTT+np (>N+art Um) (H+n cão) (.))\n", "(np (art Um) (n cão) (. .))"),
+        (
+            "a.penn",
+            "%% Sent 1\n(S (NP-SB (NE Bö)) (VVFIN-HD geht) ($. .))\n",
+            "(S (NP (NE Bö)) (VVFIN geht) ($. .))",
+        ),
+        ("a.mrg", "<S ID=1>\n(S (NP-SBJ ) (VP (VBZ is)))\n</S>\n", "(S (VP (VBZ is)))"),
+    ],
+)
+def test_treebanks_by_content(tmp_path, name, content, tree):
+    for encoding in ("utf-8", "latin-1"):
+        (tmp_path / name).write_bytes(content.encode(encoding))
+        assert list(map(str, load(tmp_path / name, encoding=encoding)["train"])) == [tree]
+        [raw] = load(tmp_path / name, clean=False, encoding=encoding)["train"]
+        assert Tree.from_brackets(str(raw)).words[: len(raw)] == raw.words
+
+
+def test_a_folder_of_many_files_is_one_split(tmp_path, caplog):
+    caplog.set_level("INFO")
+    for number in range(99):
+        path = tmp_path / f"{number // 50:02}" / f"text_{number:02}.psd"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(HELSINKI.format(f"w{number}"))
+    (tmp_path / "README").write_text("about\n")
+    (tmp_path / "00" / ".hidden.psd").write_text("(not (read")
+    (tmp_path / "picture.bin").write_bytes(bytes(range(256)))
+    found = load(tmp_path)
+    assert [tree.words[0] for tree in found.pop("train")] == [f"w{number}" for number in range(99)]
+    assert not found
+    assert corpora.has_one_split(str(tmp_path))
+    assert caplog.messages == [
+        f"{tmp_path}: no file named train, validation or test: all 99 files of trees are the training split",
+        f"{tmp_path}/00/text_00.psd: read as penn-helsinki (recognised by IP-MAT); "
+        "--profile chooses another scheme",
+        f"{tmp_path}: left out 99 trees without words",
+    ]
+    (tmp_path / "a.conllu").write_text(SENTENCE)
+    with pytest.raises(ValueError, match=r"text_00\.psd holds constituency trees and a\.conllu dependencies"):
+        load(tmp_path)
+
+
+def test_a_folder_of_dependency_files_is_one_split(tmp_path):
+    for name in ("a.conllu", "b.conllu"):
+        (tmp_path / name).write_text(SENTENCE)
+    assert [len(tree) for tree in load(tmp_path)["train"]] == [2, 2]
+
+
+def test_bad_trees_of_a_file_are_left_out(tmp_path):
+    path = tmp_path / "a.mrg"
+    path.write_text(TREE + "( (S (NN a)\n" + TREE + "(NP the dog)\n" + TREE)
+    errors = []
+    assert load(path, on_error=errors.append) == {"train": [CLEAN] * 3}
+    assert [str(error).partition(": ")[0] for error in errors] == [f"{path}:2", f"{path}:4"]
+    with pytest.raises(ValueError, match=r"a\.mrg:4: node 'NP' holds the bare word 'the'"):
+        load(path)
+
+
+@pytest.mark.parametrize("content", ["; only\n// comments\n", "# comments\n", "<corpus>\n</corpus>\n"])
+def test_comments_alone_are_no_treebank(tmp_path, content):
+    path = tmp_path / "a.mrg"
+    path.write_text(content)
+    for clean in (True, False):
+        with pytest.raises(ValueError, match=r"a\.mrg"):
+            load(path, clean=clean)
 
 
 def test_missing_paths(tmp_path):
@@ -260,7 +353,7 @@ def test_a_tree_of_traces_only_is_skipped(tmp_path, caplog):
     path = tmp_path / "a.mrg"
     path.write_text(TREE + "( (S (-NONE- *)) )\n" + TREE)
     assert load(path) == {"train": [CLEAN, CLEAN]}
-    assert "a.mrg: skipped 1 trees that hold only traces" in caplog.text
+    assert "a.mrg: left out 1 tree without words" in caplog.text
     assert len(load(path, clean=False)["train"]) == 3
 
 

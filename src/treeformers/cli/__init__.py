@@ -12,6 +12,7 @@ from treeformers.cli.cutting import cut
 from treeformers.cli.encoding import classify, similarity, translate
 from treeformers.cli.evaluation import evaluate
 from treeformers.cli.finding import find
+from treeformers.cli.inspecting import inspect_files
 from treeformers.cli.measuring import measure
 from treeformers.cli.parsing import parse
 from treeformers.cli.probing import probe
@@ -37,7 +38,9 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 data = typer.Typer(
-    cls=RenamedCommands, help="List and download corpora, or generate them.", rich_markup_mode=None
+    cls=RenamedCommands,
+    help="List and download corpora, inspect files of trees, or generate sentences.",
+    rich_markup_mode=None,
 )
 generate = typer.Typer(help="Generate sentences from the embedded grammar.", rich_markup_mode=None)
 
@@ -62,6 +65,7 @@ for command, example in (
     app.command(cls=Command, epilog=f"Example: treeformers {example}")(command)
 for group, name, subcommand, example in (
     (data, "list", list_corpora, "list"),
+    (data, "inspect", inspect_files, "inspect treebank.psd"),
     (data, "download", download_corpus, "download ewt --out corpora"),
     (generate, "agreement", generate_agreement, "generate agreement --out corpora/agreement"),
     (generate, "grammar", generate_grammar, "generate grammar --out corpora"),

@@ -28,11 +28,14 @@ from treeformers.data.minimal_pairs import MINIMAL_PAIRS, load_minimal_pairs
 from treeformers.data.open_english import load_open_english
 from treeformers.data.tables import read_table
 from treeformers.data.task_corpora import READERS, load_task_corpus, read_parallel
+from treeformers.data.treebank_files import Reading, keep_clean, read_files, treebank_files
+from treeformers.trees.brackets import OnError
 from treeformers.trees.conll import looks_like_conll
 from treeformers.trees.discontinuous_formats import format_of_suffix, recognise_format
-from treeformers.trees.files import is_gzip, suffix_of
+from treeformers.trees.files import is_gzip, read_lines, suffix_of
 from treeformers.trees.formats import CONLL, JSON, holds_trees, read_dependencies, read_trees
-from treeformers.trees.tree import Tree, strip_functions
+from treeformers.trees.profiles import PROFILES, Profile
+from treeformers.trees.tree import Tree
 
 __all__ = ["CORPORA", "Corpus", "clean_tree", "download", "load", "register_corpus", "verify"]
 
@@ -57,16 +60,26 @@ _LANGUAGE = re.compile(r"\.[a-z]{2}(?:[-_][a-z]+)?")
 
 
 def load(
-    name: StrPath, data_dir: StrPath | None = None, clean: bool = True, trees: Kind | None = None
+    name: StrPath,
+    data_dir: StrPath | None = None,
+    clean: bool = True,
+    trees: Kind | None = None,
+    *,
+    profile: Profile | str | None = None,
+    encoding: str = "utf-8",
+    on_error: OnError | None = None,
 ) -> dict[str, list[Any]]:
     """Load a corpus, a file, or a folder.
 
     A file gives {"train": ...} only. A folder holds one file per split; the file names contain the word
     train, valid, validation, dev or test. A split may also have one file per language, such as train.en and
-    train.de, with parallel lines. The suffix determines the kind of data: .conllu, .conllx, .conll, .dp for
-    dependencies; .json, .jsonl, .mrg, .ptb, .tree, .trees, .brackets for constituency trees; .tsv for a table
-    (`treeformers.data.tables`). Files with other suffixes, including .txt, hold dependencies if their first
-    sentence is CoNLL, constituency trees if the first line opens a tree, and plain text otherwise.
+    train.de, with parallel lines. If no file name has such a word, all files of trees in the folder and in
+    the folders below are one training split, which is logged.
+
+    The suffix determines the kind of data: .conllu, .conllx, .conll, .dp for dependencies; .json, .jsonl,
+    .mrg, .ptb, .tree, .trees, .brackets for constituency trees; .tsv for a table
+    (`treeformers.data.tables`). Files with other suffixes, including .txt, hold dependencies if their
+    first sentence is CoNLL, constituency trees if the first line opens a tree, and plain text otherwise.
     Discontinuous trees are an error. Every file may be gzipped.
 
     Args:
@@ -74,8 +87,14 @@ def load(
             `register_corpus`, or a path.
         data_dir: folder of the corpora; by default $TREEFORMERS_DATA. For "wsj", any folder above the files
             wsj_0001.mrg to wsj_2499.mrg, in any layout and case.
-        clean: apply `clean_tree` to constituency trees; False keeps them unchanged.
+        clean: reduce constituency trees to words and plain labels, see `clean_tree`; False keeps them
+            unchanged.
         trees: "dependencies" for the dependency trees of wsj-sample, craft, gum, sst-5, sst-2 or sick.
+        profile: the scheme of the trees of a file or folder, a name or a TOML file
+            (`treeformers.trees.profiles`). By default, it is recognised by the first trees and logged.
+        encoding: the encoding of a file or folder.
+        on_error: called with the error of each bad tree in a file of trees, which is left out. By default,
+            the first error is raised.
 
     Returns:
         A list per split ("train", "validation", "test"; "wsj" also has "all"). Treebanks give `Tree` or
@@ -88,7 +107,8 @@ def load(
 
     Raises:
         FileNotFoundError: the corpus or path does not exist.
-        ValueError: the name is unknown, the corpus has no such trees, or a file is malformed or empty.
+        ValueError: the name is unknown, the corpus has no such trees, a corpus with a name was given a
+            profile, or a file is malformed or empty.
     """
     if (key := os.fspath(name)) in _REGISTERED:
         return {split: list(examples) for split, examples in _REGISTERED[key]().items()}
@@ -97,7 +117,11 @@ def load(
             raise ValueError(f"{key} has no {trees}: it has minimal pairs")
         return {"test": load_minimal_pairs(key, data_dir)}
     corpus = CORPORA.get(key)
-    return _load_path(Path(name), clean) if corpus is None else _load_corpus(corpus, data_dir, clean, trees)
+    if corpus is None:
+        return _load_path(Path(name), Reading(clean, profile, encoding, on_error))
+    if profile is not None:
+        raise ValueError(f"{key} has a scheme of its own: a profile is for files and folders")
+    return _load_corpus(corpus, data_dir, clean, trees)
 
 
 def register_corpus(name: str, load: Callable[[], Mapping[str, Sequence[Any]]]) -> None:
@@ -125,8 +149,7 @@ def clean_tree(tree: Tree) -> Tree | None:
     Returns:
         The tree, or None if it holds only traces.
     """
-    kept = tree.without_traces()
-    return None if kept is None else kept.map_labels(strip_functions).unwrap_root()
+    return PROFILES["penn"].clean(tree)
 
 
 def verify(name: str, data_dir: StrPath | None = None) -> None:
@@ -189,7 +212,7 @@ def has_one_split(name: str) -> bool:
     if name in CORPORA:
         return name == "open-english"
     path = Path(name)
-    return path.is_file() or (path.is_dir() and len(_files_by_split(path)) == 1)
+    return path.is_file() or (path.is_dir() and len(_files_by_split(path)) <= 1)
 
 
 def _load_corpus(
@@ -218,7 +241,8 @@ def _load_corpus(
             for split, (trees_file, words_file) in zip(_SPLITS, files, strict=True)
         }
     if corpus.name not in READERS:
-        return {split: _read(path, kind, clean) for split, (path,) in zip(_SPLITS, files, strict=True)}
+        reading = Reading(clean, PROFILES["penn"])
+        return {split: _read(path, kind, reading) for split, (path,) in zip(_SPLITS, files, strict=True)}
     splits = dict(zip(_SPLITS, load_task_corpus(corpus.name, files), strict=True))
     for split, examples in splits.items():
         if not examples:
@@ -261,15 +285,27 @@ def _existing(corpus: Corpus, folder: Path, file: str) -> Path:
     raise FileNotFoundError(f"{corpus.name}: no file {folder / file} or {file}.gz; {_remedy(corpus)}")
 
 
-def _load_path(path: Path, clean: bool) -> dict[str, list[Any]]:
+def _load_path(path: Path, reading: Reading) -> dict[str, list[Any]]:
     if path.is_file():
-        return {"train": _read_any(path, clean)}
+        return {"train": _read_any(path, reading)}
     if not path.is_dir():
         raise FileNotFoundError(f"{path}: neither a file, a folder nor a corpus ({', '.join(CORPORA)})")
     found = _files_by_split(path)
-    if not found:
-        raise ValueError(f"{path}: no file with train, valid, validation, dev or test in its name")
-    return {split: _read_split(found[split], clean) for split in _SPLITS if split in found}
+    if found:
+        return {split: _read_split(found[split], reading) for split in _SPLITS if split in found}
+    files, kind = treebank_files(path, lambda file: _kind(file, reading.encoding))
+    if not files:
+        raise ValueError(
+            f"{path}: no file with train, valid, validation, dev or test in its name, and no file of trees"
+        )
+    logger.info(
+        "%s: no file named train, validation or test: all %d files of trees are the training split",
+        path,
+        len(files),
+    )
+    if kind == "constituency":
+        return {"train": read_files(files, reading, str(path))}
+    return {"train": [tree for file in files for tree in _read(file, kind, reading)]}
 
 
 def _files_by_split(folder: Path) -> dict[str, list[Path]]:
@@ -282,9 +318,9 @@ def _files_by_split(folder: Path) -> dict[str, list[Path]]:
     return found
 
 
-def _read_split(files: list[Path], clean: bool) -> list[Any]:
+def _read_split(files: list[Path], reading: Reading) -> list[Any]:
     if len(files) == 1:
-        return _read_any(files[0], clean)
+        return _read_any(files[0], reading)
     if not all(_LANGUAGE.fullmatch(suffix_of(file)) for file in files):
         raise ValueError(f"{files[0].parent}: two files for one split: {files[0].name} and {files[1].name}")
     return list(read_parallel(*files))
@@ -365,40 +401,30 @@ def _load_open_genres(trees: Path, dependencies: Path, clean: bool) -> list[Any]
     return _trees((tree for tree, of in pairs if of in GUM_OPEN_GENRES), str(trees), clean)
 
 
-def _read_any(path: Path, clean: bool) -> list[Any]:
+def _read_any(path: Path, reading: Reading) -> list[Any]:
     if suffix_of(path) == ".tsv":
-        return read_table(path, clean_tree if clean else None)
-    return _read(path, _kind(path), clean)
+        return read_table(path, clean_tree if reading.clean else None)
+    return _read(path, _kind(path, reading.encoding), reading)
 
 
-def _read(path: Path, kind: Kind, clean: bool) -> list[Any]:
+def _read(path: Path, kind: Kind, reading: Reading) -> list[Any]:
     examples: list[Any]
     if kind == "text":
-        examples = [line for line in map(str.strip, _lines(path)) if line]
+        examples = [line for line in map(str.strip, _lines(path, reading.encoding)) if line]
     elif kind == "dependencies":
-        examples = list(read_dependencies(path))
+        examples = list(read_dependencies(path, encoding=reading.encoding, on_error=reading.on_error))
     else:
-        examples = _trees(read_trees(path), str(path), clean)
+        examples = read_files([path], reading, str(path))
     if not examples:
         raise ValueError(f"{path}: nothing in it, expected {kind}")
     return examples
 
 
 def _trees(trees: Iterable[Any], where: str, clean: bool) -> list[Any]:
-    if not clean:
-        return list(trees)
-    kept, dropped = [], 0
-    for tree in map(clean_tree, trees):
-        if tree is None:
-            dropped += 1
-        else:
-            kept.append(tree)
-    if dropped:
-        logger.warning("%s: skipped %d trees that hold only traces", where, dropped)
-    return kept
+    return keep_clean(trees, where) if clean else list(trees)
 
 
-def _kind(path: Path) -> Kind:
+def _kind(path: Path, encoding: str | None = None) -> Kind:
     kind = _SUFFIXES.get(suffix_of(path))
     if kind is not None:
         return kind
@@ -407,19 +433,14 @@ def _kind(path: Path) -> Kind:
             f"{path}: discontinuous trees ({format}), expected trees without gaps: "
             "DiscontinuousTree.to_continuous removes the gaps"
         )
-    start = list(islice(_lines(path), 1000))
+    start = list(islice(_lines(path, encoding), 1000))
     if looks_like_conll(start):
         return "dependencies"
     return "constituency" if holds_trees(start) else "text"
 
 
-def _lines(path: Path) -> Iterator[str]:
-    with _binary(path) as file:
-        for number, line in enumerate(file, start=1):
-            try:
-                yield line.decode("utf-8-sig" if number == 1 else "utf-8")
-            except UnicodeDecodeError as error:
-                raise ValueError(f"{path}:{number}: not UTF-8 text: byte 0x{line[error.start]:02x}") from None
+def _lines(path: Path, encoding: str | None = None) -> Iterator[str]:
+    return (line for _, line in read_lines(path, encoding=encoding))
 
 
 @contextmanager

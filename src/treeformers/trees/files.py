@@ -25,6 +25,7 @@ __all__ = [
     "Source",
     "Target",
     "atomic_write",
+    "check_decoded",
     "check_kind",
     "file_name",
     "is_gzip",
@@ -45,7 +46,9 @@ UNROUNDED_KEYS = ("recipe", "row", "members", "sources", "training")
 _UNDECODABLE = re.compile("[\udc80-\udcff]")
 
 
-def read_lines(source: Source, chunk: int = -1, strict: bool = True) -> Iterator[tuple[str, str]]:
+def read_lines(
+    source: Source, chunk: int = -1, strict: bool = True, encoding: str | None = None
+) -> Iterator[tuple[str, str]]:
     """Read a text line by line.
 
     Args:
@@ -54,6 +57,7 @@ def read_lines(source: Source, chunk: int = -1, strict: bool = True) -> Iterator
             between tokens. -1 reads whole lines.
         strict: raise an error if the text is not UTF-8. Otherwise, undecodable bytes become lone surrogates:
             byte 0x80 becomes U+DC80.
+        encoding: such as "utf-8" or "latin-1"; None for a file that is always UTF-8.
 
     Yields:
         ("file:line", line); the line keeps its line end.
@@ -62,7 +66,7 @@ def read_lines(source: Source, chunk: int = -1, strict: bool = True) -> Iterator
         ValueError: the text is not UTF-8, the gzip file is damaged, or a token is longer than `chunk`.
     """
     name, number, rest = "<stdin>" if source == "-" else file_name(source), 1, ""
-    with _open_source(source) as stream:
+    with _open_source(source, encoding or "utf-8") as stream:
         while True:
             where = f"{name}:{number}"
             try:
@@ -74,8 +78,8 @@ def read_lines(source: Source, chunk: int = -1, strict: bool = True) -> Iterator
             line, rest = rest + read, ""
             if not line:
                 return
-            if strict and not line.isascii() and (bad := _UNDECODABLE.search(line)):
-                raise ValueError(f"{where}: not UTF-8 text: byte 0x{ord(bad[0]) - 0xDC00:02x}")
+            if strict and not line.isascii():
+                check_decoded(where, line, encoding)
             if number == 1:
                 line = line.removeprefix("\ufeff")
             if read.endswith("\n"):
@@ -86,6 +90,22 @@ def read_lines(source: Source, chunk: int = -1, strict: bool = True) -> Iterator
                 if len(rest) > chunk:
                     raise ValueError(f"{where}: a token of more than {chunk} characters")
             yield where, line
+
+
+def check_decoded(where: str, text: str, encoding: str | None = None) -> None:
+    """Refuse text that `read_lines` could not decode.
+
+    Args:
+        where: "file:line", which opens the error.
+        text: some text of that line.
+        encoding: as in `read_lines`.
+
+    Raises:
+        ValueError: the text holds lone surrogates, each for a byte.
+    """
+    if bad := _UNDECODABLE.search(text):
+        shown = "UTF-8" if encoding in (None, "utf-8") else encoding
+        raise ValueError(f"{where}: not {shown} text: byte 0x{ord(bad[0]) - 0xDC00:02x}")
 
 
 def read_object(path: Path) -> dict[str, Any]:
@@ -194,18 +214,18 @@ def open_target(target: Target) -> AbstractContextManager[TextIO]:
     return nullcontext(target)
 
 
-def _open_source(source: Source) -> AbstractContextManager[IO[str]]:
+def _open_source(source: Source, encoding: str) -> AbstractContextManager[IO[str]]:
     # Invalid UTF-8 becomes lone surrogates here; `read_lines` can then name the line.
     if source == "-":
         if sys.stdin is None:  # closed
             raise OSError(errno.EBADF, os.strerror(errno.EBADF), "<stdin>")
         if isinstance(sys.stdin, io.TextIOWrapper):
-            sys.stdin.reconfigure(encoding="utf-8", errors="surrogateescape")
+            sys.stdin.reconfigure(encoding=encoding, errors="surrogateescape")
         return nullcontext(sys.stdin)
     if not isinstance(source, str | os.PathLike):
         return nullcontext(source)
     opener: Callable[..., IO[str]] = gzip.open if is_gzip(source) else open
-    return opener(source, "rt", encoding="utf-8", errors="surrogateescape", newline="\n")
+    return opener(source, "rt", encoding=encoding, errors="surrogateescape", newline="\n")
 
 
 def open_binary(source: Source) -> AbstractContextManager[IO[bytes] | IO[str]]:

@@ -9,13 +9,26 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
-from typing import Any, Literal, TypeAlias
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from typing import Any, Literal, TypeAlias, cast
 
+from treeformers.trees.brackets import SINICA_LINE, OnError, scan_brackets, skips_line
 from treeformers.trees.conll import CONLL, read_dependencies, write_dependencies
 from treeformers.trees.discbracket import looks_like_discbracket
-from treeformers.trees.files import Source, Target, check_kind, file_name, open_target, read_lines, suffix_of
-from treeformers.trees.tree import Tree, parse_brackets
+from treeformers.trees.files import (
+    Source,
+    Target,
+    check_decoded,
+    check_kind,
+    file_name,
+    open_target,
+    read_lines,
+    suffix_of,
+)
+from treeformers.trees.profiles import Profile, find_profile
+from treeformers.trees.sinica import tree_from_sinica
+from treeformers.trees.tree import Tree
 
 __all__ = [
     "CONLL",
@@ -23,10 +36,12 @@ __all__ = [
     "holds_trees",
     "is_bare",
     "opens_tree",
+    "placed_trees",
     "read_brackets",
     "read_dependencies",
     "read_parses",
     "read_trees",
+    "tree_format",
     "tree_to_json",
     "write_dependencies",
     "write_trees",
@@ -45,7 +60,14 @@ _NESTED = re.compile(r"\(\s*([^\s()]*)\s*\(")
 _WITHOUT_WORDS = re.compile(r"\s*(\([\s(]*[^\s()]*[\s)]*)?")
 
 
-def read_trees(source: Source, format: TreeFormat | None = None) -> Iterator[Tree]:
+def read_trees(
+    source: Source,
+    format: TreeFormat | None = None,
+    *,
+    profile: Profile | str | None = None,
+    encoding: str = "utf-8",
+    on_error: OnError | None = None,
+) -> Iterator[Tree]:
     """Read constituency trees one by one.
 
     For brackets, see `treeformers.trees.tree.parse_brackets`. Discbracket is an error, because its words are
@@ -56,23 +78,39 @@ def read_trees(source: Source, format: TreeFormat | None = None) -> Iterator[Tre
     Args:
         source: a path (gzipped if it ends in .gz), "-" for standard input, or a file object.
         format: "brackets" or "json"; by default JSON if the path ends in .json or .jsonl, otherwise brackets.
+        profile: the scheme of the treebank, a name or a TOML file (`treeformers.trees.profiles`). The trees
+            are then clean, and trees without words are left out. By default, the trees are as they stand.
+        encoding: the encoding of the text.
+        on_error: called with the error of each bad tree; then reading goes on after it. By default, the
+            first error is raised.
 
     Yields:
         The trees; none for an empty file.
 
     Raises:
         FileNotFoundError: the file does not exist. The first `next` raises this.
-        ValueError: the text is malformed; the message opens with file:line.
+        ValueError: the profile is unknown, or the text is malformed; the message opens with file:line.
     """
-    if _tree_format(source, format) == "brackets":
-        yield from read_brackets(read_lines(source, chunk=_CHUNK))
-        return
-    for where, line in read_lines(source):
-        if line.strip():
-            yield _tree_from_json(where, line)
+    kind = tree_format(source, format)
+    chosen = None if profile is None else find_profile(profile)
+    # After an error in brackets, the beginnings of lines count: they must be whole.
+    chunk = _CHUNK if kind == "brackets" and on_error is None else -1
+    lines = read_lines(source, chunk, strict=on_error is None, encoding=encoding)
+    for _, tree in placed_trees(lines, kind, chosen, on_error, encoding=encoding):
+        clean = tree if chosen is None else chosen.clean(tree)
+        if clean is not None:
+            yield clean
 
 
-def read_parses(source: Source, sentences: int, format: TreeFormat | None = None) -> list[Tree | None]:
+def read_parses(
+    source: Source,
+    sentences: int,
+    format: TreeFormat | None = None,
+    *,
+    profile: Profile | str | None = None,
+    encoding: str = "utf-8",
+    on_error: OnError | None = None,
+) -> list[Tree | None]:
     """Read a parser's output, which may have no tree for some sentences.
 
     Some parsers write one tree on each line. If they find no tree, they write a blank line or brackets
@@ -83,32 +121,130 @@ def read_parses(source: Source, sentences: int, format: TreeFormat | None = None
         source: as in `read_trees`.
         sentences: number of sentences that were parsed.
         format: as in `read_trees`.
+        profile: as in `read_trees`.
+        encoding: as in `read_trees`.
+        on_error: as in `read_trees`. A bad tree on a line of its own counts as "no parse".
 
     Returns:
         The trees; None for a sentence without a parse.
 
     Raises:
         FileNotFoundError: the file does not exist.
-        ValueError: the text is malformed; the message opens with file:line.
+        ValueError: the profile is unknown, or the text is malformed; the message opens with file:line.
     """
-    lines = list(read_lines(source))
-    brackets = _tree_format(source, format) == "brackets"
+    lines = list(read_lines(source, strict=on_error is None, encoding=encoding))
+    kind = tree_format(source, format)
+    chosen = None if profile is None else find_profile(profile)
 
-    def trees(lines: Iterable[tuple[str, str]]) -> list[Tree]:
-        if brackets:
-            return list(read_brackets(lines))
-        return [_tree_from_json(where, line) for where, line in lines if line.strip()]
+    def trees(lines: Iterable[tuple[str, str]]) -> list[Tree | None]:
+        found = (tree for _, tree in placed_trees(lines, kind, chosen, on_error, encoding=encoding))
+        return list(found) if chosen is None else [chosen.clean(tree) for tree in found]
 
-    unparsed = [not line.strip() or (brackets and _holds_no_word(line)) for _, line in lines]
-    if len(lines) != sentences or not any(unparsed):
-        return list(trees(lines))
+    unparsed = [not line.strip() or (kind == "brackets" and _holds_no_word(line)) for _, line in lines]
+    if len(lines) != sentences or not (any(unparsed) or on_error):
+        return [tree for tree in trees(lines) if tree is not None]
     parses: list[Tree | None] = []
     for (where, line), empty in zip(lines, unparsed, strict=True):
         found = [None] if empty else trees([(where, line)])
+        if on_error is not None and not found:
+            found = [None]
         if len(found) != 1:
             raise ValueError(f"{where}: {len(found)} trees on a line, expected one or none")
         parses += found
     return parses
+
+
+def placed_trees(
+    lines: Iterable[tuple[str, str]],
+    format: TreeFormat = "brackets",
+    profile: Profile | None = None,
+    on_error: OnError | None = None,
+    on_skip: Callable[[str, str], None] | None = None,
+    encoding: str | None = None,
+) -> Iterator[tuple[str, Tree]]:
+    """Read trees with their places, as they stand.
+
+    Args:
+        lines: pairs ("file:line", line), or chunks of brackets as in `parse_brackets`.
+        format: the format of the lines.
+        profile: the scheme. With one, empty nodes are read as leaves with the word "", and leaves of tag,
+            word and lemma if the scheme has them, see `parse_brackets`.
+        on_error: as in `read_trees`.
+        on_skip: called with the place and the text of each comment and line of markup, which are skipped.
+        encoding: as in `read_lines`, for the error of a tree that is in another one.
+
+    Yields:
+        "file:line" of the beginning of the tree, and the tree.
+
+    Raises:
+        ValueError: the text is malformed, the first tree is discbracket, or all lines are comments and
+            markup.
+    """
+    if format == "json" or (profile is not None and profile.lines == "sinica"):
+        read = _tree_from_json if format == "json" else tree_from_sinica
+        return _placed_lines(lines, read, on_error, encoding)
+    return _placed_brackets(lines, profile, on_error, on_skip, encoding)
+
+
+def _placed_brackets(
+    lines: Iterable[tuple[str, str]],
+    profile: Profile | None,
+    on_error: OnError | None,
+    on_skip: Callable[[str, str], None] | None,
+    encoding: str | None,
+) -> Iterator[tuple[str, Tree]]:
+    skipped: list[str] = []
+
+    def skip(where: str, line: str) -> None:
+        if not skipped and not line.lstrip().startswith("#"):
+            skipped.append(where)
+        if on_skip is not None:
+            on_skip(where, line)
+
+    lemma_leaves = profile is not None and profile.lemma_leaves
+    trees = scan_brackets(
+        lines,
+        Tree,
+        empty_nodes=profile is not None,
+        lemma_leaves=lemma_leaves,
+        holds_text=None if profile is None else profile.is_dropped,
+        on_error=on_error,
+        on_skip=skip,
+        check=None if on_error is None else partial(check_decoded, encoding=encoding),
+    )
+    for where, first in trees:
+        if looks_like_discbracket(first):
+            raise ValueError(
+                f"{where}: words with positions, such as {first.leaves[0].word!r}, are discbracket, not "
+                "brackets: read it with read_discontinuous(file, 'discbracket')"
+            )
+        yield where, first
+        yield from trees
+        return
+    if skipped and on_error is None:
+        raise ValueError(f"{skipped[0]}: only comments and markup, expected trees in brackets")
+
+
+def _placed_lines(
+    lines: Iterable[tuple[str, str]],
+    read: Callable[[str, str], Tree],
+    on_error: OnError | None,
+    encoding: str | None,
+) -> Iterator[tuple[str, Tree]]:
+    """The trees of a format that has one tree on each line."""
+    for where, line in lines:
+        if not line.strip():
+            continue
+        try:
+            if on_error is not None:
+                check_decoded(where, line, encoding)
+            tree = read(where, line)
+        except ValueError as error:
+            if on_error is None:
+                raise
+            on_error(error)
+        else:
+            yield where, tree
 
 
 def read_brackets(lines: Iterable[tuple[str, str]]) -> Iterator[Tree]:
@@ -117,23 +253,7 @@ def read_brackets(lines: Iterable[tuple[str, str]]) -> Iterator[Tree]:
     Raises:
         ValueError: as `parse_brackets`, or the first tree is discbracket.
     """
-    where = [""]
-
-    def followed() -> Iterator[tuple[str, str]]:
-        for chunk in lines:
-            where[0] = chunk[0]
-            yield chunk
-
-    trees = parse_brackets(followed())
-    for first in trees:
-        if looks_like_discbracket(first):
-            raise ValueError(
-                f"{where[0]}: words with positions, such as {first.leaves[0].word!r}, are discbracket, not "
-                "brackets: read it with read_discontinuous(file, 'discbracket')"
-            )
-        yield first
-        break
-    yield from trees
+    return (tree for _, tree in placed_trees(lines))
 
 
 def _holds_no_word(line: str) -> bool:
@@ -160,7 +280,7 @@ def write_trees(trees: Iterable[Tree], target: Target, format: TreeFormat | None
     def as_json(tree: Tree) -> str:
         return json.dumps(tree_to_json(tree), ensure_ascii=False)
 
-    render = str if _tree_format(target, format) == "brackets" else as_json
+    render = str if tree_format(target, format) == "brackets" else as_json
     with open_target(target) as stream:
         for number, tree in enumerate(trees, start=1):
             check_kind(tree, Tree, target, number)
@@ -186,12 +306,18 @@ def opens_tree(line: str) -> bool:
 def holds_trees(lines: Iterable[str]) -> bool:
     """Whether a text contains trees in brackets, by its first line.
 
-    Blank lines and comments ("# ...") before it are skipped. A line with nothing but the beginning of a node,
-    "(" or "(S", opens a tree that continues below.
+    Blank lines, comments and markup before it are skipped, as in `parse_brackets`. A line with nothing but
+    the beginning of a node, "(" or "(S", opens a tree that continues below. A numbered line of the Sinica
+    Treebank is a tree.
     """
-    stripped = (line.strip() for line in lines)
-    first = next((line for line in stripped if line and not line.startswith("#")), "")
-    return opens_tree(first) or _OPENS_NODE.fullmatch(first) is not None
+    in_comment = False
+    for line in filter(None, map(str.strip, lines)):
+        if SINICA_LINE.match(line):
+            return True
+        skipped, in_comment = skips_line("", line, in_comment)
+        if not skipped:
+            return opens_tree(line) or _OPENS_NODE.fullmatch(line) is not None
+    return False
 
 
 def is_bare(line: str) -> bool:
@@ -203,12 +329,17 @@ def _is_word(label: str) -> bool:
     return label.isalpha() and not label.isupper()
 
 
-def _tree_format(file: Source | Target, format: str | None) -> str:
+def tree_format(file: Source | Target, format: str | None) -> TreeFormat:
+    """The format of a file of trees: `format`, or by the suffix if it is None.
+
+    Raises:
+        ValueError: the format is unknown.
+    """
     if format is None:
         return "json" if suffix_of(file_name(file)) in JSON else "brackets"
     if format not in ("brackets", "json"):
         raise ValueError(f"{file_name(file)}: unknown tree format {format!r}: expected 'brackets' or 'json'")
-    return format
+    return cast(TreeFormat, format)
 
 
 def tree_to_json(tree: Tree) -> dict[str, Any]:

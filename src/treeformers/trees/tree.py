@@ -7,12 +7,12 @@ pickled like any other tree.
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple, TypeVar
 
+from treeformers.trees.brackets import scan_brackets
 from treeformers.trees.dependency import DependencyTree
 from treeformers.trees.escapes import escape_exactly, escape_word, unescape_exactly
 from treeformers.trees.rendering import render_svg, render_text
@@ -30,12 +30,7 @@ T = TypeVar("T")
 
 ROOT_LABELS = frozenset({"", "TOP", "ROOT", "S1"})
 
-# Only ASCII blanks separate tokens: treebanks contain words with a no-break space.
 _BLANK = re.compile(r"[ \t\r\n\f\v]")
-# A match is a whole leaf, "(tag word)", or a bracket, or a bare token.
-_TOKEN = re.compile(
-    r"\(([^ \t\r\n\f\v()]++)[ \t\r\n\f\v]++([^ \t\r\n\f\v()]++)[ \t\r\n\f\v]*+\)|([()]|[^ \t\r\n\f\v()]++)"
-)
 
 
 class Span(NamedTuple):
@@ -353,7 +348,9 @@ class Tree:
             if node is None:
                 tokens.append(")")
             elif node.word is not None:
-                tokens.append(f" ({token(node.label)} {token(node.word)})")
+                # After a blank, the backslash that ends a word does not escape the bracket.
+                end = " )" if node.word.endswith("\\") else ")"
+                tokens.append(f" ({token(node.label)} {token(node.word)}{end}")
             else:
                 tokens.append(f" ({token(node.label)}" if node.label else " (")
                 stack.append(None)
@@ -394,75 +391,33 @@ def strip_functions(label: str) -> str:
     return re.split("[-=]", label, maxsplit=1)[0] or label
 
 
-def parse_brackets(chunks: Iterable[tuple[str, str]]) -> Iterator[Tree]:
-    """Read trees in brackets from a stream of text, and hold one tree at a time.
+def parse_brackets(
+    chunks: Iterable[tuple[str, str]],
+    *,
+    empty_nodes: bool = False,
+    lemma_leaves: bool = False,
+    on_error: Callable[[ValueError], None] | None = None,
+) -> Iterator[Tree]:
+    r"""Read trees in brackets from a stream of text, and hold one tree at a time.
 
     A tree may span several lines, and a line may hold several trees. Any label may be empty, as in
-    "( (S ...))". Outside trees, a line that begins with "#" is a comment.
+    "( (S ...))". A punctuation mark may stand alone: "(.)" is "(. .)". A backslash before a bracket may
+    escape it: "(X :\))" holds the word ":)". Outside trees, comments ("# ...", "; ...", "// ...", "%% ...",
+    "/* ... */"), headers ("*x* ...") and lines of markup ("<S ID=1>") are skipped.
 
     Args:
         chunks: pairs (where, text). `text` is a line, or a part of a long line that ends between tokens.
             `where`, such as "file:3", opens error messages; it is the same for all parts of one line.
+        empty_nodes: make a node without content, such as "(NP )", a leaf with the word "". By default, it is
+            an error.
+        lemma_leaves: make a leaf of tag, word and lemma, such as "(da0ms0 El el)", a leaf whose word is word
+            and lemma with a blank between them. By default, it is an error.
+        on_error: called with the error of each bad tree. Reading then goes on after the tree, or at the next
+            line that begins as a tree. By default, the first error is raised.
 
     Raises:
         ValueError: the brackets do not match, text stands outside brackets, a node is empty, or a bare word
             stands next to other words or nodes. The message is one line that opens with `where`.
     """
-    labels: list[str | None] = []  # of the open nodes; None until the label is read
-    contents: list[list[Tree | str]] = []
-    began = previous = ""
-    comment = False
-    for where, text in chunks:
-        if where != previous:
-            comment = not labels and text.lstrip().startswith("#")
-            previous = where
-        if comment:
-            continue
-        for tag, word, token in _TOKEN.findall(text):
-            if tag:
-                # Tags are few, and trees share them; words are too many to intern.
-                node = Tree(sys.intern(tag), word=word)
-            elif token == "(":
-                if not labels:
-                    began = where
-                elif labels[-1] is None:
-                    labels[-1] = ""
-                labels.append(None)
-                contents.append([])
-                continue
-            elif not labels:
-                what = "')' without '('" if token == ")" else f"text outside brackets: {token[:20]!r}"
-                raise ValueError(f"{where}: {what}")
-            elif token != ")":
-                if labels[-1] is None:
-                    labels[-1] = sys.intern(token)
-                else:
-                    contents[-1].append(token)
-                continue
-            else:
-                node = _close(where, labels.pop(), contents.pop())
-            if not labels:
-                yield node
-                continue
-            if labels[-1] is None:
-                labels[-1] = ""
-            contents[-1].append(node)
-    if labels:
-        raise ValueError(f"{began}: the tree that begins here is not closed: {len(labels)} ')' missing")
-
-
-def _close(where: str, label: str | None, content: list[Tree | str]) -> Tree:
-    if not content:
-        what = "empty brackets" if label is None else f"node {label!r} holds neither a word nor nodes"
-        raise ValueError(f"{where}: {what}")
-    assert label is not None
-    children = tuple(item for item in content if isinstance(item, Tree))
-    if len(children) == len(content):
-        return Tree(label, children)
-    if len(content) == 1:
-        return Tree(label, word=str(content[0]))
-    bare = next(item for item in content if isinstance(item, str))
-    raise ValueError(
-        f"{where}: node {label!r} holds the bare word {bare[:20]!r} beside other words or nodes: "
-        "each word needs a tag of its own, as in (DT the)"
-    )
+    options: dict[str, Any] = {"empty_nodes": empty_nodes, "lemma_leaves": lemma_leaves, "on_error": on_error}
+    return (tree for _, tree in scan_brackets(chunks, Tree, **options))

@@ -1,0 +1,191 @@
+"""What is in a file of trees: its scheme, its labels, what is left out, and what cannot be read."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Literal, TypeAlias, cast
+
+from treeformers.trees.conll import holds_conll
+from treeformers.trees.discontinuous import DiscontinuousTree
+from treeformers.trees.discontinuous_formats import (
+    DiscontinuousFormat,
+    format_of_suffix,
+    read_discontinuous,
+    recognise_format,
+)
+from treeformers.trees.formats import read_dependencies, tree_format
+from treeformers.trees.profiles import Profile, find_profile
+from treeformers.trees.tree import DependencyTree, Tree
+from treeformers.trees.treebank import TreebankSentence, read_treebank
+
+__all__ = ["MAX_ERRORS", "Inspection", "inspect_treebank"]
+
+TreeKind: TypeAlias = Literal["constituency", "dependencies", "discontinuous"]
+
+MAX_ERRORS = 100
+"""Number of errors that an inspection keeps. All are counted."""
+
+
+@dataclass
+class Inspection:
+    """What is in a file of trees. Labels, tags and functions are those of clean trees.
+
+    Attributes:
+        file: the file.
+        kind: what its trees are.
+        format: brackets, json, conll, or a format of discontinuous trees.
+        profile: the scheme by which constituency trees are read; "" for other trees.
+        title: the treebanks of the scheme.
+        mark: the label or leaf by which the scheme was recognised; "" if it was given or is the default.
+        trees: trees with words.
+        words: their words.
+        labels: labels of constituents.
+        tags: tags of words.
+        functions: functions of constituents and words, without indices.
+        relations: relations of dependencies.
+        lemmas: words with a lemma.
+        features: words with features.
+        unary_nodes: constituents over one other constituent.
+        longest_chain: the most of them above each other.
+        discontinuous_trees: trees that have constituents with gaps.
+        discontinuous_nodes: constituents with gaps.
+        without_words: trees that hold no words, which are left out.
+        dropped: nodes that are left out, by label.
+        empties: empty elements that are left out, by word.
+        skipped_lines: comments and lines of markup.
+        bad: trees and places that cannot be read.
+        errors: the first errors, with file and line.
+    """
+
+    file: str
+    kind: TreeKind
+    format: str
+    profile: str = ""
+    title: str = ""
+    mark: str = ""
+    trees: int = 0
+    words: int = 0
+    labels: Counter[str] = field(default_factory=Counter)
+    tags: Counter[str] = field(default_factory=Counter)
+    functions: Counter[str] = field(default_factory=Counter)
+    relations: Counter[str] = field(default_factory=Counter)
+    lemmas: int = 0
+    features: int = 0
+    unary_nodes: int = 0
+    longest_chain: int = 0
+    discontinuous_trees: int = 0
+    discontinuous_nodes: int = 0
+    without_words: int = 0
+    dropped: Counter[str] = field(default_factory=Counter)
+    empties: Counter[str] = field(default_factory=Counter)
+    skipped_lines: int = 0
+    bad: int = 0
+    errors: list[str] = field(default_factory=list)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The attributes as JSON holds them; counts by label have the most frequent first."""
+        return {
+            name: dict(value.most_common()) if isinstance(value, Counter) else value
+            for name, value in vars(self).items()
+        }
+
+    def add_error(self, error: ValueError) -> None:
+        """Count a tree or a place that cannot be read."""
+        self.bad += 1
+        if len(self.errors) < MAX_ERRORS:
+            self.errors.append(str(error))
+
+    def add(self, sentence: TreebankSentence) -> None:
+        """Count what is in a sentence of constituents."""
+        self._count(sentence.tree.words, sentence.tree.tags)
+        chains: list[tuple[Tree, int]] = [(sentence.tree, 0)]
+        while chains:
+            node, above = chains.pop()
+            if node.children:
+                self.labels[node.label] += 1
+                unary = len(node.children) == 1 and not node.children[0].is_leaf
+                self.unary_nodes += unary
+                above = above + 1 if unary else 0
+                self.longest_chain = max(self.longest_chain, above)
+                chains.extend((child, above) for child in reversed(node.children))
+        for parts in sentence.nodes:
+            self.functions.update(name for name in parts.functions if not name.isdecimal())
+        nodes = zip(sentence.tree.nodes(), sentence.nodes, strict=True)
+        self.features += sum(1 for node, parts in nodes if node.is_leaf and parts.features)
+        self.lemmas += sum(1 for lemma in sentence.lemmas if lemma is not None)
+
+    def add_dependencies(self, tree: DependencyTree) -> None:
+        """Count what is in a sentence of dependencies."""
+        self._count(tree.words, tree.tags)
+        self.relations.update(tree.relations)
+
+    def add_discontinuous(self, tree: DiscontinuousTree) -> None:
+        """Count what is in a sentence of constituents that may have gaps."""
+        self._count(tree.words, tree.tags)
+        self.labels.update(tree.labels)
+        self.functions.update(edge for edge in tree.edges if edge != "--")
+        self.lemmas += sum(1 for lemma in tree.lemmas if lemma != "--")
+        self.features += sum(1 for features in tree.morphology if features != "--")
+        gaps = sum(1 for blocks in tree.blocks() if len(blocks) > 1)
+        self.discontinuous_nodes += gaps
+        self.discontinuous_trees += gaps > 0
+
+    def _count(self, words: tuple[str, ...], tags: tuple[str, ...]) -> None:
+        self.trees += 1
+        self.words += len(words)
+        self.tags.update(tags)
+
+
+def inspect_treebank(path: str, profile: Profile | str | None = None, encoding: str = "utf-8") -> Inspection:
+    """Read a file of trees to its end, also after bad trees, and count what is in it.
+
+    Args:
+        path: the file; "-" for constituency trees on standard input.
+        profile: the scheme of constituency trees: a name or a TOML file. By default, it is recognised.
+        encoding: the encoding of the file.
+
+    Raises:
+        FileNotFoundError: the file does not exist.
+        ValueError: the profile is unknown, or the file holds neither trees nor bad ones.
+    """
+    if profile is not None:
+        profile = find_profile(profile)
+    read: Callable[[Inspection, str], None]
+    if format := format_of_suffix(path) or recognise_format(path):
+        found = Inspection(path, "discontinuous", format)
+        read = _read_discontinuous
+    elif path != "-" and holds_conll(path):
+        found = Inspection(path, "dependencies", "conll")
+        read = _read_dependencies
+    else:
+        found = Inspection(path, "constituency", tree_format(path, None))
+        read = partial(_read_constituency, profile=profile)
+    try:
+        read(found, encoding)
+    except ValueError as error:  # the rest of the file cannot be read
+        found.add_error(error)
+    if not (found.trees or found.without_words or found.bad):
+        raise ValueError(f"{'<stdin>' if path == '-' else path}: no trees in it")
+    return found
+
+
+def _read_constituency(found: Inspection, encoding: str, profile: Profile | str | None) -> None:
+    reader = read_treebank(found.file, profile, encoding=encoding, on_error=found.add_error)
+    found.profile, found.title, found.mark = reader.profile.name, reader.profile.title, reader.mark
+    found.dropped, found.empties = reader.left_out.dropped, reader.left_out.empties
+    for sentence in reader:
+        found.add(sentence)
+    found.without_words, found.skipped_lines = reader.left_out.without_words, reader.left_out.lines
+
+
+def _read_dependencies(found: Inspection, encoding: str) -> None:
+    for tree in read_dependencies(found.file, encoding=encoding, on_error=found.add_error):
+        found.add_dependencies(tree)
+
+
+def _read_discontinuous(found: Inspection, encoding: str) -> None:
+    for tree in read_discontinuous(found.file, cast(DiscontinuousFormat, found.format)):
+        found.add_discontinuous(tree)

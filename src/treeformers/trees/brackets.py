@@ -1,0 +1,340 @@
+"""Brackets: tokens, nodes, the lines around trees, and where to go on after a bad tree.
+
+The functions build nodes of any class, so that `Tree` can use them.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeAlias, TypeVar
+
+__all__ = ["SINICA_LINE", "OnError", "scan_brackets", "skips_line"]
+
+N = TypeVar("N")
+
+OnError: TypeAlias = Callable[[ValueError], None]
+Chunk: TypeAlias = tuple[str, str]
+
+SINICA_LINE = re.compile(r"\s*#\d+:\S*\s+\S+\(")
+"""The beginning of a numbered tree of the Sinica Treebank, such as "#1:1.[0] S(agent:NP(...". """
+
+# A match is a whole leaf, "(tag word)", or a bracket, or a bare token. Only ASCII blanks separate tokens:
+# treebanks contain words with a no-break space.
+_TOKEN = re.compile(
+    r"\(([^ \t\r\n\f\v()]++)[ \t\r\n\f\v]++([^ \t\r\n\f\v()]++)[ \t\r\n\f\v]*+\)|([()]|[^ \t\r\n\f\v()]++)"
+)
+# The same, where a backslash before a bracket may belong to the word: ":\)" is the word ":)".
+_ESCAPED_TOKEN = re.compile(
+    r"\(((?:\\[()]|[^ \t\r\n\f\v()])+)[ \t\r\n\f\v]+((?:\\[()]|[^ \t\r\n\f\v()])+)[ \t\r\n\f\v]*\)"
+    r"|([()]|(?:\\[()]|[^ \t\r\n\f\v()])+)"
+)
+_ESCAPED = re.compile(r"\\([()])")
+_COMMENTS = ("#", ";", "//", "%%", "*x*")
+_MARKUP = re.compile(r"<[^()]*>\s*")
+_COMMENT_OPENS = ("/*", "/~*")
+_COMMENT_CLOSES = re.compile(r"\*~?/")
+_OPENS = re.compile(r"[ \t]*\(")
+_MAX_JOINED = 1000
+"""Number of parts of a file that are read further for the end of a tree that is not closed."""
+_MAX_JOINED_IN_ALL = 20_000
+"""The same number for all trees of a file that prove to be not closed."""
+
+
+class _Unclosed(ValueError):
+    """The text ends inside a tree."""
+
+
+class _Surplus(ValueError):
+    """A tree has a closing bracket too many."""
+
+
+def scan_brackets(
+    chunks: Iterable[Chunk],
+    build: Callable[..., N],
+    *,
+    empty_nodes: bool = False,
+    lemma_leaves: bool = False,
+    holds_text: Callable[[str], bool] | None = None,
+    on_error: OnError | None = None,
+    on_skip: Callable[[str, str], None] | None = None,
+    check: Callable[[str, str], None] | None = None,
+) -> Iterator[tuple[str, N]]:
+    """Read trees in brackets from a stream of text, and hold one tree at a time.
+
+    See `treeformers.trees.tree.parse_brackets`.
+
+    Args:
+        chunks: pairs (where, text), as in `parse_brackets`.
+        build: makes a node: `build(label, children)`, or `build(tag, word=word)`.
+        empty_nodes: make nodes without content leaves with the word "".
+        lemma_leaves: make a leaf of tag, word and lemma a leaf whose word is both, separated by a blank.
+        holds_text: tells by its label whether a node may hold text, as a comment does. If it is neither a
+            word nor a row of nodes, it becomes a leaf with "_" for blanks.
+        on_error: called for each bad tree; then reading goes on. By default, the first bad tree raises.
+        on_skip: called with the place and the text of each line outside trees that is skipped.
+        check: called with the place and the text of each part of a tree that is not ASCII; if it raises, the
+            tree is bad.
+
+    Yields:
+        Where the tree begins, and the tree.
+
+    Raises:
+        ValueError: as in `parse_brackets`.
+    """
+
+    def close(where: str, label: str | None, content: list[N | str]) -> N:
+        try:
+            return _close(where, label, content, build, empty_nodes, lemma_leaves)
+        except ValueError:
+            if not label or holds_text is None or not holds_text(label):
+                raise
+            return build(label, word="_".join(item for item in content if isinstance(item, str)))
+
+    if on_error is None:
+        return _scan(chunks, build, close, None, on_skip, check)
+    return _scan_on(
+        chunks, lambda lines, report: _scan(lines, build, close, report, on_skip, check), on_error
+    )
+
+
+def _scan(
+    chunks: Iterable[Chunk],
+    build: Callable[..., N],
+    close: Callable[[str, str | None, list[N | str]], N],
+    on_error: OnError | None,
+    on_skip: Callable[[str, str], None] | None,
+    check: Callable[[str, str], None] | None,
+) -> Iterator[tuple[str, N]]:
+    labels: list[str | None] = []  # of the open nodes; None until the label is read
+    contents: list[list[N | str]] = []
+    began = previous = ""
+    skipped = in_comment = False
+    fault: ValueError | None = None  # of the tree that is open
+    lost = False  # the text outside trees is an error that is reported
+    held: tuple[str, N] | None = None  # the last tree, which is bad if the line has another ")" after it
+    ended = ""
+    for where, text in chunks:
+        if where != previous and text:
+            previous = where
+            if not labels:
+                skipped, in_comment = skips_line(where, text, in_comment)
+                if skipped and on_skip is not None:
+                    on_skip(where, text)
+            else:
+                skipped = False
+        if skipped:
+            continue
+        checked = check is not None and not text.isascii()
+        for tag, word, token in _TOKEN.findall(text) if "\\" not in text else _tokens(text, not labels):
+            if checked and check is not None and (labels or tag):
+                try:
+                    check(where, tag + word + token)
+                except ValueError as error:
+                    if on_error is None:
+                        raise
+                    fault = fault or error
+            if tag:
+                # Tags are few, and trees share them; words are too many to intern.
+                node = build(sys.intern(tag), word=word)
+                if not labels:
+                    began = where
+            elif token == "(":
+                if not labels:
+                    began = where
+                elif labels[-1] is None:
+                    labels[-1] = ""
+                labels.append(None)
+                contents.append([])
+                continue
+            elif not labels:
+                what = "')' without '('" if token == ")" else f"text outside brackets: {token[:20]!r}"
+                if on_error is None:
+                    raise ValueError(f"{where}: {what}")
+                surplus = token == ")" and ended == where
+                if surplus:
+                    held = None
+                if not lost:
+                    on_error((_Surplus if surplus else ValueError)(f"{where}: {what}"))
+                    lost = True
+                continue
+            elif token != ")":
+                if labels[-1] is None:
+                    labels[-1] = sys.intern(token)
+                else:
+                    contents[-1].append(token)
+                continue
+            else:
+                try:
+                    node = close(where, labels.pop(), contents.pop())
+                except ValueError as error:
+                    if on_error is None:
+                        raise
+                    fault = fault or error
+                    node = build("", word="")
+            if labels:
+                if labels[-1] is None:
+                    labels[-1] = ""
+                contents[-1].append(node)
+                continue
+            lost = False
+            if on_error is None:
+                yield began, node
+                continue
+            if held is not None:
+                yield held
+            held, ended = (began, node), where
+            if fault is not None:
+                on_error(fault)
+                held = fault = None
+    if held is not None:
+        yield held
+    if labels:
+        unclosed = _Unclosed(f"{began}: the tree that begins here is not closed: {len(labels)} ')' missing")
+        if on_error is None:
+            raise unclosed
+        on_error(unclosed)
+
+
+def _tokens(text: str, outside: bool) -> list[tuple[str, str, str]]:
+    r"""The tokens of a text with backslashes.
+
+    A word may end in a backslash. Therefore "\)" closes a leaf if the brackets of a line of whole trees fit
+    only so.
+    """
+    opening, closing = text.count("\\("), text.count("\\)")
+    if not opening + closing:
+        return _TOKEN.findall(text)
+    if outside and opening != closing and text.count("(") == text.count(")"):
+        return _TOKEN.findall(text)
+    return [
+        (_ESCAPED.sub(r"\1", tag), _ESCAPED.sub(r"\1", word), _ESCAPED.sub(r"\1", token))
+        for tag, word, token in _ESCAPED_TOKEN.findall(text)
+    ]
+
+
+def _close(
+    where: str,
+    label: str | None,
+    content: list[N | str],
+    build: Callable[..., N],
+    empty_nodes: bool,
+    lemma_leaves: bool,
+) -> N:
+    """Make the node of a closing bracket."""
+    if not content:
+        if label is not None and not any(map(str.isalnum, label)):
+            return build(label, word=label)
+        if empty_nodes:
+            return build(label or "", word="")
+        what = "empty brackets" if label is None else f"node {label!r} holds neither a word nor nodes"
+        raise ValueError(f"{where}: {what}")
+    assert label is not None
+    words = [item for item in content if isinstance(item, str)]
+    if not words:
+        return build(label, tuple(content))
+    if len(content) == 1:
+        return build(label, word=words[0])
+    if lemma_leaves and len(words) == len(content) == 2 and label:
+        return build(label, word=" ".join(words))
+    raise ValueError(
+        f"{where}: node {label!r} holds the bare word {words[0][:20]!r} beside other words or nodes: "
+        "each word needs a tag of its own, as in (DT the)"
+    )
+
+
+def skips_line(where: str, text: str, in_comment: bool = False) -> tuple[bool, bool]:
+    """Whether a line outside trees is skipped: a comment, a header or a line of markup.
+
+    Args:
+        where: the place of the line.
+        text: the line.
+        in_comment: whether a comment "/* ..." is open before the line.
+
+    Returns:
+        Whether the line is skipped, and whether such a comment is open after it.
+
+    Raises:
+        ValueError: the line is a tree of the Sinica Treebank, which begins like a comment.
+    """
+    line = text.lstrip()
+    if in_comment or line.startswith(_COMMENT_OPENS):
+        return True, _COMMENT_CLOSES.search(line, 0 if in_comment else 2) is None
+    if line.startswith("#") and SINICA_LINE.match(line):
+        raise ValueError(
+            f"{where}: a line of the Sinica Treebank, not of brackets: read it with the profile 'sinica'"
+        )
+    return line.startswith(_COMMENTS) or (line.startswith("<") and _MARKUP.fullmatch(line) is not None), False
+
+
+def _scan_on(
+    chunks: Iterable[Chunk],
+    scan: Callable[[list[Chunk], OnError], Iterator[tuple[str, N]]],
+    on_error: OnError,
+) -> Iterator[tuple[str, N]]:
+    """Scan trees, and go on after a bad one.
+
+    The text is cut before lines that begin with a bracket as far left as the first tree does. A tree that is
+    not closed ends there. In some files, such lines are also inside trees. Therefore, as long as no part was
+    a whole tree, parts are joined until their brackets fit; a bound on this keeps the time linear.
+
+    If parts hold one tree each, several trees in a part whose brackets do not match are pieces of one, and
+    are left out.
+    """
+    parts = deque[list[Chunk]]()
+    source = _parts(chunks)
+    budget = _MAX_JOINED_IN_ALL  # 0 if each tree is known to begin a part
+    one_each = False  # parts are known to hold one tree each
+    while part := parts.popleft() if parts else next(source, None):
+        errors: list[ValueError] = []
+        trees = list(scan(part, errors.append))
+        if errors and isinstance(errors[-1], _Unclosed) and budget:
+            joined, depth = list(part), _depth(part)
+            taken: list[list[Chunk]] = []
+            while depth > 0 and len(taken) < min(_MAX_JOINED, budget):
+                following = parts.popleft() if parts else next(source, None)
+                if following is None:
+                    break
+                taken.append(following)
+                joined += following
+                depth += _depth(following)
+            joined_errors: list[ValueError] = []
+            found = list(scan(joined, joined_errors.append)) if depth <= 0 else []
+            if found and not joined_errors:
+                trees, errors = found, []
+            else:
+                budget -= min(len(taken), budget)
+                parts.extendleft(reversed(taken))
+        elif trees and not errors:
+            one_each = len(trees) == 1 and (one_each or bool(budget))
+            budget = 0
+        if errors and one_each:
+            pieces = len(trees) > 1 or any(isinstance(error, _Surplus) for error in errors)
+            trees, errors = [] if pieces else trees, errors[:1]
+        yield from trees
+        for error in errors:
+            on_error(error)
+
+
+def _parts(chunks: Iterable[Chunk]) -> Iterator[list[Chunk]]:
+    part: list[Chunk] = []
+    previous, left, in_comment = "", sys.maxsize, False
+    for where, text in chunks:
+        if where != previous:
+            previous = where
+            if in_comment or text.lstrip().startswith(_COMMENT_OPENS):
+                in_comment = skips_line(where, text, in_comment)[1]
+            elif (opens := _OPENS.match(text)) and opens.end() <= left:
+                left = opens.end()
+                if part:
+                    yield part
+                part = []
+        part.append((where, text))
+    if part:
+        yield part
+
+
+def _depth(part: list[Chunk]) -> int:
+    return sum(text.count("(") - text.count(")") for _, text in part)

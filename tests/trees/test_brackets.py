@@ -1,0 +1,230 @@
+"""Brackets as files hold them: lines around trees, escapes, empty nodes, and reading on after a bad tree."""
+
+import io
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tree_strategies import trees
+from treeformers.trees.formats import holds_trees, read_parses, read_trees
+from treeformers.trees.tree import Tree, parse_brackets
+
+
+def read(text: str, **options: object) -> tuple[list[str], list[str]]:
+    """The trees and the errors of a text."""
+    errors: list[ValueError] = []
+    found = [str(tree) for tree in read_trees(io.StringIO(text), on_error=errors.append, **options)]
+    return found, [str(error) for error in errors]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("(S (EMOJI :\\)) (X \\())", [":)", "("]),
+        ("(S (X \\() (X \\)))", ["(", ")"]),
+        ("(X a\\)", ["a\\"]),
+        ("(S (X a\\) (Y b))", ["a\\", "b"]),
+        ("(S\n  (X :\\))\n  (Y \\/)\n)", [":)", "\\/"]),
+        ("(\\( \\()", ["("]),
+        ("(S (X a)(.)(«)(...))", ["a", ".", "«", "..."]),
+    ],
+)
+def test_escaped_brackets_and_punctuation_alone(text, words):
+    [tree] = read_trees(io.StringIO(text))
+    assert list(tree.words) == words
+
+
+backslashes = st.text(st.sampled_from("\\ab"), min_size=1, max_size=3)
+
+
+@settings(deadline=None, max_examples=100)
+@given(trees(words=backslashes, tags=backslashes, labels=backslashes))
+def test_backslashes_round_trip(tree):
+    assert Tree.from_brackets(str(tree)) == tree
+    assert list(read_trees(io.StringIO(f"{tree}\n{tree}\n"))) == [tree, tree]
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.lists(trees()))
+def test_good_trees_are_read_alike_with_and_without_on_error(forest):
+    text = "".join(f"{tree}\n" for tree in forest)
+    assert read(text) == (list(map(str, forest)), [])
+    pretty = text.replace(" (", "\n (")
+    assert read(pretty) == (list(map(str, forest)), [])
+
+
+@pytest.mark.parametrize(
+    "around",
+    [
+        "<S ID=1>\n{}\n</S>\n",
+        "<DOCID> made-up 1 </DOCID>\n<S ID=1>\n{}\n</S>",
+        "//v2\n; comment (S\n{}\n%% Sent 2\n",
+        "*x*x*x*\n*x* Copyright (C) *x*\n{}",
+        "/~*\nHún sér\n(LETTERS,.1)\n*~/\n/*\n1 IP: 2 NP\n*/\n{}\n/* one line */\n",
+        "# (X\n  # x\n{}\n# )",
+    ],
+)
+def test_comments_headers_and_markup_are_skipped(around):
+    tree = "(S (NP (DT the)\n  (NN dog)) (VBZ barks))"
+    text = around.format(tree)
+    one = " ".join(tree.split())
+    assert [str(tree) for tree in read_trees(io.StringIO(text))] == [one]
+    assert read(text) == ([one], [])
+    assert holds_trees(text.split("\n"))
+
+
+def test_a_text_of_comments_alone_is_an_error():
+    for text in ("//v2\n; comment\n", "<corpus>\n<s>\n</s>\n</corpus>\n"):
+        with pytest.raises(
+            ValueError, match="<stream>:1: only comments and markup, expected trees in brackets"
+        ):
+            list(read_trees(io.StringIO(text)))
+        assert not holds_trees(text.split("\n"))
+
+
+def test_lines_of_other_formats_are_named():
+    sinica = "#1:1.[14] S(NP(Nh:cat)|VA(VA11:sleep))\n"
+    with pytest.raises(
+        ValueError, match=r"<stream>:1: a line of the Sinica Treebank.*with the profile 'sinica'"
+    ):
+        list(read_trees(io.StringIO(sinica)))
+    assert holds_trees([sinica])
+    with pytest.raises(ValueError, match=r"<stream>:2: words with positions, such as '0=a', are discbracket"):
+        list(read_trees(io.StringIO("# x\n(S (A 0=a) (B 1=b))"), profile="negra"))
+
+
+@pytest.mark.parametrize("profile", [None, "penn", "cess", "keyaki"])
+def test_empty_nodes_lemmas_and_text_need_a_profile(profile):
+    for text, accepted, expected in (
+        ("(S (NP-OB1 ) (V b))", ("penn", "cess", "keyaki"), "(S (V b))"),
+        ("(S (NP (DET () )) () (V b))", ("penn", "cess", "keyaki"), "(S (V b))"),
+        ("(S (da0 El el) (V b))", ("cess",), "(S (da0 El) (V b))"),
+        ("(S (CODE {of three words}) (V b))", ("keyaki",), "(S (V b))"),
+    ):
+        if profile in accepted:
+            assert [str(tree) for tree in read_trees(io.StringIO(text), profile=profile)] == [expected]
+        else:
+            with pytest.raises(ValueError, match=r"<stream>:1: (node|empty brackets)"):
+                list(read_trees(io.StringIO(text), profile=profile))
+    for text in ("(S (NP the big dog) (V b))", "(S (NP (A a) word) (V b))"):
+        with pytest.raises(ValueError, match="<stream>:1: node 'NP' holds the bare word"):
+            list(read_trees(io.StringIO(text), profile=profile))
+
+
+GOOD = [f"(S (N {letter}))" for letter in "abcdef"]
+
+
+@pytest.mark.parametrize(
+    ("text", "kept", "errors"),
+    [
+        # A tree that is not closed does not swallow the trees after it.
+        ("{0}\n(S (N x)\n{1}\n{2}\n", 3, [(2, "not closed: 1 ')'")]),
+        ("(S (N x)\n{0}\n{1}\n", 2, [(1, "not closed: 1 ')'")]),
+        ("{0}\n(S\n  (N x)\n  (V (A y)\n{1}\n", 2, [(2, "not closed: 2 ')'")]),
+        ("{0}\n(S (N x)\n(S (N y)\n{1}\n{2}", 3, [(2, "not closed"), (3, "not closed")]),
+        # So it is if a surplus bracket later would close it.
+        ("{0}\n(S (N x)\n{1}\n(S (N y)))\n{2}\n", 3, [(2, "not closed"), (4, "')' without '('")]),
+        # A place costs one error.
+        ("{0}\nThe dog\nbarks . )\n{1}\n", 2, [(2, "text outside brackets: 'The'")]),
+        ("{0}\n)))\n)\n{1} {2}", 3, [(2, "')' without '('")]),
+        ("(N x))) ) {0}\n{1}", 2, [(1, "')' without '('")]),
+        # A bad tree whose brackets match costs itself alone.
+        ("{0} (NP the dog) {1} () {2}", 3, [(1, "node 'NP' holds the bare word"), (1, "empty brackets")]),
+        ("{0}\n(S\n (NP)\n (NP the dog)\n (V b))\n{1}", 2, [(3, "node 'NP' holds neither")]),
+        # The pieces of a tree are not trees.
+        ("{0}\n(S (N x) (V y)))\n{1}", 2, [(2, "')' without '('")]),
+        ("{0}\n(S (N x)) (V y))\n{1}", 2, [(2, "')' without '('")]),
+        ("{0}\n(S (N x)))\n  (V y) junk (. .))\n{1}", 2, [(2, "')' without '('")]),
+        # All trees are as far to the right.
+        ("  {0}\n  (S (N x)\n    (V y)\n  {1}\n", 2, [(2, "not closed")]),
+        # Markup around trees.
+        ("<s>\n{0}\n</s>\n<s>\n(S (N x)\n</s>\n<s>\n{1}\n</s>", 2, [(5, "not closed")]),
+        ("", 0, []),
+        ("(S (N x)", 0, [(1, "not closed")]),
+    ],
+)
+def test_reading_goes_on_after_a_bad_tree(text, kept, errors):
+    found, told = read(text.format(*GOOD))
+    good = [tree for tree in found if tree in GOOD]
+    assert good == GOOD[: len(good)]
+    assert len(found) == kept
+    assert len(told) == len(errors)
+    for message, (line, expected) in zip(told, errors, strict=True):
+        assert message.startswith(f"<stream>:{line}: ")
+        assert expected in message
+
+
+def test_trees_whose_lines_all_begin_at_the_left():
+    tree = "(\n(S\n(NP\n(NN b)\n)\n)\n)\n"
+    assert read(tree * 3) == (["( (S (NP (NN b))))"] * 3, [])
+    found, told = read(tree * 2 + tree[:-3] + "\n" + tree)
+    assert found[:2] == ["( (S (NP (NN b))))"] * 2
+    assert told[0].startswith("<stream>:15: ")
+
+
+def test_many_unclosed_trees_take_linear_time():
+    found, told = read("(S (N a)\n" * 3000 + "(S (N a))\n" * 3000)
+    assert (len(found), len(told)) == (3000, 3000)
+
+
+def test_without_on_error_the_first_error_stops():
+    with pytest.raises(ValueError, match=r"^<stream>:2: the tree that begins here is not closed: 1 '"):
+        list(read_trees(io.StringIO("(S (N a))\n(S (N b)\n(S (N c))\n")))
+
+
+def test_json_lines_go_on():
+    good = json.dumps({"words": ["a"], "tags": ["N"], "spans": []})
+    found, told = read(f"{good}\nnot JSON\n{{}}\n{good}\n", format="json")
+    assert found == ["(N a)"] * 2
+    assert [message.partition(": ")[0] for message in told] == ["<stream>:2", "<stream>:3"]
+
+
+def test_a_bad_parse_counts_as_no_parse(tmp_path):
+    path = tmp_path / "parses.txt"
+    path.write_text("(S (N a))\n(S (N b)\n\n(S (N c))\n")
+    errors: list[ValueError] = []
+    parses = read_parses(path, 4, on_error=errors.append)
+    assert [parse and str(parse) for parse in parses] == ["(S (N a))", None, None, "(S (N c))"]
+    assert [str(error).partition(": ")[0] for error in errors] == [f"{path}:2"]
+    path.write_text("( (S (NP-SBJ (N a)) (-NONE- *)))\n( (S (-NONE- *)))\n")
+    assert [parse and str(parse) for parse in read_parses(path, 2, profile="penn")] == ["(S (NP (N a)))"]
+
+
+def test_parse_brackets_takes_the_same_options():
+    lines = [("a:1", "(S (NP ) (da El el))"), ("a:2", "(x y z)"), ("a:3", "(")]
+    errors: list[ValueError] = []
+    found = list(parse_brackets(lines, empty_nodes=True, lemma_leaves=True, on_error=errors.append))
+    assert [tree.words for tree in found] == [("", "El el"), ("y z",)]
+    assert [str(error)[:4] for error in errors] == ["a:3:"]
+
+
+def test_other_encodings(tmp_path):
+    path = tmp_path / "old.mrg"
+    path.write_bytes("(N señor)\n".encode("latin-1"))
+    assert [tree.words for tree in read_trees(path, encoding="latin-1")] == [("señor",)]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "profile"),
+    [
+        (
+            "a.mrg",
+            "(S (N a) (N b))\n(S (N señor) (N b)) (S (N c))\n# señor\n(S\n (N d)\n (Ñ e))\n(S (N f))\n",
+            None,
+        ),
+        ("a.jsonl", '{"words": ["a"], "spans": []}\n{"words": ["ñ"], "spans": []}\n', None),
+        ("a.txt", "#1:1.[0] Nh:a\n#2:1.[0] Nh:ñ\n", "sinica"),
+    ],
+)
+def test_a_sentence_that_does_not_decode_is_left_out(tmp_path, name, text, profile):
+    path = tmp_path / name
+    path.write_bytes(text.encode("latin-1"))
+    errors: list[ValueError] = []
+    words = [tree.words[0] for tree in read_trees(path, profile=profile, on_error=errors.append)]
+    assert words == (["a", "c", "f"] if name == "a.mrg" else ["a"])
+    assert str(errors[0]).startswith(f"{path}:2: not UTF-8 text: byte 0xf1")
+    assert len(errors) == (2 if name == "a.mrg" else 1)
+    with pytest.raises(ValueError, match=":2: not UTF-8 text"):
+        list(read_trees(path, profile=profile))
