@@ -6,7 +6,6 @@ import errno
 import io
 import logging
 import os
-import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -190,19 +189,20 @@ def stderr() -> Console:
     return Console(stderr=True, highlight=False)
 
 
-def read_sentences(file: str, strict: bool = True) -> Iterator[tuple[str, str]]:
+def read_sentences(file: str, strict: bool = True, encoding: str = "utf-8") -> Iterator[tuple[str, str]]:
     """Yield "file:line" and each line of a text.
 
     Args:
         file: path of the text; "-" is standard input.
         strict: raise an error if a line is not text; otherwise yield it, see `read_lines`.
+        encoding: the encoding of the text.
 
     Raises:
         FileNotFoundError: the file does not exist.
         ValueError: a line is not text, or the file has no words.
     """
     empty = True
-    for where, line in _split_at_returns(read_lines(file, strict=strict)):
+    for where, line in read_lines(file, strict=strict, encoding=encoding):
         if strict and "\0" in line:
             raise ValueError(f"{where}: not text: byte 0x00")
         empty = empty and not line.strip()
@@ -211,28 +211,17 @@ def read_sentences(file: str, strict: bool = True) -> Iterator[tuple[str, str]]:
         raise ValueError(f"{'<stdin>' if file == '-' else file}: no sentences in it")
 
 
-def read_document(file: str) -> str:
+def read_document(file: str, encoding: str = "utf-8") -> str:
     """Read running text.
 
     Raises:
         FileNotFoundError: the file does not exist.
         ValueError: as in `read_sentences`, or the file is CoNLL.
     """
-    lines = list(read_sentences(file))
+    lines = list(read_sentences(file, encoding=encoding))
     if looks_like_conll(line for _, line in lines):
         raise ValueError(f"{lines[0][0]}: CoNLL-U, expected running text")
     return "".join(line for _, line in lines)
-
-
-def _split_at_returns(lines: Iterator[tuple[str, str]]) -> Iterator[tuple[str, str]]:
-    """The lines of a text. If its only line ends are carriage returns, as on early Macs, these count."""
-    for number, (where, line) in enumerate(lines):
-        if number or line.endswith("\n") or "\r" not in line:
-            yield where, line
-            continue
-        name = where.removesuffix("1")
-        for place, part in enumerate(re.findall(r"[^\r]*\r|[^\r]+", line), start=1):
-            yield f"{name}{place}", part
 
 
 def format_of(requested: F | None, out: Path | None, by_suffix: Mapping[str, F], default: F) -> F:
