@@ -6,6 +6,7 @@ import errno
 import io
 import logging
 import os
+import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -58,6 +59,7 @@ DeviceOption = Annotated[
     ),
 ]
 
+_ARGUMENT = re.compile(r"\b(encoding|input_format)='([\w-]+)'")
 _WRITES = {"--out", "--json", "--html", "--reliability", "--write"}
 _COLUMNS = {
     "sentence_f1": "sentence F1",
@@ -140,12 +142,17 @@ class Command(TyperCommand):
         return super().invoke(ctx)
 
 
+class _LogFormatter(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        return in_options(super().format(record))
+
+
 @contextmanager
 def _logging_to_stderr() -> Iterator[None]:
     """Send the log messages of the library to standard error."""
     logger = logging.getLogger("treeformers")
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(logging.Formatter("treeformers: %(message)s"))
+    handler.setFormatter(_LogFormatter("treeformers: %(message)s"))
     logger.addHandler(handler)
     logger.setLevel(logging.INFO)
     try:
@@ -258,15 +265,22 @@ def _fail(error: Exception) -> int:
             new = RENAMED_OPTIONS.get(getattr(error, "option_name", ""))
             if any(new in parameter.opts + parameter.secondary_opts for parameter in context.command.params):
                 problem = f"{error.option_name} is now {new}"  # type: ignore[attr-defined]
+            if re.fullmatch(r"-[^-]", getattr(error, "option_name", "")):  # all options begin with two
+                problem = f"{problem}; write -- before an argument that begins with a hyphen"
             problem = f"{problem.removesuffix('.')}; see {context.command_path} --help"
     elif isinstance(error, OSError) and error.strerror:
         problem = f"{error.filename or 'standard output'}: {error.strerror}"
     else:
         problem = str(error)
     # Indented lines after the first one show the place of the mistake.
-    first, *shown = problem.split("\n  ")
+    first, *shown = in_options(problem).split("\n  ")
     sys.stderr.write("\n  ".join([f"treeformers: error: {' '.join(first.split())}", *shown]) + "\n")
     return 2
+
+
+def in_options(message: str) -> str:
+    """The message of the library, with the option of a command in the place of its argument."""
+    return _ARGUMENT.sub(lambda found: f"--{found[1].replace('_', '-')} {found[2]}", message)
 
 
 def _abandon_output() -> None:

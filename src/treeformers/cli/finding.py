@@ -22,6 +22,9 @@ logger = logging.getLogger(__name__)
 
 Format = Literal["kwic", "tree", "brackets", "tsv", "json"]
 
+SEARCH_SECONDS = 60
+"""Time that a search may take for each 5,000 trees. A pattern with very many choices would never end."""
+
 
 def find(
     pattern: Annotated[str, typer.Argument(metavar="PATTERN", help='Such as "NP < (NN $- DT)".')],
@@ -59,6 +62,9 @@ def find(
     The pattern has the language of Tregex, or of Semgrex if it starts with a word in braces, such as
     '{tag:/VB.*/} >nsubj {}'; then the files hold dependency trees. Trees count as they stand in the file,
     with function tags, traces and roots. The exit code is 1 if nothing matches.
+
+    A search may take a minute for each 5,000 trees; then it ends with an error. Write -- before a pattern
+    that begins with a hyphen: find -- -LRB- trees.txt
     """
     from treeformers.query.macros import expand, read_macros
 
@@ -145,19 +151,22 @@ class _Job:
     def lines(self, place: str) -> Iterator[str]:
         """The output for one file or corpus; for counts, a number for each shard."""
         from treeformers.query.output import match_lines, sentence_lines
+        from treeformers.query.treebank import SHARD
 
         pattern: Any = self.read()
         empty = True
         for shard in _shards(place, self.keep_index, self.dependencies):
             empty = False
+            trees = len(shard.columns.roots)
+            seconds = SEARCH_SECONDS * (1 + trees // SHARD)
             if self.invert:
-                matched = {match.sentence for match in pattern.find(shard.columns)}
-                others = [number for number in range(len(shard.columns.roots)) if number not in matched]
+                matched = {match.sentence for match in pattern.find(shard.columns, seconds)}
+                others = [number for number in range(trees) if number not in matched]
                 yield from [str(len(others))] if self.counting else sentence_lines(shard, others, self.format)
             elif self.counting and not self.unique:
-                yield str(pattern.count(shard.columns))
+                yield str(pattern.count(shard.columns, seconds))
             else:
-                found = pattern.find(shard.columns)
+                found = pattern.find(shard.columns, seconds)
                 if self.unique:  # the matches of a node follow each other
                     found = (next(same) for _, same in groupby(found, lambda one: (one.sentence, one.node)))
                 if self.counting:
