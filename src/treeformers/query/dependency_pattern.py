@@ -111,9 +111,7 @@ class DependencyPattern(BasePattern):
                             },
                         )
 
-    def count(
-        self, trees: Iterable[DependencyTree] | DependencyColumns, seconds: float | None = None
-    ) -> int:
+    def count(self, trees: Iterable[DependencyTree] | DependencyColumns, seconds: float | None = None) -> int:
         """The number of matches. Arguments and errors are those of `find`; the time is that of each shard."""
         found = shards(trees, DependencyColumns)
         searches = (Search(DependencyJoins(columns, Deadline(seconds)), self._node) for _, columns in found)
