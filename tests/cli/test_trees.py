@@ -66,7 +66,7 @@ class TestScore:
         assert "no sentences of at most 2 words" in complaint("score", gold, predicted, "--cutoff", 2)
         assert "--unlabeled is for constituents" in complaint("score", gold, predicted, "--unlabeled")
         predicted.write_text("(S (NP he))\n")
-        assert "predicted.conllu:1: expected 8 to 10 columns" in complaint("score", gold, predicted)
+        assert "predicted.conllu:1: 1 column, expected 8 to 10 columns" in complaint("score", gold, predicted)
 
     def test_sentences_without_a_parse_are_skipped(self, pair: tuple[Path, Path]) -> None:
         for path in pair:

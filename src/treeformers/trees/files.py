@@ -17,12 +17,14 @@ import secrets
 import shutil
 import sys
 import zlib
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import IO, Any, TextIO, TypeAlias, cast
 
 __all__ = [
+    "Replayed",
     "Source",
     "Target",
     "atomic_write",
@@ -48,6 +50,7 @@ UNROUNDED_KEYS = ("recipe", "row", "members", "sources", "training")
 
 _UNDECODABLE = re.compile("[\udc80-\udcff]")
 _BYTE_ORDER_MARK = re.compile("(?:\udcff\udcfe|\udcfe\udcff)(\0\0)?|\0\0\udcfe\udcff")
+_LOOKED_AT = 1 << 16
 _CUT_AT_RETURNS = re.compile(r"[^\r]*\r|[^\r]+")
 
 
@@ -298,6 +301,49 @@ def open_binary(source: Source) -> AbstractContextManager[IO[bytes] | IO[str]]:
         return nullcontext(source)
     opener: Callable[..., Any] = gzip.open if is_gzip(source) else open
     return opener(source, "rb")
+
+
+class Replayed:
+    """A text whose first lines can be looked at before it is read.
+
+    It has the methods of a file that `read_lines` and parsers of XML use. A pipe is read only once.
+
+    Args:
+        stream: the text, which is read from where it stands.
+        name: its name, for error messages.
+    """
+
+    def __init__(self, stream: IO[str], name: str) -> None:
+        self.name = name
+        self._stream = stream
+        self._first: deque[str] = deque()
+
+    def look(self) -> Iterator[str]:
+        """The lines from the beginning; as many are read as the caller takes. All are read again later."""
+        taken: list[str] = []
+        try:
+            for piece, _ in _pieces(cast(IO[str], self), _LOOKED_AT):
+                taken.append(piece)
+                yield piece
+        finally:
+            self._first.extendleft(reversed(taken))
+
+    def readline(self, size: int = -1) -> str:
+        """Read a line, or a part of one of at most `size` characters."""
+        line = self._first.popleft() if self._first else ""
+        if not line.endswith("\n") and not 0 <= size <= len(line):
+            line += self._stream.readline(size if size < 0 else size - len(line))
+        if 0 <= size < len(line):
+            self._first.appendleft(line[size:])
+            line = line[:size]
+        return line
+
+    def read(self, size: int = -1) -> str:
+        """Read some characters: `size`, or fewer; all if it is negative."""
+        if size < 0:
+            first, self._first = "".join(self._first), deque()
+            return first + self._stream.read()
+        return self._first.popleft() if self._first else self._stream.read(size)
 
 
 def suffix_of(path: str | os.PathLike[str]) -> str:
