@@ -132,7 +132,7 @@ class TestDiscontinuous:
     def test_other_commands_refuse_them(self, tmp_path: Path) -> None:
         file = tmp_path / "trees.txt"
         file.write_text(self.GOLD)
-        assert "trees.txt:1: words with positions, such as '0=Der'" in complaint("find", "NP", file)
+        assert "trees.txt: discontinuous trees, expected constituency trees" in complaint("find", "NP", file)
 
 
 class TestDraw:

@@ -10,7 +10,7 @@ from typing import Annotated, Any, TypeVar, cast
 import typer
 
 from treeformers.trees.brackets import OnError
-from treeformers.trees.conll import read_dependencies
+from treeformers.trees.conll import ConllSentence, read_conllu, read_dependencies
 from treeformers.trees.discontinuous import DiscontinuousTree
 from treeformers.trees.discontinuous_formats import DiscontinuousFormat, read_discontinuous
 from treeformers.trees.files import Replayed, Source, check_encoding, open_source
@@ -133,11 +133,12 @@ class TreeInput:
         """What the file holds."""
         return FORMATS[self.format]
 
-    def trees(self, clean: bool = False) -> Iterator[Tree]:
+    def trees(self, clean: bool = False, required: bool = True) -> Iterator[Tree]:
         """The constituency trees: clean with --profile, otherwise as they stand.
 
         Args:
             clean: also clean the trees of a scheme that is recognised by its marks.
+            required: refuse a file without trees.
 
         Raises:
             ValueError: the file holds no trees or trees of another kind, or one is malformed.
@@ -145,17 +146,33 @@ class TreeInput:
         skipped = Skipped(self.name)
         reader = self._reader(skipped if self.reading.skip_bad else None)
         clean = self.reading.profile is not None or (clean and reader.mark != "")
-        yield from self._some(skipped.reported(_trees_of(reader, clean)))
+        trees = skipped.reported(_trees_of(reader, clean))
+        yield from self._some(trees) if required else trees
         report_left_out(self.name, reader.left_out, clean)
 
-    def dependencies(self) -> Iterator[DependencyTree]:
+    def dependencies(self, required: bool = True) -> Iterator[DependencyTree]:
         """The dependency trees.
+
+        Args:
+            required: refuse a file without trees.
 
         Raises:
             ValueError: the file holds no trees or trees of another kind, or one is malformed.
         """
         skipped = Skipped(self.name)
-        found = self._dependencies(skipped if self.reading.skip_bad else None)
+        found = skipped.reported(self._dependencies(skipped if self.reading.skip_bad else None))
+        return self._some(found) if required else found
+
+    def sentences(self) -> Iterator[ConllSentence]:
+        """The sentences of CoNLL, with all that the file says.
+
+        Raises:
+            ValueError: the file holds no sentences or trees of another kind, or one is malformed.
+        """
+        self._check("dependencies")
+        skipped = Skipped(self.name)
+        on_error = skipped if self.reading.skip_bad else None
+        found = read_conllu(self.source, encoding=self.reading.encoding, on_error=on_error)
         return self._some(skipped.reported(found))
 
     def discontinuous(self) -> Iterator[DiscontinuousTree]:
