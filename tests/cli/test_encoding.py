@@ -131,7 +131,7 @@ class TestClassify:
                 f"{path}: dependency trees, but the model reads sentences or trees in brackets"
             )
         says = complaint("classify", dependency_encoders / "classify", stdin=self.TEXT)
-        assert says.startswith("<stdin>:1: expected 8 to 10 columns")
+        assert says.startswith("<stdin>:1: 1 column, expected 8 to 10 columns")
         assert complaint("classify", dependency_encoders / "classify", stdin="\n") == (
             "<stdin>: no trees in it, expected CoNLL-U"
         )

@@ -66,7 +66,7 @@ def find(
         bool, typer.Option("--ray", help="Use the workers of a Ray cluster (extra ray), which see the files.")
     ] = False,
     profile: ProfileOption = None,
-    encoding: EncodingOption = "utf-8",
+    encoding: EncodingOption = None,
     input_format: InputFormatOption = None,
     skip_bad: SkipBadOption = False,
 ) -> None:

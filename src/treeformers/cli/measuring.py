@@ -74,7 +74,7 @@ def measure(
         bool, typer.Option("--list", help="List all measures: definition, source and signature.")
     ] = False,
     profile: ProfileOption = None,
-    encoding: EncodingOption = "utf-8",
+    encoding: EncodingOption = None,
     input_format: InputFormatOption = None,
     skip_bad: SkipBadOption = False,
     device: DeviceOption = None,
@@ -189,7 +189,7 @@ def _trees(file: str, reader: _Reader) -> Iterator[Tree] | Iterator[DependencyTr
     if given.kind == "constituency" or reader.reading.profile:
         return given.trees(clean=True, required=False)
     text = []
-    for where, line in read_lines(given.source, encoding=reader.reading.encoding):
+    for where, line in read_lines(given.source, encoding=reader.reading.codec):
         if "\0" in line:
             raise ValueError(f"{where}: not text: byte 0x00")
         text.append(line)

@@ -54,7 +54,10 @@ ProfileOption = Annotated[
     ),
 ]
 EncodingOption = Annotated[
-    str, typer.Option("--encoding", metavar="NAME", help="Encoding of the files, such as latin-1.")
+    str | None,
+    typer.Option(
+        "--encoding", metavar="NAME", help="Encoding of the files, such as latin-1; by default UTF-8."
+    ),
 ]
 InputFormatOption = Annotated[
     TreeFileFormat | None,
@@ -73,7 +76,7 @@ class Reading:
 
     Attributes:
         profile: the scheme of the trees: a name or a TOML file; None to recognise it.
-        encoding: the encoding of the files.
+        encoding: the encoding of the files; None for UTF-8.
         format: the format of the files; None to recognise it.
         skip_bad: leave out sentences that cannot be read, and log them.
 
@@ -82,14 +85,29 @@ class Reading:
     """
 
     profile: str | None = None
-    encoding: str = "utf-8"
+    encoding: str | None = None
     format: TreeFileFormat | None = None
     skip_bad: bool = False
 
     def __post_init__(self) -> None:
-        check_encoding(self.encoding)
+        check_encoding(self.codec)
         if self.profile is not None:
             find_profile(self.profile)
+
+    @property
+    def codec(self) -> str:
+        """The encoding, by name."""
+        return self.encoding or "utf-8"
+
+    def keys(self) -> dict[str, Any]:
+        """The keys of the data of a recipe that the options change, see `treeformers.recipes.TreeFiles`."""
+        given = {
+            "profile": self.profile,
+            "encoding": self.encoding,
+            "input_format": self.format,
+            "skip_bad": self.skip_bad,
+        }
+        return {key: value for key, value in given.items() if value}
 
     def open(self, file: str) -> TreeInput:
         """Open a file, or standard input for "-", and find out its format.
@@ -102,7 +120,7 @@ class Reading:
         name = "<stdin>" if file == "-" else file
         if format := self.format or (suffix_format(file) if file != "-" else None):
             return TreeInput(name, format, file, self)
-        source = Replayed(open_source(file, self.encoding).__enter__(), name)
+        source = Replayed(open_source(file, self.codec).__enter__(), name)
         format = find_format(source.look())
         if format not in ("brackets", "text"):
             kind = KINDS[FORMATS[format]]
@@ -217,7 +235,7 @@ class TreeInput:
             sentences,
             self._tree_format,
             profile=profile,
-            encoding=self.reading.encoding,
+            encoding=self.reading.codec,
             on_error=skipped if self.reading.skip_bad else None,
         )
         self._finish(found, skipped)
@@ -244,19 +262,19 @@ class TreeInput:
             self.source,
             self.reading.profile,
             format=self._tree_format,
-            encoding=self.reading.encoding,
+            encoding=self.reading.codec,
             on_error=on_error,
         )
 
     def _dependencies(self, on_error: OnError | None) -> Iterator[DependencyTree]:
         self._check("dependencies")
-        return read_dependencies(self.source, encoding=self.reading.encoding, on_error=on_error)
+        return read_dependencies(self.source, encoding=self.reading.codec, on_error=on_error)
 
     def _discontinuous(self, on_error: OnError | None) -> Iterator[DiscontinuousTree]:
         if self.kind != "discontinuous":
             return map(DiscontinuousTree.from_tree, self._reader(on_error).raw_trees())
         format = cast(DiscontinuousFormat, self.format)
-        return read_discontinuous(self.source, format, encoding=self.reading.encoding, on_error=on_error)
+        return read_discontinuous(self.source, format, encoding=self.reading.codec, on_error=on_error)
 
     def _check(self, kind: TreeKind) -> None:
         """Refuse trees of another kind. Text is read as trees, whose reader names the first line."""

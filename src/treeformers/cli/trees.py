@@ -52,7 +52,7 @@ def score(
         int | None, typer.Option(min=1, help="Maximum number of words of the sentences to score.")
     ] = None,
     profile: ProfileOption = None,
-    encoding: EncodingOption = "utf-8",
+    encoding: EncodingOption = None,
     input_format: InputFormatOption = None,
     skip_bad: SkipBadOption = False,
     json: JsonFile = None,
@@ -175,7 +175,7 @@ def draw(
     ] = None,
     trees: Trees = None,
     profile: ProfileOption = None,
-    encoding: EncodingOption = "utf-8",
+    encoding: EncodingOption = None,
     input_format: InputFormatOption = None,
     skip_bad: SkipBadOption = False,
 ) -> None:
@@ -256,7 +256,7 @@ def _write(path: Path, chunks: Iterable[str]) -> None:
         target.writelines(chunks)
 
 
-def _attention_page(model: Path, file: str, trees: str | None, encoding: str) -> Iterator[str]:
+def _attention_page(model: Path, file: str, trees: str | None, encoding: str | None) -> Iterator[str]:
     """An HTML page with the attention of a model, one section per sentence."""
     from treeformers.drawing import report
 
@@ -280,7 +280,7 @@ def _attention_page(model: Path, file: str, trees: str | None, encoding: str) ->
             f"{model}: a model of the task {recipe.task!r}, expected 'induce', 'classify' or 'translate'"
         )
     sections = []
-    for where, line in read_sentences(file, encoding=encoding):
+    for where, line in read_sentences(file, encoding=encoding or "utf-8"):
         if line.strip():
             try:
                 sections.append((line.strip(), draw_line(line.strip())))

@@ -118,7 +118,7 @@ def check_decoded(where: str, text: str, encoding: str | None = None) -> None:
     """
     if bad := _UNDECODABLE.search(text):
         is_utf8 = _shown(encoding) == "UTF-8"
-        if is_utf8 and (mark := _BYTE_ORDER_MARK.match(text)):
+        if is_utf8 and where.endswith(":1") and (mark := _BYTE_ORDER_MARK.match(text)):
             other = "utf-32" if mark[1] else "utf-16"
             hint = "" if encoding is None else f": give encoding='{other}'"
             raise ValueError(f"{where}: {other.upper()} text, by its byte order mark, expected UTF-8{hint}")
