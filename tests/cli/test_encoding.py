@@ -97,7 +97,8 @@ class TestClassify:
             "the tree that begins here is not closed: 1 ')' missing"
         )
         for problem in (
-            "4: ')' without '('", "13: not text: byte 0x00", "16: not UTF-8 text: byte 0xe9; give the encoding of the file, such as --encoding latin-1",
+            "4: ')' without '('", "13: not text: byte 0x00", 
+            "16: not UTF-8 text: byte 0xe9; give the encoding of the file, such as --encoding latin-1",
             "22: the tree that begins here is not closed: 3 ')' missing",
         ):  # fmt: skip
             assert f"treeformers: <stdin>:{problem}\n" in result.stderr

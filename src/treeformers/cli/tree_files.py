@@ -190,7 +190,7 @@ class TreeInput:
         self._check("dependencies")
         skipped = Skipped(self.name)
         on_error = skipped if self.reading.skip_bad else None
-        found = read_conllu(self.source, encoding=self.reading.encoding, on_error=on_error)
+        found = read_conllu(self.source, encoding=self.reading.codec, on_error=on_error)
         return self._some(skipped.reported(found))
 
     def discontinuous(self) -> Iterator[DiscontinuousTree]:
