@@ -178,7 +178,17 @@ def _head_child(phrase: Phrase) -> int:
         return found
     if category in {"NP", "NML", "NX", "WHNP"} and (found := _noun_head(phrase)) is not None:
         return found
-    return find_head_rules("ud-english").head_child(category, labels)
+    head = find_head_rules("ud-english").head_child(category, labels)
+    return _earliest_conjunct(children, head)
+
+
+def _earliest_conjunct(children: Sequence[Phrase], head: int) -> int:
+    """The first phrase like the head, if a conjunction stands between them."""
+    joint = next((i for i, child in enumerate(children[:head]) if child.category in {"CC", "CONJP"}), None)
+    if joint is None or not children[head].children:
+        return head
+    category = children[head].category
+    return next((i for i, child in enumerate(children[:joint]) if child.category == category), head)
 
 
 def _verbal_head(phrase: Phrase) -> int | None:
@@ -282,6 +292,8 @@ def _noun_head(phrase: Phrase) -> int | None:
         return day
     if not {"CC", "CONJP"}.isdisjoint(tags):
         return _first_conjunct(children)
+    if tags[-1] == "VBG" and tags[-2] == "HYPH":
+        return len(tags) - 1  # "decision-making"
     titles = next((i for i, child in enumerate(children) if child.word.rstrip(".") not in TITLES), 0)
     names = children[titles:]
     if len(names) > 1 and is_person(names):
