@@ -7,7 +7,7 @@ import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from functools import lru_cache
+from functools import cache, lru_cache
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -33,6 +33,9 @@ class HeadRule(NamedTuple):
 
     direction: str
     categories: tuple[str, ...]
+
+
+_FIRST = HeadRule("left", (_ANY,))
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +65,7 @@ class HeadRules:
     source: str
     rules: Mapping[str, tuple[HeadRule, ...]]
     marks: tuple[HeadRule, ...] = ()
-    default: HeadRule = HeadRule("left", (_ANY,))
+    default: HeadRule = _FIRST
     labels: tuple[re.Pattern[str], ...] = (re.compile(_LABEL),)
     ignored: tuple[str, ...] = ()
     conjunctions: tuple[str, ...] = ()
@@ -204,12 +207,12 @@ def _pattern(name: str, text: str) -> re.Pattern[str]:
     return pattern
 
 
-@lru_cache(maxsize=1)
+@cache
 def _tables() -> dict[str, dict[str, Any]]:
     return tomllib.loads(_TABLES.read_text(encoding="utf-8"))
 
 
-@lru_cache(maxsize=None)
+@cache
 def _named(name: str) -> HeadRules:
     return _read(name, _tables()[name])
 

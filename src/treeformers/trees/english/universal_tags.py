@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from treeformers.trees.english_words import BE
+from treeformers.trees.english.word_lists import BE
 
 __all__ = ["UNIVERSAL_TAGS", "universal_tags"]
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from treeformers.trees.phrases import PUNCTUATION, Phrase
+from itertools import pairwise
+
+from treeformers.trees.english.noun_relations import modifier_of_noun
+from treeformers.trees.english.phrases import PUNCTUATION, Phrase
 
 __all__ = ["find_conjuncts"]
 
@@ -111,7 +114,7 @@ def _members(phrase: Phrase, at: int) -> list[int]:
 def _between(phrase: Phrase, members: list[int], found: dict[int, tuple[Phrase, str]]) -> None:
     """Attach commas before conjuncts, and the modifiers of later conjuncts in a flat phrase."""
     children = phrase.children
-    for earlier, later in zip(members, members[1:], strict=False):
+    for earlier, later in pairwise(members):
         inside = range(earlier + 1, later)
         for place in inside:
             child = children[place]
@@ -120,8 +123,6 @@ def _between(phrase: Phrase, members: list[int], found: dict[int, tuple[Phrase, 
             if child.category in PUNCTUATION:
                 found[place] = (children[later], "punct")
         if phrase.category in {"NP", "NML", "NX"} and children[later].category in _FLAT:
-            from treeformers.trees.universal_relations import modifier_of_noun
-
             border = max(
                 (i for i in inside if children[i].category in _CONJUNCTIONS | PUNCTUATION), default=earlier
             )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from treeformers.trees.english_words import BE, GET, HAVE_DO, MONTHS, NOT_PERSONS, PLACES, TITLES
+from treeformers.trees.english.word_lists import BE, GET, HAVE_DO, MONTHS, NOT_PERSONS, PLACES, TITLES
 from treeformers.trees.escapes import unescape_word
 from treeformers.trees.head_rules import find_head_rules
 from treeformers.trees.tree import Tree
@@ -13,12 +13,17 @@ from treeformers.trees.tree import Tree
 __all__ = [
     "CLAUSES",
     "NOMINAL",
+    "NOUNS",
     "PUNCTUATION",
     "VERBS",
     "Phrase",
+    "is_clause",
+    "is_finite",
+    "is_infinitive",
     "is_nominal",
+    "place_of",
     "read_phrases",
-    "verbs_before",
+    "subject_of",
 ]
 
 PUNCTUATION = frozenset(
@@ -27,6 +32,7 @@ PUNCTUATION = frozenset(
 CLAUSES = frozenset({"S", "SQ", "SINV", "SBARQ", "FRAG", "ROOT", "TOP", "S1", "", "SBAR"})
 NOMINAL = frozenset({"NP", "NML", "NX", "NAC", "QP", "WHNP", "HEADING", "TITLE", "CAPTION"})
 VERBS = frozenset({"VB", "VBD", "VBG", "VBN", "VBP", "VBZ", "MD"})
+_FINITE = frozenset({"VBD", "VBP", "VBZ", "MD"})
 NOUNS = frozenset({"NN", "NNS", "NNP", "NNPS"})
 _PREDICATES = frozenset(
     {
@@ -117,17 +123,6 @@ def is_nominal(phrase: Phrase) -> bool:
     )
 
 
-def verbs_before(phrase: Phrase, head: Phrase) -> list[Phrase]:
-    """The words among the verbs of a phrase that stand before its head."""
-    found = []
-    for child in phrase.children:
-        if child is head:
-            break
-        if child.category in VERBS:
-            found.append(child)
-    return found
-
-
 def subject_of(phrase: Phrase) -> Phrase | None:
     """The subject of a verb phrase: the last noun phrase before it in its clause."""
     inner, outer = phrase, phrase.parent
@@ -139,11 +134,10 @@ def subject_of(phrase: Phrase) -> Phrase | None:
     for child in outer.children:
         if child is inner:
             break
-        if child.category in {"NP", "WHNP"} and (
-            found is None or "SBJ" in child.functions or "SBJ" not in found.functions
-        ):
-            if "TMP" not in child.functions:
-                found = child
+        if child.category not in {"NP", "WHNP"} or "TMP" in child.functions:
+            continue
+        if found is None or "SBJ" in child.functions or "SBJ" not in found.functions:
+            found = child
     return found
 
 
@@ -152,6 +146,35 @@ def _is_question_word(phrase: Phrase) -> bool:
     if above is None or above.category not in {"SBAR", "SBARQ"} or above.children[-1] is phrase:
         return False
     return _first_word(phrase).category in {"WDT", "WP", "WP$"}
+
+
+def is_infinitive(clause: Phrase) -> bool:
+    """Whether a clause has "to" before its verb."""
+    inner: Phrase | None = clause
+    while inner is not None and inner.category in {"S", "VP", "SBAR"}:
+        if any(child.category == "TO" for child in inner.children):
+            return True
+        inner = inner.head
+    return False
+
+
+def is_finite(clause: Phrase) -> bool:
+    """Whether the first verb of a clause is finite."""
+    inner: Phrase | None = clause
+    while inner is not None and inner.category in {"S", "VP", "SQ", "SINV"}:
+        for child in inner.children:
+            if child.category in VERBS or child.category == "TO":
+                return child.category in _FINITE
+        inner = inner.head
+    return False
+
+
+def is_clause(phrase: Phrase | None) -> bool:
+    return phrase is not None and phrase.category in {"S", "VP", "SBAR", "SQ"}
+
+
+def place_of(phrase: Phrase, child: Phrase) -> int:
+    return next(i for i, other in enumerate(phrase.children) if other is child)
 
 
 def _first_word(phrase: Phrase) -> Phrase:
@@ -171,12 +194,14 @@ def _head_child(phrase: Phrase) -> int:
         return 0
     labels = [child.category for child in children]
     category = phrase.category
+    found = None
     if category in {"VP", "SQ", "SINV"} or (category in {"S", "FRAG"} and "VP" not in labels):
-        if (found := _verbal_head(phrase)) is not None:
-            return found
-    if category in {"SBAR", "SBARQ"} and (found := _question_head(phrase)) is not None:
-        return found
-    if category in {"NP", "NML", "NX", "WHNP"} and (found := _noun_head(phrase)) is not None:
+        found = _verbal_head(phrase)
+    elif category in {"SBAR", "SBARQ"}:
+        found = _question_head(phrase)
+    elif category in {"NP", "NML", "NX", "WHNP"}:
+        found = _noun_head(phrase)
+    if found is not None:
         return found
     head = find_head_rules("ud-english").head_child(category, labels)
     return _earliest_conjunct(children, head)
@@ -252,7 +277,7 @@ def _predicate(phrase: Phrase, verb: int) -> int | None:
 
 
 def _question_head(phrase: Phrase) -> int | None:
-    """The question word, if nothing but a copula follows: "what it is". Free relatives have it as head too."""
+    """The question word, if only a copula follows, as in "what it is", or in a free relative clause."""
     children = phrase.children
     first = next(
         (i for i, child in enumerate(children) if child.category in {"WHNP", "WHADJP", "WHADVP"}), None
@@ -296,14 +321,14 @@ def _noun_head(phrase: Phrase) -> int | None:
         return len(tags) - 1  # "decision-making"
     titles = next((i for i, child in enumerate(children) if child.word.rstrip(".") not in TITLES), 0)
     names = children[titles:]
-    if len(names) > 1 and is_person(names):
+    if len(names) > 1 and _is_person(names):
         return titles
     if titles and len(names) == 1:
         return titles
     return None
 
 
-def is_person(names: Sequence[Phrase]) -> bool:
+def _is_person(names: Sequence[Phrase]) -> bool:
     """Whether words look like the name of a person, which is flat: names whose last is none of a place."""
     return (
         all(name.category in {"NNP", "NNPS"} for name in names)
@@ -362,5 +387,16 @@ def _is_passive(phrase: Phrase, head: Phrase) -> bool:
         or head.category not in {"VP", "VBN", "VBD"}
     ):
         return False
-    verbs = verbs_before(phrase, head)
+    verbs = _verbs_before(phrase, head)
     return bool(verbs) and (verbs[-1].word in BE or verbs[-1].word in GET)
+
+
+def _verbs_before(phrase: Phrase, head: Phrase) -> list[Phrase]:
+    """The words among the verbs of a phrase that stand before its head."""
+    found = []
+    for child in phrase.children:
+        if child is head:
+            break
+        if child.category in VERBS:
+            found.append(child)
+    return found
