@@ -100,28 +100,38 @@ def to_dependencies(tree: Tree, rules: str | HeadRules = "collins") -> Dependenc
 
 @dataclass(slots=True)
 class RuleCoverage:
-    """How many nodes head rules know. `add` counts the nodes of one more tree.
+    """How many nodes of trees head rules know.
 
     Attributes:
+        rules: the head rules.
         nodes: number of nodes with at least two children.
         without_rule: how many of them have no rule: the label is not in the table, or none of its rules finds
             a child. Their head is the first or last child.
     """
 
+    rules: HeadRules
     nodes: int = 0
     without_rule: int = 0
+
+    def add(self, tree: Tree) -> None:
+        """Count the nodes of one more tree."""
+        for node in tree.nodes():
+            if len(node.children) > 1:
+                self.nodes += 1
+                self.without_rule += not self.rules.fits(node.label, [child.label for child in node.children])
 
     @property
     def percent(self) -> float:
         """Percentage of nodes without a rule; 0 if there are no nodes."""
         return 100 * self.without_rule / self.nodes if self.nodes else 0.0
 
-    def add(self, tree: Tree, rules: HeadRules) -> None:
-        """Count the nodes of a tree."""
-        for node in tree.nodes():
-            if len(node.children) > 1:
-                self.nodes += 1
-                self.without_rule += not rules.fits(node.label, [child.label for child in node.children])
+    def __str__(self) -> str:
+        """One line: the share of nodes without a rule, and what is their head."""
+        child = "first" if self.rules.default.direction.startswith("left") else "last"
+        return (
+            f"{self.percent:.1f} % of the nodes ({self.without_rule} of {self.nodes}) have no rule in the head "
+            f"rules {self.rules.name}: their {child} child is the head"
+        )
 
 
 def count_nodes_without_rule(trees: Iterable[Tree], rules: str | HeadRules = "collins") -> RuleCoverage:
@@ -130,9 +140,9 @@ def count_nodes_without_rule(trees: Iterable[Tree], rules: str | HeadRules = "co
     Raises:
         ValueError: the rules are unknown.
     """
-    found, table = RuleCoverage(), find_head_rules(rules)
+    found = RuleCoverage(find_head_rules(rules))
     for tree in trees:
-        found.add(tree, table)
+        found.add(tree)
     return found
 
 
