@@ -130,11 +130,7 @@ def find_head_rules(name_or_path: str | PathLike[str] | HeadRules) -> HeadRules:
     if name in HEAD_RULES:
         return _named(name)
     if not (name.endswith(".toml") or "/" in name):
-        near = get_close_matches(name, HEAD_RULES, n=1, cutoff=0.0)[0]
-        raise ValueError(
-            f"no head rules are named {name!r}, the nearest is {near!r}; expected one of "
-            f"{', '.join(HEAD_RULES)}, or a TOML file"
-        )
+        raise ValueError(f"head rules are {name!r}, expected one of {', '.join(HEAD_RULES)}, or a TOML file")
     try:
         table = tomllib.loads(Path(name).read_bytes().decode())
     except ValueError as error:

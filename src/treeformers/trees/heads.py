@@ -118,7 +118,8 @@ class RuleCoverage:
         for node in tree.nodes():
             if len(node.children) > 1:
                 self.nodes += 1
-                self.without_rule += not self.rules.fits(node.label, [child.label for child in node.children])
+                labels = [child.label for child in node.children]
+                self.without_rule += not self.rules.fits(node.label, labels)
 
     @property
     def percent(self) -> float:
@@ -129,8 +130,8 @@ class RuleCoverage:
         """One line: the share of nodes without a rule, and what is their head."""
         child = "first" if self.rules.default.direction.startswith("left") else "last"
         return (
-            f"{self.percent:.1f} % of the nodes ({self.without_rule} of {self.nodes}) have no rule in the head "
-            f"rules {self.rules.name}: their {child} child is the head"
+            f"{self.percent:.1f} % of the nodes ({self.without_rule} of {self.nodes}) have no rule in the "
+            f"head rules {self.rules.name}: their {child} child is the head"
         )
 
 
