@@ -138,11 +138,12 @@ LABELS = st.sampled_from(
         "ROOT",
     ]
 )
-TAGS = st.sampled_from(
-    "NN NNP VB VBD VBG VBN MD TO IN CC CONJP , . -LRB- -RRB- CD JJ PRP EX WP WRB POS HYPH $ -NONE- ZZ".split(
-        " "
-    )
-)
+# fmt: off
+TAGS = st.sampled_from([
+    "NN", "NNP", "VB", "VBD", "VBG", "VBN", "MD", "TO", "IN", "CC", "CONJP", ",", ".", "-LRB-", "-RRB-", "CD",
+    "JJ", "PRP", "EX", "WP", "WRB", "POS", "HYPH", "$", "-NONE-", "ZZ",
+])
+# fmt: on
 WORDS = st.sampled_from(
     [
         "is",

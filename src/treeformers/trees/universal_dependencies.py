@@ -111,8 +111,8 @@ def _lift(heads: list[int], relations: list[str]) -> None:
 def _join_fixed(words: Sequence[str], heads: list[int], relations: list[str]) -> None:
     """Fixed expressions such as "because of": the first word governs the others."""
     has_dependents = [False] * len(words)
-    for word, head in enumerate(heads):
-        if head >= 0 and not word - 4 < head < word + 4:
+    for place, head in enumerate(heads):
+        if head >= 0 and not place - 4 < head < place + 4:
             has_dependents[head] = True
     for first, word in enumerate(words):
         for expression in FIXED.get(word, ()):
