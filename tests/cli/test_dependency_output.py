@@ -14,10 +14,12 @@ def test_a_legal_label_x_and_the_tree_after_it() -> None:
     write = DependencyWriter(target)
     write(Tree.from_brackets("(X (NNP Blue) (NNP Moon) (NNP Bonds-b) (CD 4.5) (NN %))"))
     write(Tree.from_brackets("(X (X owls) (X -LRB-))"))
-    first, second, rest = target.getvalue().split("\n\n")
+    write(Tree.from_brackets("(S (NP (-NONE- owls)) (VP (VBP hoot)))"))
+    first, second, third, rest = target.getvalue().split("\n\n")
     assert [line.split("\t")[6] for line in first.splitlines()] == ["5", "5", "5", "5", "0"]
     assert second.splitlines()[1].split("\t")[:2] == ["2", "("]
     assert [line.split("\t")[6] for line in second.splitlines()].count("0") == 1
+    assert [line.split("\t")[1] for line in third.splitlines()] == ["owls", "hoot"]
     assert rest == ""
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 from typing import TextIO
 
+from treeformers.trees.conll import ConllRow, ConllSentence, write_conllu
+from treeformers.trees.dependency import DependencyTree
 from treeformers.trees.escapes import unescape_word
 from treeformers.trees.head_rules import HeadRules, find_head_rules
 from treeformers.trees.heads import RuleCoverage, governors
@@ -17,7 +19,7 @@ logger = logging.getLogger(__name__)
 
 ENGLISH = "ud-english"
 """The head rules that come with relations and universal tags."""
-_NOTHING = "_"
+_TRACE, _UNKNOWN = "-NONE-", "XX"
 
 
 class DependencyWriter:
@@ -41,17 +43,27 @@ class DependencyWriter:
 
     def __call__(self, tree: Tree) -> None:
         """Write a tree."""
+        found = self.dependencies(tree)
+        rows = zip(
+            map(unescape_word, tree.words), found.tags, tree.tags, found.heads, found.relations, strict=True
+        )
+        sentence = ConllSentence(
+            tuple(
+                ConllRow(str(number), word, upos=upos, xpos=xpos, head=str(head), deprel=relation)
+                for number, (word, upos, xpos, head, relation) in enumerate(rows, start=1)
+            )
+        )
+        write_conllu([sentence], self._target)
+
+    def dependencies(self, tree: Tree) -> DependencyTree:
+        """Convert a tree and count its nodes. The tags are universal tags, or "_"."""
         self.coverage.add(tree)
         if self.rules.name == ENGLISH:
-            found = to_universal_dependencies(tree)
-            upos, heads, relations = found.tags, found.heads, found.relations
-        else:
-            upos = relations = (_NOTHING,) * len(tree)
-            heads = tuple(governors(tree, self.rules))
-        rows = zip(map(unescape_word, tree.words), upos, tree.tags, heads, relations, strict=True)
-        for number, (word, tag, xpos, head, relation) in enumerate(rows, start=1):
-            self._target.write(f"{number}\t{word}\t_\t{tag}\t{xpos}\t_\t{head}\t{relation}\t_\t_\n")
-        self._target.write("\n")
+            if _TRACE in tree.tags:  # a parser puts no traces into a sentence: the tag is an error
+                tags = [_UNKNOWN if tag == _TRACE else tag for tag in tree.tags]
+                tree = Tree.from_spans(tree.words, tree.spans(), tags)
+            return to_universal_dependencies(tree)
+        return DependencyTree(tree.words, governors(tree, self.rules))
 
     def warn(self) -> None:
         """Log one line with the share of nodes without a rule, if there are any; after the last tree."""
