@@ -107,7 +107,6 @@ def _members(phrase: Phrase, at: int) -> list[int]:
     last_joint = max(i for i, child in enumerate(children) if child.category in _CONJUNCTIONS)
     if not any(place > last_joint for place in kept):
         return [at]
-    # A comma without a conjunction behind it joins nothing: "dogs, big animals, ...".
     return kept
 
 

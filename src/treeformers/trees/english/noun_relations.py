@@ -71,6 +71,7 @@ def modifier_of_noun(phrase: Phrase, place: int, at: int) -> str:
 
 
 def in_prepositional_phrase(phrase: Phrase, child: Phrase, head: Phrase) -> str:
+    """The relation of a child of a prepositional phrase to its head, the object of the preposition."""
     category = child.category
     if category in {"IN", "TO", "VBG", "VBN", "RP", "FW", "JJ", "VB"}:
         return "mark" if head.category in {"S", "SBAR", "VP", "SQ"} else "case"
@@ -98,8 +99,9 @@ def in_prepositional_phrase(phrase: Phrase, child: Phrase, head: Phrase) -> str:
 
 
 def in_quantity(child: Phrase, head: Phrase) -> str:
+    """The relation of a child of a quantifier phrase to its head, a number or a currency."""
     category = child.category
-    if category in {"RB", "RBR", "IN", "JJR", "JJ", "ADVP", "RBS", "JJS", "TO", "XS"}:
+    if category in {"RB", "RBR", "IN", "JJR", "JJ", "ADVP", "RBS", "JJS", "TO"}:
         return "case" if category == "TO" else "advmod"
     if category == "CD":
         return "nummod" if head.category == "$" or head.tag != "CD" else "compound"

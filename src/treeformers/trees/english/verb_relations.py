@@ -31,6 +31,7 @@ _NO_OBJECT = frozenset({"TMP", "ADV", "EXT", "MNR", "LOC", "DIR", "PRD"})
 
 
 def in_verb_phrase(phrase: Phrase, place: int) -> str:
+    """The relation of the child at a place of a verb phrase to its head."""
     child, head = phrase.children[place], phrase.head
     assert head is not None
     at = place_of(phrase, head)
@@ -79,6 +80,7 @@ def in_verb_phrase(phrase: Phrase, place: int) -> str:
 
 
 def auxiliary(phrase: Phrase, child: Phrase, head: Phrase) -> str:
+    """The relation of a verb to the verb or predicate after it: an auxiliary or a copula."""
     if child.word in BE:
         if head.category == "VP" or head.category in VERBS:
             if head.tag == "VBG":
@@ -98,6 +100,7 @@ def auxiliary(phrase: Phrase, child: Phrase, head: Phrase) -> str:
 
 
 def has_expletive(phrase: Phrase) -> bool:
+    """Whether the subject of a verb phrase is "it", which may stand for a clause that follows."""
     above = subject_of(phrase)
     return above is not None and above.head_word == "it" and above.tag == "PRP"
 
@@ -158,7 +161,7 @@ def _subordinate(phrase: Phrase, place: int) -> str:
     """A subordinate clause in a verb phrase: a complement or an adverbial clause."""
     child, head = phrase.children[place], phrase.head
     assert head is not None
-    if child.functions & {"ADV", "TMP", "PRP", "LOC", "MNR", "CLR"} - {"CLR"}:
+    if child.functions & {"ADV", "TMP", "PRP", "LOC", "MNR"}:
         return "advcl"
     first = child.children[0]
     if first.category in {"NP", "RB", "ADVP"} and len(child.children) > 2:
