@@ -156,6 +156,11 @@ class SentenceReader:
                 return ids[form]
         return ids["<a>"]
 
+    @cached_property
+    def known_words(self) -> frozenset[str]:
+        """The words seen in training, without classes."""
+        return frozenset(word for word, count in zip(self.words, self.counts, strict=True) if count)
+
     def class_id(self, word: str) -> int:
         """The id of a word's class."""
         return self._word_ids.get(word_class(unescape_word(word)), self._word_ids["<a>"])

@@ -36,6 +36,7 @@ from treeformers.tasks.parse.analysis import (
 )
 from treeformers.tasks.parse.beam import Hypotheses, Model, search
 from treeformers.tasks.parse.inference import FastParser
+from treeformers.tasks.parse.language import LanguageCheck
 from treeformers.training.device import choose_device
 from treeformers.training.model_folder import (
     EXPECTED,
@@ -58,10 +59,6 @@ logger = logging.getLogger(__name__)
 
 MAX_BEAM = 1000
 """Memory grows with the beam. A larger beam finds no better trees."""
-MIN_SHORT_WORDS = 50
-"""Number of short words from which the language of a text is judged."""
-MAX_SPLIT = 0.25
-"""Share of split short words above which a text is probably in another language than its tokenizer."""
 
 
 class Reader(Protocol):
@@ -107,8 +104,7 @@ class Parser(Shareable):
         self.readers = list(readers)
         self.beam = beam
         self.calibration = calibration or Calibration()
-        self._short = self._split = 0
-        self._warned = False
+        self._language = LanguageCheck(readers[0])
         self.actions = tuple(self._models[0].config.actions)
         for model in self._models:
             if tuple(model.config.actions) != self.actions:
@@ -327,32 +323,16 @@ class Parser(Shareable):
         check_positive(beam=beam, batch_size=batch_size)
         if beam > MAX_BEAM:
             raise ValueError(f"beam is {beam}, expected at most {MAX_BEAM}")
-        self._check_language(words)
+        self._language.read(words)
         lengths = [row[-1] + 1 for row in self.readers[0].lengths(words)]  # subwords, if the model reads them
         for similar in batches(lengths, batch_size):
             batch = sorted(similar, key=lambda number: -len(words[number]))  # the order of the search
             rows = [words[number] for number in batch]
             given = None if tags is None else [tags[number] for number in batch]
-            yield batch, *self._search(rows, given, beam, count, constrained)
-
-    def _check_language(self, words: Sequence[Sequence[str]]) -> None:
-        """Warn once if a text is probably not in the language of the subwords. Short calls add up."""
-        reader = self.readers[0]
-        if self._warned or not isinstance(reader, SubwordReader):
-            return
-        short, split = reader.count_short_words(words)
-        self._short, self._split = self._short + short, self._split + split
-        if self._short < MIN_SHORT_WORDS:
-            return
-        share = self._split / self._short
-        self._short = self._split = 0
-        if share > MAX_SPLIT:
-            self._warned = True
-            logger.warning(
-                "warning: the text is probably not in the language of the parser: its tokenizer splits "
-                "%.0f %% of the short words",
-                100 * share,
-            )
+            found, predicted = self._search(rows, given, beam, count, constrained)
+            if predicted is not None:
+                self._language.read_tags(predicted.names)
+            yield batch, found, predicted
 
     @torch.inference_mode()
     def _search(
