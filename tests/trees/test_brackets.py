@@ -76,7 +76,7 @@ def test_comments_headers_and_markup_are_skipped(around):
 
 
 def test_a_text_of_comments_alone_is_an_error():
-    for text in ("//v2\n; comment\n", "<corpus>\n<s>\n</s>\n</corpus>\n"):
+    for text in ("//v2\n; comment\n", "# comment\n", "<corpus>\n<s>\n</s>\n</corpus>\n"):
         with pytest.raises(
             ValueError, match="<stream>:1: only comments and markup, expected trees in brackets"
         ):

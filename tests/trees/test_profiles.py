@@ -174,6 +174,7 @@ def test_what_is_taken_away_is_kept_apart():
         ("( (IP-MAT (PP-SBJ (N 猫) (P が)) (VB 見)) (ID 3_x;JP))", "keyaki"),
         ("(S (NP##a=b## (N w)))", "spmrl"),
         ("(VROOT (S (NE-SB Klaus) (VVFIN-HD mag)) ($. .))", "negra"),
+        ("(S (NP*SB (NE Klaus)) (VP (VVINF gehen)))", "negra"),
         ("(S (NP (da0ms0 El el) (ncms000 perro perro)) (vmip3s0 ladra ladrar))", "cess"),
         ("(sentence (sn (grup.nom.ms (x perro))))", "cess"),
         ("(STA+fcl (SUBJ+np (>N+art O)) (P+v-fin vai) (.))", "floresta"),
