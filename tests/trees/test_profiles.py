@@ -210,7 +210,7 @@ def test_a_profile_of_ones_own(tmp_path):
     text = "(LETTER (S-X_SBJ (N a) (NP *pro*) (NOTE (N b))) (ID 1))"
     assert cleaned(text, str(path)) == ["(S-X (N a))"]
     path.write_text(
-        "label = '(?P<category>[^_]*)(_(?P<functions>.*))?'\nleaves = ['(?P<word>.*)/(?P<lemma>.*)']\n"
+        "label = '(?P<category>[^_]*)_(?P<functions>.*)'\nleaves = ['(?P<word>.*)/(?P<lemma>.*)']\n"
     )
     assert cleaned("(_X (N a/b) (N /))", str(path)) == ["(_X (N a/b) (N /))"]
     assert find_profile(profile) is profile is not PROFILES["penn"] is find_profile("penn")
