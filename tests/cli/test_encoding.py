@@ -97,7 +97,8 @@ class TestClassify:
             "the tree that begins here is not closed: 1 ')' missing"
         )
         for problem in (
-            "4: ')' without '('", "13: not text: byte 0x00", "16: not UTF-8 text: byte 0xe9",
+            "4: ')' without '('", "13: not text: byte 0x00", 
+            "16: not UTF-8 text: byte 0xe9; give the encoding of the file, such as --encoding latin-1",
             "22: the tree that begins here is not closed: 3 ')' missing",
         ):  # fmt: skip
             assert f"treeformers: <stdin>:{problem}\n" in result.stderr
@@ -131,7 +132,7 @@ class TestClassify:
                 f"{path}: dependency trees, but the model reads sentences or trees in brackets"
             )
         says = complaint("classify", dependency_encoders / "classify", stdin=self.TEXT)
-        assert says.startswith("<stdin>:1: expected 8 to 10 columns")
+        assert says.startswith("<stdin>:1: 1 column, expected 8 to 10 columns")
         assert complaint("classify", dependency_encoders / "classify", stdin="\n") == (
             "<stdin>: no trees in it, expected CoNLL-U"
         )

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
+import time
 from pathlib import Path
 
 import pytest
 
 from treeformers.cli import app
+from treeformers.query import Pattern
+from treeformers.query.output import match_lines
+from treeformers.query.treebank import read_shards
 
 TREES = """(ROOT (S (NP (DT The) (NN dog)) (VP (VBZ barks))))
 (ROOT (S (NP (NNP Maria)) (VP (VBZ sees) (NP (DT the) (NN -LRB-)))))
@@ -144,3 +149,44 @@ def test_errors(capsys: pytest.CaptureFixture[str], file: Path, tmp_path: Path) 
     (tmp_path / "text.txt").write_text("A plain sentence.\n")
     assert "text.txt:1: text outside brackets" in run(capsys, "NP", tmp_path / "text.txt")[2]
     assert "nowhere.txt" in run(capsys, "NP", tmp_path / "nowhere.txt")[2]
+
+
+def test_a_pattern_that_begins_with_a_hyphen(capsys: pytest.CaptureFixture[str], file: Path) -> None:
+    assert "write -- before an argument that begins with a hyphen" in run(capsys, "-LRB-", file)[2]
+    assert run(capsys, "--count", "--", "-LRB-", file)[1] == "1\n"
+
+
+def test_tables_keep_one_field_for_each_column(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    file = tmp_path / "a\tb\n.jsonl"
+    file.write_text('{"words": ["x\\ty"], "tags": ["N\\n\\tN"], "spans": [[0, 1, "S"]]}\n')
+    found = run(capsys, "S < __", file, "--format", "tsv")[1]
+    assert [len(line.split("\t")) for line in found.splitlines()] == [7, 7]
+
+
+@pytest.mark.parametrize("columns", [50, 80, 200])
+def test_lines_fit_the_terminal(file: Path, columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    words = " ".join(f"(NN word{number})" for number in range(40))
+    file.write_text(f"(S (NP {words}) (VP {words}))\n")
+    [shard] = read_shards(file)
+    for pattern in ("NP", "VP", "word20"):
+        found = list(Pattern(pattern).find(shard.columns))  # type: ignore[arg-type]
+        for match in found:
+            [line] = match_lines(shard, [match], "kwic", (), color=True)
+            shown = re.sub("\x1b.*?m", "", line)
+            assert len(shown) <= columns and ("word20" in shown or pattern != "word20")
+            assert ("…" in shown.replace("…", "", int(len(str(file)) + 2 > columns // 2))) is (
+                pattern != "word20"
+            )
+
+
+def test_a_search_without_end_is_an_error(
+    capsys: pytest.CaptureFixture[str], file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("treeformers.cli.finding.SEARCH_SECONDS", 0.05)
+    file.write_text(f"(S {'(NN a) ' * 400})\n")
+    began = time.monotonic()
+    for options in ([], ["--count"], ["--invert"]):
+        code, _, error = run(capsys, "__ .. (__ .. (__ .. (__ !.. b)))", file, *options)
+        assert code == 2 and "pattern: the search takes more than 0.05 seconds" in error
+    assert time.monotonic() - began < 20

@@ -28,6 +28,8 @@ from treeformers.trees.formats import read_dependencies, read_trees
 from treeformers.trees.heads import to_dependencies
 from treeformers.trees.tree import Tree
 
+HINT = "give the encoding of the file, such as --encoding latin-1"
+
 
 class TestParse:
     def test_output_lines_match_input_lines(self, model: Path, tmp_path: Path) -> None:
@@ -106,7 +108,9 @@ class TestParse:
         assert problem in result.stderr
 
     def test_bad_text(self, model: Path) -> None:
-        unreadable = "1 of 2 lines could not be parsed, the first: <stdin>:2: not UTF-8 text: byte 0xe9"
+        unreadable = (
+            f"1 of 2 lines could not be parsed, the first: <stdin>:2: not UTF-8 text: byte 0xe9; {HINT}"
+        )
         for text, says in (
             (b"\n \n", "<stdin>: no sentences in it"),
             (b"he runs\nshe r\xe9ns\n", unreadable),
@@ -236,7 +240,8 @@ class TestParser:
         path = tmp_path / "trees"
         text = b"the dogs run\nr\xe9n\n\nhe runs\n\x00\n"
         says = complaint("parse", parser, "--out", path, stdin=text)
-        assert says == "2 of 4 lines could not be parsed, the first: <stdin>:2: not UTF-8 text: byte 0xe9"
+        problem = f"<stdin>:2: not UTF-8 text: byte 0xe9; {HINT}"
+        assert says == f"2 of 4 lines could not be parsed, the first: {problem}"
         lengths = [len(Tree.from_brackets(line)) if line else 0 for line in path.read_text().splitlines()]
         assert lengths == [3, 0, 0, 2, 0]
         assert "treeformers: <stdin>:5: not text: byte 0x00\n" in run("parse", parser, stdin=text).stderr

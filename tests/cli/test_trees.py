@@ -66,7 +66,7 @@ class TestScore:
         assert "no sentences of at most 2 words" in complaint("score", gold, predicted, "--cutoff", 2)
         assert "--unlabeled is for constituents" in complaint("score", gold, predicted, "--unlabeled")
         predicted.write_text("(S (NP he))\n")
-        assert "predicted.conllu:1: expected 8 to 10 columns" in complaint("score", gold, predicted)
+        assert "predicted.conllu:1: 1 column, expected 8 to 10 columns" in complaint("score", gold, predicted)
 
     def test_sentences_without_a_parse_are_skipped(self, pair: tuple[Path, Path]) -> None:
         for path in pair:
@@ -132,7 +132,7 @@ class TestDiscontinuous:
     def test_other_commands_refuse_them(self, tmp_path: Path) -> None:
         file = tmp_path / "trees.txt"
         file.write_text(self.GOLD)
-        assert "trees.txt:1: words with positions, such as '0=Der'" in complaint("find", "NP", file)
+        assert "trees.txt: discontinuous trees, expected constituency trees" in complaint("find", "NP", file)
 
 
 class TestDraw:

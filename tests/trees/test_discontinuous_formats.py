@@ -259,3 +259,68 @@ def test_paths(tmp_path: Path) -> None:
         assert format_of_suffix(file) is recognise_format(file) is None
     with pytest.raises(ValueError, match="unknown format 'brackets': expected discbracket, export"):
         next(read_discontinuous(path, "brackets"))  # type: ignore[arg-type]
+
+
+def skipping(text: str | bytes, format: DiscontinuousFormat) -> tuple[list[str], list[str]]:
+    """The words of the sentences that can be read, and the errors of the others."""
+    stream: io.BytesIO | io.StringIO = io.BytesIO(text) if isinstance(text, bytes) else io.StringIO(text)
+    errors: list[str] = []
+    trees = read_discontinuous(stream, format, on_error=lambda error: errors.append(str(error)))  # type: ignore[arg-type]
+    return [" ".join(tree.words) for tree in trees], errors
+
+
+def test_bad_lines_of_discbracket_are_left_out(tmp_path: Path) -> None:
+    text = f"(S (A 0=a)\n{LINE}\n(S (A 0=a) (B 2=b))\n(A 0=a) (B 0=b)\n{LINE}\n"
+    assert skipping(text, "discbracket") == (
+        ["Der bellt Hund"] * 2,
+        [
+            "<stream>:1: the tree that begins here is not closed: 1 ')' missing",
+            "<stream>:3: no word at position 1, the last is 2",
+            "<stream>:4: 2 trees on a line, expected one",
+        ],
+    )
+    path = tmp_path / "a.discbracket"
+    path.write_bytes(f"(N 0=caf\xe9)\n{LINE}\n".encode("latin-1"))
+    errors: list[ValueError] = []
+    assert list(read_discontinuous(path, on_error=errors.append)) == [DOG]
+    assert str(errors[0]).startswith(f"{path}:1: not UTF-8 text: byte 0xe9; give the encoding")
+    assert [tree.words for tree in read_discontinuous(path, encoding="latin-1")] == [("café",), DOG.words]
+
+
+def test_bad_sentences_of_export_are_left_out() -> None:
+    good = "#BOS 1\na\tA\t--\tX\t500\n#500\tS\t--\t--\t0\n#EOS 1\n"
+    cases = {
+        "#BOS 2\na\tA\n#500\n#EOS 2\n": "<stream>:6: expected 5 columns",
+        "#BOS 2\na\tA\t--\tX\t501\n#EOS 2\n": "<stream>:6: no constituent #501 in sentence 2",
+        "#BOS 2\na\tA\t--\tX\t0\n": "<stream>:7: #BOS 1, but sentence 2 is still open",
+        "#BOS 2\n#EOS 3\n": "<stream>:6: #EOS 3, expected #EOS 2",
+        "#EOS 2\n": "<stream>:5: #EOS 2, but no sentence is open",
+        "two\nlines\n": "<stream>:5: 'two' outside a sentence, expected #BOS",
+    }
+    for bad, message in cases.items():
+        words, errors = skipping(good + bad + good, "export")
+        assert (words, len(errors)) == (["a", "a"], 1), bad
+        assert errors[0].startswith(message)
+    assert skipping("#BOS 1\na\tA\t--\tX\t0\n", "export")[1] == ["<stream>:1: sentence 1 has no #EOS"]
+
+
+def test_bad_sentences_of_tiger_xml_are_left_out() -> None:
+    start = '<?xml version="1.0" encoding="ISO-8859-1"?>\n<corpus>\n<head><s1/></head>\n<body>\n'
+    good = '<s id="g"><t id="1" word="\xe4"/><nt id="2" cat="S"><edge idref="1"/></nt></s>\n'
+    cases = {
+        '<s id="b"><t id="1" word="a & b"/></s>\n': "<stream>:6: not XML: ",
+        '<s id="b"><t id="1"/></s>\n': "<stream>:6: sentence b: <t> without word=",
+        '<s id="b">\n<t id="1" word="a"/>\n<nt id="2" cat="S"><edge idref="3"/></nt></s>\n': (
+            "<stream>:6: sentence b: an edge leads to '3'"
+        ),
+        '<s id="b"><t id="1" word="a"/>\n': "<stream>:7: not XML: ",
+    }
+    for bad, message in cases.items():
+        text = start + good + bad + good * 2000 + "</body></corpus>"
+        words, errors = skipping(text.encode("latin-1"), "tigerxml")
+        assert (words, len(errors)) == (["\xe4"] * 2001, 1), bad
+        assert errors[0].startswith(message)
+    words, errors = skipping(start + good + "\n" + cases.popitem()[0], "tigerxml")
+    assert (words, len(errors)) == (["\xe4"], 1)
+    with pytest.raises(ValueError, match="a document type declaration"):
+        skipping(f"<!DOCTYPE a>{start}{good}", "tigerxml")

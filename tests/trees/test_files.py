@@ -14,6 +14,7 @@ import pytest
 
 from treeformers.trees.files import (
     atomic_write,
+    check_encoding,
     is_gzip,
     read_lines,
     read_object,
@@ -137,3 +138,60 @@ def test_json_is_rounded_and_written_in_one_step(tmp_path):
     assert path.read_text() == before and names(tmp_path) == ["r.json"]
     write_json(path, {"recipe": {"learning_rate": 1.23456789e-5}})
     assert json.loads(path.read_text())["recipe"]["learning_rate"] == 1.23456789e-5
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "cp1252", "utf-16", "utf-16-be", "utf-8-sig"])
+@pytest.mark.parametrize("name", ["a.txt", "a.txt.gz"])
+def test_other_encodings(tmp_path, encoding, name):
+    path, text = tmp_path / name, "(N café)\n(N é)\n"
+    path.write_bytes(gzip.compress(text.encode(encoding)) if is_gzip(name) else text.encode(encoding))
+    for chunk in (-1, 9):
+        lines = list(read_lines(path, chunk, encoding=encoding))
+        assert "".join(line for _, line in lines) == text
+        assert lines[-1][0] == f"{path}:2"
+
+
+@pytest.mark.parametrize(
+    ("content", "encoding", "fault"),
+    [
+        ("a\ncafé\n".encode("latin-1"), None, "2: not UTF-8 text: byte 0xe9"),
+        (
+            "a\ncafé\n".encode("latin-1"),
+            "utf-8",
+            "2: not UTF-8 text: byte 0xe9; give the encoding of the file, such as encoding='latin-1'",
+        ),
+        (
+            "a\n".encode("utf-16"),
+            "utf-8",
+            "1: UTF-16 text, by its byte order mark, expected UTF-8: give encoding='utf-16'",
+        ),
+        (b"\xfe\xff\0a\0\n", None, "1: UTF-16 text, by its byte order mark, expected UTF-8"),
+        (b"a\nb \x81\n", "cp1252", "2: not cp1252 text: byte 0x81"),
+        (b"\xff\xfea", "utf-16", "1: not utf-16 text: "),
+    ],
+)
+def test_text_in_another_encoding_is_one_error(tmp_path, content, encoding, fault):
+    path = tmp_path / "a.txt"
+    path.write_bytes(content)
+    with pytest.raises(ValueError) as found:
+        list(read_lines(path, encoding=encoding))
+    assert str(found.value).startswith(f"{path}:{fault}")
+    assert fault.endswith(": ") or str(found.value) == f"{path}:{fault}"
+
+
+@pytest.mark.parametrize("name", ["latin-99", "hex", "", "a\0b"])
+def test_unknown_encodings(tmp_path, name):
+    (tmp_path / "a.txt").write_text("a\n")
+    with pytest.raises(ValueError, match=r"^unknown encoding .*: expected for example utf-8, latin-1"):
+        list(read_lines(tmp_path / "a.txt", encoding=name)) if name else [check_encoding(name)]
+
+
+@pytest.mark.parametrize("chunk", [-1, 7])
+def test_carriage_returns_alone_are_line_ends(tmp_path, chunk):
+    path = tmp_path / "a.txt"
+    path.write_bytes(b"(A a)\r\r(B bb)\r(C c)")
+    lines = [(where.removeprefix(f"{path}:"), line) for where, line in read_lines(path, chunk)]
+    assert "".join(line for _, line in lines) == "(A a)\r\r(B bb)\r(C c)"
+    assert (lines[0], lines[1], lines[-1][0]) == (("1", "(A a)\r"), ("2", "\r"), "4")
+    path.write_bytes(b"a\rb\nc\r\n")
+    assert [line for _, line in read_lines(path)] == ["a\rb\n", "c\r\n"]

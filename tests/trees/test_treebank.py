@@ -103,6 +103,9 @@ def test_json_lines_are_cleaned_alike(tmp_path):
 def test_raw_trees_stand_as_they_are():
     reader = read_treebank(io.StringIO(HELSINKI))
     assert [len(tree) for tree in reader.raw_trees()] == [5, 2, 2]
+    assert reader.left_out.without_words == 0
+    reader = read_treebank(io.StringIO("(S (NN a))\n(())\n"))
+    assert [len(tree) for tree in reader.raw_trees()] == [1]
     assert reader.left_out.without_words == 1
 
 

@@ -59,6 +59,7 @@ DeviceOption = Annotated[
     ),
 ]
 
+_ARGUMENT = re.compile(r"\b(encoding|input_format)='([\w-]+)'")
 _WRITES = {"--out", "--json", "--html", "--reliability", "--write"}
 _COLUMNS = {
     "sentence_f1": "sentence F1",
@@ -141,12 +142,17 @@ class Command(TyperCommand):
         return super().invoke(ctx)
 
 
+class _LogFormatter(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        return in_options(super().format(record))
+
+
 @contextmanager
 def _logging_to_stderr() -> Iterator[None]:
     """Send the log messages of the library to standard error."""
     logger = logging.getLogger("treeformers")
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(logging.Formatter("treeformers: %(message)s"))
+    handler.setFormatter(_LogFormatter("treeformers: %(message)s"))
     logger.addHandler(handler)
     logger.setLevel(logging.INFO)
     try:
@@ -190,19 +196,20 @@ def stderr() -> Console:
     return Console(stderr=True, highlight=False)
 
 
-def read_sentences(file: str, strict: bool = True) -> Iterator[tuple[str, str]]:
+def read_sentences(file: str, strict: bool = True, encoding: str = "utf-8") -> Iterator[tuple[str, str]]:
     """Yield "file:line" and each line of a text.
 
     Args:
         file: path of the text; "-" is standard input.
         strict: raise an error if a line is not text; otherwise yield it, see `read_lines`.
+        encoding: the encoding of the text.
 
     Raises:
         FileNotFoundError: the file does not exist.
         ValueError: a line is not text, or the file has no words.
     """
     empty = True
-    for where, line in _split_at_returns(read_lines(file, strict=strict)):
+    for where, line in read_lines(file, strict=strict, encoding=encoding):
         if strict and "\0" in line:
             raise ValueError(f"{where}: not text: byte 0x00")
         empty = empty and not line.strip()
@@ -211,28 +218,17 @@ def read_sentences(file: str, strict: bool = True) -> Iterator[tuple[str, str]]:
         raise ValueError(f"{'<stdin>' if file == '-' else file}: no sentences in it")
 
 
-def read_document(file: str) -> str:
+def read_document(file: str, encoding: str = "utf-8") -> str:
     """Read running text.
 
     Raises:
         FileNotFoundError: the file does not exist.
         ValueError: as in `read_sentences`, or the file is CoNLL.
     """
-    lines = list(read_sentences(file))
+    lines = list(read_sentences(file, encoding=encoding))
     if looks_like_conll(line for _, line in lines):
         raise ValueError(f"{lines[0][0]}: CoNLL-U, expected running text")
     return "".join(line for _, line in lines)
-
-
-def _split_at_returns(lines: Iterator[tuple[str, str]]) -> Iterator[tuple[str, str]]:
-    """The lines of a text. If its only line ends are carriage returns, as on early Macs, these count."""
-    for number, (where, line) in enumerate(lines):
-        if number or line.endswith("\n") or "\r" not in line:
-            yield where, line
-            continue
-        name = where.removesuffix("1")
-        for place, part in enumerate(re.findall(r"[^\r]*\r|[^\r]+", line), start=1):
-            yield f"{name}{place}", part
 
 
 def format_of(requested: F | None, out: Path | None, by_suffix: Mapping[str, F], default: F) -> F:
@@ -269,15 +265,22 @@ def _fail(error: Exception) -> int:
             new = RENAMED_OPTIONS.get(getattr(error, "option_name", ""))
             if any(new in parameter.opts + parameter.secondary_opts for parameter in context.command.params):
                 problem = f"{error.option_name} is now {new}"  # type: ignore[attr-defined]
+            if re.fullmatch(r"-[^-]", getattr(error, "option_name", "")):  # all options begin with two
+                problem = f"{problem}; write -- before an argument that begins with a hyphen"
             problem = f"{problem.removesuffix('.')}; see {context.command_path} --help"
     elif isinstance(error, OSError) and error.strerror:
         problem = f"{error.filename or 'standard output'}: {error.strerror}"
     else:
         problem = str(error)
     # Indented lines after the first one show the place of the mistake.
-    first, *shown = problem.split("\n  ")
+    first, *shown = in_options(problem).split("\n  ")
     sys.stderr.write("\n  ".join([f"treeformers: error: {' '.join(first.split())}", *shown]) + "\n")
     return 2
+
+
+def in_options(message: str) -> str:
+    """The message of the library, with the option of a command in the place of its argument."""
+    return _ARGUMENT.sub(lambda found: f"--{found[1].replace('_', '-')} {found[2]}", message)
 
 
 def _abandon_output() -> None:

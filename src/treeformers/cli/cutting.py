@@ -14,6 +14,7 @@ from typing import Annotated, Literal
 import typer
 
 from treeformers.cli.console import DeviceOption, format_of, read_document
+from treeformers.cli.tree_files import EncodingOption
 from treeformers.training.model_names import DEFAULT_MODEL
 from treeformers.trees.actions import action_labels
 from treeformers.trees.files import atomic_write
@@ -47,6 +48,7 @@ def cut(
         typer.Option(help="Output format; by default that of the suffix of --out, otherwise text."),
     ] = None,
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Output file.")] = None,
+    encoding: EncodingOption = None,
     device: DeviceOption = None,
 ) -> None:
     """Cut running text into clauses, phrases or chunks along its trees.
@@ -56,7 +58,7 @@ def cut(
     """
     if clauses + (label is not None) + (max_words is not None) > 1:
         raise ValueError("expected one of --clauses, --phrases and --max-words, got several")
-    document = read_document(file)
+    document = read_document(file, encoding or "utf-8")
 
     from treeformers.tasks.parse.cut import cut as cut_text
     from treeformers.tasks.parse.predictor import Parser

@@ -8,6 +8,8 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
+from dataclasses import replace
+from io import StringIO
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
@@ -15,9 +17,19 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
 import typer
 
 from treeformers.cli.console import MAX_PROBLEMS, DeviceOption, format_of, read_sentences
-from treeformers.data.corpora import clean_tree
-from treeformers.trees.files import atomic_write, suffix_of
-from treeformers.trees.formats import CONLL, JSON, is_bare, opens_tree, read_dependencies
+from treeformers.cli.tree_files import (
+    EncodingOption,
+    InputFormatOption,
+    ProfileOption,
+    Reading,
+    SkipBadOption,
+)
+from treeformers.training.model_folder import read_recipe
+from treeformers.training.model_names import find_model
+from treeformers.trees.files import atomic_write, check_decoded
+from treeformers.trees.formats import JSON, is_bare, opens_tree, read_trees
+from treeformers.trees.profiles import PROFILES, Profile, find_profile
+from treeformers.trees.recognition import FORMATS, TreeFileFormat, suffix_format
 from treeformers.trees.text import count as plural
 from treeformers.trees.tree import Tree
 
@@ -68,6 +80,10 @@ def classify(
     trees: Trees = None,
     format: AnswerFormat = None,
     out: Out = None,
+    profile: ProfileOption = None,
+    encoding: EncodingOption = None,
+    input_format: InputFormatOption = None,
+    skip_bad: SkipBadOption = False,
     device: DeviceOption = None,
 ) -> None:
     """Classify sentences or trees, or documents if the model was trained on documents.
@@ -87,10 +103,11 @@ def classify(
             return [_json(label=one.label, probabilities=one.probabilities) for one in found]
         return [f"{one.label}\t{one.probabilities[one.label]:.4f}" for one in found]
 
-    if classifier.reader.structure == "dependencies" and _holds_trees(file, trees or classifier.trees):
-        _answer_trees(file, out, answer)
+    given = _Input(file, Reading(profile, encoding, input_format, skip_bad), model)
+    if classifier.reader.structure == "dependencies" and given.holds_trees(trees or classifier.trees):
+        _answer_trees(given, out, answer)
     else:
-        _answer_lines(file, out, read_text, answer)
+        _answer_lines(given, out, given.read_text, answer)
 
 
 def similarity(
@@ -102,6 +119,10 @@ def similarity(
     trees: Trees = None,
     format: AnswerFormat = None,
     out: Out = None,
+    profile: ProfileOption = None,
+    encoding: EncodingOption = None,
+    input_format: InputFormatOption = None,
+    skip_bad: SkipBadOption = False,
     device: DeviceOption = None,
 ) -> None:
     """Compare the two sentences of each line.
@@ -124,10 +145,11 @@ def similarity(
             for one in found
         ]
 
-    if loaded.reader.structure == "dependencies" and _holds_trees(file, trees or loaded.trees):
-        _answer_trees(file, out, lambda trees: answer(list(zip(trees[::2], trees[1::2], strict=True))), 2)
+    given = _Input(file, Reading(profile, encoding, input_format, skip_bad), model)
+    if loaded.reader.structure == "dependencies" and given.holds_trees(trees or loaded.trees):
+        _answer_trees(given, out, lambda trees: answer(list(zip(trees[::2], trees[1::2], strict=True))), 2)
     else:
-        _answer_lines(file, out, _read_pair, answer)
+        _answer_lines(given, out, given.read_pair, answer)
 
 
 def translate(
@@ -136,6 +158,10 @@ def translate(
     trees: Trees = None,
     beam: Annotated[int | None, typer.Option(min=1, help="Beam size; 1 is greedy.")] = None,
     out: Out = None,
+    profile: ProfileOption = None,
+    encoding: EncodingOption = None,
+    input_format: InputFormatOption = None,
+    skip_bad: SkipBadOption = False,
     device: DeviceOption = None,
 ) -> None:
     """Translate sentences or trees.
@@ -151,29 +177,62 @@ def translate(
         sources = [text for text in texts if isinstance(text, Tree | str)]
         return [" ".join(line.split()) for line in translator.translate(sources, trees, beam)]
 
-    _answer_lines(file, out, read_text, answer)
+    given = _Input(file, Reading(profile, encoding, input_format, skip_bad), model)
+    _answer_lines(given, out, given.read_text, answer)
 
 
 def _is_json(format: Format | None, out: Path | None) -> bool:
     return format_of(format, out, dict.fromkeys(JSON, "json"), "tsv") == "json"
 
 
-def _holds_trees(file: str, source: str) -> bool:
-    """Whether the input of a model of dependency trees is trees, not text."""
-    return source == "given" or holds_dependencies(file)
+class _Input:
+    """The input of a command, and how its trees are read: as the options say, else as in training."""
+
+    def __init__(self, file: str, reading: Reading, model: Path) -> None:
+        self.file, self.reading = file, reading
+        self.name = "<stdin>" if file == "-" else file
+        scheme = reading.profile or read_recipe(find_model(model)).data.profile
+        self._profile = find_profile(scheme or "penn")
+
+    @property
+    def holds_dependencies(self) -> bool:
+        """Whether the file holds dependency trees, by the options or its suffix."""
+        format = self.reading.format or suffix_format(self.file)
+        return format is not None and FORMATS[format] == "dependencies"
+
+    def holds_trees(self, source: str) -> bool:
+        """Whether the input of a model of dependency trees is trees, not text."""
+        return source == "given" or self.holds_dependencies
+
+    def read_text(self, line: str) -> Tree | str:
+        """The tree in a line, or the line; see `read_text`."""
+        return read_text(line, self._profile)
+
+    def read_pair(self, line: str) -> tuple[Text, Text]:
+        """Two trees or texts, separated by a tab."""
+        fields = [field.strip() for field in line.split("\t")]
+        if len(fields) != 2:
+            raise ValueError(f"expected two texts separated by a tab, got {len(fields)}")
+        return self.read_text(fields[0]), self.read_text(fields[1])
 
 
 def _answer_trees(
-    file: str, out: Path | None, answer: Callable[[Sequence[DependencyTree]], list[str]], group_size: int = 1
+    given: _Input,
+    out: Path | None,
+    answer: Callable[[Sequence[DependencyTree]], list[str]],
+    group_size: int = 1,
 ) -> None:
     """Write one answer for each group of `group_size` dependency trees.
 
     Raises:
         ValueError: a tree is malformed, there are no trees, or the last group is incomplete.
     """
-    name, count = "<stdin>" if file == "-" else file, 0
+    name, count, reading = given.name, 0, given.reading
+    if reading.skip_bad and group_size > 1:
+        raise ValueError("--skip-bad: without one tree of a pair, all pairs after it would be wrong")
+    format: TreeFileFormat = reading.format or suffix_format(given.file) or "conll"
     with atomic_write(out) if out else nullcontext(sys.stdout) as target:
-        source = read_dependencies(file)
+        source = replace(reading, format=format).open(given.file).dependencies(required=False)
         while chunk := list(islice(source, group_size * CHUNK)):
             count += len(chunk)
             if len(chunk) % group_size:
@@ -185,26 +244,28 @@ def _answer_trees(
 
 
 def _answer_lines(
-    file: str, out: Path | None, read: Callable[[str], T], answer: Callable[[Sequence[T]], list[str]]
+    given: _Input, out: Path | None, read: Callable[[str], T], answer: Callable[[Sequence[T]], list[str]]
 ) -> None:
     """Write one answer for each line. A faulty line gets an empty answer and is named at the end.
 
     Raises:
         ValueError: some lines have no answer, or the input is dependency trees and the model reads others.
     """
-    if holds_dependencies(file):
-        raise ValueError(f"{file}: dependency trees, but the model reads sentences or trees in brackets")
+    if given.holds_dependencies:
+        raise ValueError(
+            f"{given.file}: dependency trees, but the model reads sentences or trees in brackets"
+        )
     problems: list[str] = []
     count = 0
     with atomic_write(out) if out else nullcontext(sys.stdout) as target:
-        lines = read_sentences(file, strict=False)
+        lines = read_sentences(given.file, strict=False, encoding=given.reading.codec)
         while chunk := list(islice(lines, CHUNK)):
             texts: dict[int, T] = {}
             wrong: dict[int, str] = {}
             for number, (_, line) in enumerate(chunk):
                 try:
                     if line.strip():
-                        texts[number] = read(_decoded(line).strip())
+                        texts[number] = read(_decoded(line, given.reading.codec).strip())
                 except ValueError as error:
                     wrong[number] = str(error)
             count += len(texts) + len(wrong)
@@ -213,8 +274,11 @@ def _answer_lines(
             problems += [f"{chunk[number][0]}: {wrong[number]}" for number in sorted(wrong)]
     logger.info("%s", plural(count, "line"))
     if problems:
-        for problem in problems[1:MAX_PROBLEMS]:
+        for problem in problems[0 if given.reading.skip_bad else 1 : MAX_PROBLEMS]:
             logger.warning("%s", problem)
+        if given.reading.skip_bad:
+            logger.warning("%s: skipped %d of %s", given.name, len(problems), plural(count, "sentence"))
+            return
         raise ValueError(f"{len(problems)} of {count} lines have no answer, the first: {problems[0]}")
 
 
@@ -241,40 +305,29 @@ def _answered(
             yield from _answered({number: texts[number] for number in half}, answer, wrong)
 
 
-def _decoded(line: str) -> str:
+def _decoded(line: str, encoding: str) -> str:
     if "\0" in line:
         raise ValueError("not text: byte 0x00")
     try:
-        line.encode()
-    except UnicodeEncodeError as error:
-        byte = ord(line[error.start]) - 0xDC00  # see `read_lines`
-        raise ValueError(f"not UTF-8 text: byte 0x{byte:02x}") from None
+        check_decoded("", line, encoding)
+    except ValueError as error:
+        raise ValueError(str(error).removeprefix(": ")) from None
     return line
 
 
-def holds_dependencies(file: str) -> bool:
-    """Whether a file holds dependency trees, judging by its suffix."""
-    return suffix_of(file) in CONLL
-
-
-def read_text(line: str) -> Tree | str:
+def read_text(line: str, profile: Profile = PROFILES["penn"]) -> Tree | str:
     """The tree in a line, cleaned like the training trees; the line itself if it holds no tree."""
     if not (opens_tree(line) or is_bare(line)):
         return line
     try:
-        tree = clean_tree(Tree.from_brackets(line))
+        trees = list(read_trees(StringIO(line), "brackets", profile=profile))
     except ValueError as error:
-        raise ValueError(str(error).removeprefix("<string>:1: ")) from None
-    if tree is None:
+        raise ValueError(str(error).removeprefix("<stream>:1: ")) from None
+    if len(trees) > 1:
+        raise ValueError(f"expected one tree in brackets, found {len(trees)}")
+    if not trees:
         raise ValueError("the tree has only traces")
-    return tree
-
-
-def _read_pair(line: str) -> tuple[Text, Text]:
-    fields = [field.strip() for field in line.split("\t")]
-    if len(fields) != 2:
-        raise ValueError(f"expected two texts separated by a tab, got {len(fields)}")
-    return read_text(fields[0]), read_text(fields[1])
+    return trees[0]
 
 
 def _json(**content: object) -> str:

@@ -10,6 +10,13 @@ from typing import Annotated, Any
 import typer
 
 from treeformers.cli.console import DeviceOption, JsonFile, print_scores, stdout
+from treeformers.cli.tree_files import (
+    EncodingOption,
+    InputFormatOption,
+    ProfileOption,
+    Reading,
+    SkipBadOption,
+)
 from treeformers.recipes import (
     ClassifyRecipe,
     InduceRecipe,
@@ -52,6 +59,10 @@ def evaluate(
             help="Parser: draw the reliability diagram of its probabilities to this file (.png).",
         ),
     ] = None,
+    profile: ProfileOption = None,
+    encoding: EncodingOption = None,
+    input_format: InputFormatOption = None,
+    skip_bad: SkipBadOption = False,
     json_file: JsonFile = None,
     device: DeviceOption = None,
 ) -> None:
@@ -70,6 +81,8 @@ def evaluate(
         raise ValueError(f"--trees is for models that read trees, {name} produces them")
     if reliability and not isinstance(recipe, ParseRecipe):
         raise ValueError(f"--reliability is for parsers, {name} does the task {recipe.task!r}")
+    if keys := Reading(profile, encoding, input_format, skip_bad).keys():
+        recipe = replace(recipe, data=replace(recipe.data, **keys))
     match recipe:
         case ParseRecipe():
             result = _parser(model, recipe, data, split, reliability)

@@ -14,6 +14,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 import typer
 
+from treeformers.cli.tree_files import (
+    EncodingOption,
+    InputFormatOption,
+    ProfileOption,
+    Reading,
+    SkipBadOption,
+)
+from treeformers.trees.recognition import suffix_format
+
 if TYPE_CHECKING:
     from treeformers.query import DependencyPattern, Pattern
     from treeformers.query.treebank import Shard
@@ -21,6 +30,9 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 Format = Literal["kwic", "tree", "brackets", "tsv", "json"]
+
+SEARCH_SECONDS = 60
+"""Time that a search may take for each 5,000 trees. A pattern with very many choices would never end."""
 
 
 def find(
@@ -53,12 +65,19 @@ def find(
     ray: Annotated[
         bool, typer.Option("--ray", help="Use the workers of a Ray cluster (extra ray), which see the files.")
     ] = False,
+    profile: ProfileOption = None,
+    encoding: EncodingOption = None,
+    input_format: InputFormatOption = None,
+    skip_bad: SkipBadOption = False,
 ) -> None:
     """Find a pattern in trees.
 
     The pattern has the language of Tregex, or of Semgrex if it starts with a word in braces, such as
     '{tag:/VB.*/} >nsubj {}'; then the files hold dependency trees. Trees count as they stand in the file,
-    with function tags, traces and roots. The exit code is 1 if nothing matches.
+    with function tags, traces and roots; --profile cleans them. The exit code is 1 if nothing matches.
+
+    A search may take a minute for each 5,000 trees; then it ends with an error. Write -- before a pattern
+    that begins with a hyphen: find -- -LRB- trees.txt
     """
     from treeformers.query.macros import expand, read_macros
 
@@ -67,7 +86,13 @@ def find(
     if by_file and sample:
         raise ValueError("--by-file counts all matches, --sample prints some: expected one of them")
     counting = count or by_file
-    job = _Job(pattern, format, invert, unique, counting, keep_index, sys.stdout.isatty())
+    reading = Reading(profile, encoding, input_format, skip_bad)
+    if keep_index and reading != Reading():
+        raise ValueError(
+            "--keep-index keeps trees as they stand: expected no --profile, --encoding, --input-format and "
+            "--skip-bad"
+        )
+    job = _Job(pattern, format, invert, unique, counting, keep_index, sys.stdout.isatty(), reading)
     places = [place for file in files or ["-"] for place in _places(file)]
     total = 0
     with ExitStack() as stack:
@@ -102,11 +127,22 @@ def _explain(job: _Job, places: Iterable[str]) -> None:
     pattern = Pattern(job.pattern)
     absent: list[str] | None = None
     for place in places:
-        for shard in _shards(place, False, False):
+        for shard in _without_messages(job.shards(place)):
             here = pattern.unmatched(cast(Any, shard.columns))
             absent = here if absent is None else [one for one in absent if one in here]
     if absent:
         logger.info("no node of these trees is labelled %s", " or ".join(absent))
+
+
+def _without_messages(shards: Iterator[Shard]) -> Iterator[Shard]:
+    """Shards of files that have been read before: what is to be said of them has been said."""
+    messages = logging.getLogger("treeformers")
+    level = messages.level
+    messages.setLevel(logging.ERROR)
+    try:
+        yield from shards
+    finally:
+        messages.setLevel(level)
 
 
 @dataclass(frozen=True)
@@ -120,6 +156,7 @@ class _Job:
     counting: bool
     keep_index: bool
     color: bool
+    reading: Reading
 
     def heading(self) -> str:
         from treeformers.query.output import heading
@@ -145,19 +182,22 @@ class _Job:
     def lines(self, place: str) -> Iterator[str]:
         """The output for one file or corpus; for counts, a number for each shard."""
         from treeformers.query.output import match_lines, sentence_lines
+        from treeformers.query.treebank import SHARD
 
         pattern: Any = self.read()
         empty = True
-        for shard in _shards(place, self.keep_index, self.dependencies):
+        for shard in self.shards(place):
             empty = False
+            trees = len(shard.columns.roots)
+            seconds = SEARCH_SECONDS * (1 + trees // SHARD)
             if self.invert:
-                matched = {match.sentence for match in pattern.find(shard.columns)}
-                others = [number for number in range(len(shard.columns.roots)) if number not in matched]
+                matched = {match.sentence for match in pattern.find(shard.columns, seconds)}
+                others = [number for number in range(trees) if number not in matched]
                 yield from [str(len(others))] if self.counting else sentence_lines(shard, others, self.format)
             elif self.counting and not self.unique:
-                yield str(pattern.count(shard.columns))
+                yield str(pattern.count(shard.columns, seconds))
             else:
-                found = pattern.find(shard.columns)
+                found = pattern.find(shard.columns, seconds)
                 if self.unique:  # the matches of a node follow each other
                     found = (next(same) for _, same in groupby(found, lambda one: (one.sentence, one.node)))
                 if self.counting:
@@ -166,6 +206,42 @@ class _Job:
                 yield from match_lines(shard, found, self.format, pattern.names, self.color)
         if empty:
             raise ValueError(f"{'<stdin>' if place == '-' else place}: no trees in it")
+
+    def shards(self, place: str) -> Iterator[Shard]:
+        """The trees of a file or corpus."""
+        from treeformers.data.catalogue import CORPORA
+        from treeformers.query import Columns, DependencyColumns
+        from treeformers.query.treebank import (
+            Shard,
+            conll_shards,
+            index_path,
+            read_shards,
+            tree_shards,
+        )
+
+        if place in CORPORA and not Path(place).exists():
+            from treeformers.data import corpora
+
+            kind: Any = "dependencies" if self.dependencies else None
+            for split, trees in corpora.load(place, clean=False, trees=kind).items():
+                columns = DependencyColumns if self.dependencies else Columns
+                yield Shard(f"{place}/{split}", 0, columns.from_trees(trees))
+            return
+        # JSON lines also say where the words stand in the text.
+        has_more = self.keep_index or index_path(Path(place)).is_file() or suffix_format(place) == "json"
+        if has_more and self.reading == Reading() and not self.dependencies and place != "-":
+            yield from read_shards(place, self.keep_index)
+            return
+        given = self.reading.open(place)
+        if self.dependencies:
+            if given.kind == "constituency":
+                raise ValueError(f"{given.name}: constituency trees, expected a pattern such as 'NP < NN'")
+            yield from conll_shards(place, given.sentences())
+        else:
+            if given.kind == "dependencies":
+                example = "'{tag:/VB.*/} >nsubj {}'"
+                raise ValueError(f"{given.name}: dependency trees, expected a pattern such as {example}")
+            yield from tree_shards(place, given.trees())
 
     def all_lines(self, place: str) -> list[str]:
         return list(self.lines(place))
@@ -202,24 +278,6 @@ def _places(file: str) -> Iterator[str]:
     if not found:
         raise ValueError(f"{file}: no files in it")
     yield from map(str, found)
-
-
-def _shards(place: str, keep_index: bool, dependencies: bool) -> Iterator[Shard]:
-    from treeformers.data.catalogue import CORPORA
-    from treeformers.query import Columns, DependencyColumns
-    from treeformers.query.treebank import Shard, read_dependency_shards, read_shards
-
-    if place in CORPORA and not Path(place).exists():
-        from treeformers.data import corpora
-
-        kind: Any = "dependencies" if dependencies else None
-        columns = DependencyColumns if dependencies else Columns
-        for split, trees in corpora.load(place, clean=False, trees=kind).items():
-            yield Shard(f"{place}/{split}", 0, columns.from_trees(trees))
-    elif dependencies:
-        yield from read_dependency_shards(place)
-    else:
-        yield from read_shards(place, keep_index)
 
 
 def _sampled(lines: Iterator[str], count: int, seed: int) -> list[str]:

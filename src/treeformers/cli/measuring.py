@@ -13,15 +13,21 @@ from contextlib import nullcontext
 from functools import cache
 from itertools import chain
 from pathlib import Path
-from typing import Annotated, Any, Literal, TextIO
+from typing import Annotated, Any, Literal, NamedTuple, TextIO
 
 import typer
 
 from treeformers.cli.console import DeviceOption, format_of
+from treeformers.cli.tree_files import (
+    EncodingOption,
+    InputFormatOption,
+    ProfileOption,
+    Reading,
+    SkipBadOption,
+)
 from treeformers.training.model_names import DEFAULT_MODEL
-from treeformers.trees.discontinuous_formats import format_of_suffix
-from treeformers.trees.files import atomic_write, read_lines, suffix_of
-from treeformers.trees.formats import CONLL, JSON, holds_trees, read_brackets, read_dependencies, read_trees
+from treeformers.trees.files import atomic_write, read_lines
+from treeformers.trees.formats import JSON
 from treeformers.trees.tree import DependencyTree, Tree
 
 logger = logging.getLogger(__name__)
@@ -67,6 +73,10 @@ def measure(
     list_all: Annotated[
         bool, typer.Option("--list", help="List all measures: definition, source and signature.")
     ] = False,
+    profile: ProfileOption = None,
+    encoding: EncodingOption = None,
+    input_format: InputFormatOption = None,
+    skip_bad: SkipBadOption = False,
     device: DeviceOption = None,
 ) -> None:
     """Measure the syntactic complexity of trees or texts.
@@ -91,7 +101,8 @@ def measure(
                 typer.echo("{name}: {unit}. {definition} {source}.\n    {signature}".format(**row))
             return
     else:
-        rows = _rows(inputs or ["-"], by, punctuation, _text_reader(model, lines))
+        reading = Reading(profile, encoding, input_format, skip_bad)
+        rows = _rows(inputs or ["-"], by, punctuation, _Reader(reading, _text_reader(model, lines)))
         if chosen:
             rows = _columns(rows, [measure.name for measure in chosen])
     by_suffix: dict[str, Format] = dict.fromkeys(JSON, "json")
@@ -104,11 +115,18 @@ def measure(
             _write_csv(rows, target)
 
 
-def _rows(inputs: Sequence[str], by: By, punctuation: bool, parse: ParseText) -> Iterator[dict[str, Any]]:
+class _Reader(NamedTuple):
+    """How documents are read: files of trees, and text."""
+
+    reading: Reading
+    parse: ParseText
+
+
+def _rows(inputs: Sequence[str], by: By, punctuation: bool, reader: _Reader) -> Iterator[dict[str, Any]]:
     from treeformers.measures.rows import document_row, sentence_rows, word_rows
 
     empty, measured = [], False
-    for name, trees in chain.from_iterable(_documents(given, parse) for given in inputs):
+    for name, trees in chain.from_iterable(_documents(given, reader) for given in inputs):
         first = next(trees, None)
         if first is None:
             empty.append(name)
@@ -131,7 +149,7 @@ def _rows(inputs: Sequence[str], by: By, punctuation: bool, parse: ParseText) ->
         logger.warning("warning: %s: no sentences in it, and no row", name)
 
 
-def _documents(given: str, parse: ParseText) -> Iterator[tuple[str, Iterator[Any]]]:
+def _documents(given: str, reader: _Reader) -> Iterator[tuple[str, Iterator[Any]]]:
     """The documents that an argument names, each with its trees."""
     from treeformers.data.catalogue import CORPORA
 
@@ -143,9 +161,9 @@ def _documents(given: str, parse: ParseText) -> Iterator[tuple[str, Iterator[Any
         if not files:
             raise ValueError(f"{given}: no files in it")
         for file in files:
-            yield str(file), _trees(str(file), parse)
+            yield str(file), _trees(str(file), reader)
     elif given == "-" or os.path.exists(given):
-        yield ("<stdin>" if given == "-" else given), _trees(given, parse)
+        yield ("<stdin>" if given == "-" else given), _trees(given, reader)
     elif given in CORPORA:
         from treeformers.data.corpora import load
 
@@ -154,37 +172,28 @@ def _documents(given: str, parse: ParseText) -> Iterator[tuple[str, Iterator[Any
                 raise ValueError(f"{given}: a corpus without trees")
             yield f"{given}/{split}", iter(trees)
     elif len(given.split()) > 1 and not _FILE_NAME.search(given):
-        yield "text", iter(parse(given))
+        yield "text", iter(reader.parse(given))
     else:
         raise FileNotFoundError(
             f"{given or repr(given)}: neither a file, a folder, a corpus nor a text of several words"
         )
 
 
-def _trees(file: str, parse: ParseText) -> Iterator[Tree] | Iterator[DependencyTree]:
+def _trees(file: str, reader: _Reader) -> Iterator[Tree] | Iterator[DependencyTree]:
     """The trees of a file, or those of its text."""
-    suffix = suffix_of(file)
-    if format_of_suffix(file):
+    given = reader.reading.open(file)
+    if given.kind == "discontinuous":
         raise ValueError(f"{file}: discontinuous trees; expected trees in brackets, CoNLL-U or text")
-    if suffix in CONLL:
-        return read_dependencies(file)
-    if suffix in JSON:
-        return read_trees(file)
-    source = read_lines(file, chunk=1 << 16)
-    start = []
-    for where, line in source:
-        start.append((where, line))
-        if line.strip() and not line.lstrip().startswith("#"):
-            break
-    source = chain(start, source)
-    if holds_trees(line for _, line in start):
-        return read_brackets(source)
+    if given.kind == "dependencies":
+        return given.dependencies(required=False)
+    if given.kind == "constituency" or reader.reading.profile:
+        return given.trees(clean=True, required=False)
     text = []
-    for where, line in source:
+    for where, line in read_lines(given.source, encoding=reader.reading.codec):
         if "\0" in line:
             raise ValueError(f"{where}: not text: byte 0x00")
         text.append(line)
-    return iter(parse("".join(text)))
+    return iter(reader.parse("".join(text)))
 
 
 def _text_reader(model: str, lines: bool) -> ParseText:

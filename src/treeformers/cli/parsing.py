@@ -20,10 +20,12 @@ from treeformers.cli.console import (
     MAX_PROBLEMS,
     DeviceOption,
     format_of,
+    in_options,
     read_document,
     read_sentences,
     resumable,
 )
+from treeformers.cli.tree_files import EncodingOption, SkipBadOption
 from treeformers.tasks.tree_predictors import (
     LINES_PER_CHUNK,
     TreePredictor,
@@ -34,7 +36,7 @@ from treeformers.training.model_names import DEFAULT_MODEL, find_model, is_model
 from treeformers.trees.conll import holds_conll, looks_like_conll
 from treeformers.trees.dependency import DependencyTree
 from treeformers.trees.escapes import unescape_word
-from treeformers.trees.files import atomic_write
+from treeformers.trees.files import atomic_write, check_encoding
 from treeformers.trees.formats import CONLL, JSON, opens_tree, write_dependencies, write_trees
 from treeformers.trees.text import count as plural
 from treeformers.trees.tree import Tree
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+_ENCODING_HINT = "; give the encoding of the file, such as --encoding latin-1"
 MAX_FLAT = 50  # per cent of flat trees; above it, the command warns
 PARAGRAPHS = 100  # lines to look for running text in
 LOG_INTERVAL = 10.0  # seconds between two progress messages
@@ -118,6 +121,8 @@ def parse(
         int | None,
         typer.Option(min=1, help="With a folder: number of lines in a shard; 10,000 by default."),
     ] = None,
+    encoding: EncodingOption = None,
+    skip_bad: SkipBadOption = False,
     device: DeviceOption = None,
 ) -> None:
     """Parse sentences, one per line.
@@ -130,8 +135,8 @@ def parse(
 
     In the formats brackets and json, line n of the output is the tree of line n of the input. An empty line
     stays empty, and a line that cannot be parsed becomes empty; the command counts these lines and names the
-    first ten at the end. The format conllu converts the trees of a parser to dependency trees with the head
-    rules of Collins, without relations.
+    first ten at the end. Its exit code is then 2, or 0 with --skip-bad. The format conllu converts the trees
+    of a parser to dependency trees with the head rules of Collins, without relations.
 
     CoNLL-U is parsed with its own words. The output is the same CoNLL-U with a tree in brackets above each
     sentence, in the comment "constituency". In the formats brackets and json, each line is the tree of a
@@ -148,6 +153,7 @@ def parse(
     conll = holds_conll(file) if input_format is None else input_format != "text"
     if conll and (text or (out and _is_folder(out, file))):
         raise ValueError(f"{file}: CoNLL-U, but --text and --out DIR are for text")
+    codec = check_encoding(encoding or "utf-8")
     if text:
         if tokenized or layer is not None or resume or ray or workers > 1 or shard_lines:
             raise ValueError("--text is for running text, a parser and one output file")
@@ -155,10 +161,12 @@ def parse(
             raise ValueError(f"{file}: a folder, --text reads one file")
         if out and _is_folder(out, file):
             raise ValueError(f"--text needs one input file and one output file, got {file} and {out}")
-        _parse_text(model, file, format_of(format, out, _BY_SUFFIX, "brackets"), batch_size, beam, out)
+        _parse_text(model, file, format_of(format, out, _BY_SUFFIX, "brackets"), batch_size, beam, out, codec)
         return
     load = partial(load_tree_predictor, name, layer=layer, beam=beam, tokenized=tokenized, device=device)
     if out and _is_folder(out, file):
+        if encoding or skip_bad:
+            raise ValueError("--encoding and --skip-bad are for one output file, not for --out DIR")
         options: dict[str, Any] = {"shard_lines": shard_lines} if shard_lines else {}
         options |= {"batch_size": batch_size, "resume": resume, "workers": workers, "ray": ray}
         _parse_to_shards(model, load, file, out, format or "brackets", options)
@@ -177,10 +185,20 @@ def parse(
     with atomic_write(out) if out else nullcontext(sys.stdout) as target:
         write = _writer(format, target)
         if conll:
-            trees = parse_conll(predictor, file, format, target, batch_size, problems, write)
+            trees = parse_conll(
+                predictor,
+                file,
+                format,
+                target,
+                batch_size,
+                problems,
+                write,
+                encoding=codec,
+                on_error=(lambda error: problems.append(str(error))) if skip_bad else None,
+            )
         else:
             gap = "" if format == "conllu" else "\n"  # only one blank line may stand after a tree of CoNLL-U
-            lines = _lines(file, input_format == "text", predictor.labeled and not tokenized)
+            lines = _lines(file, input_format == "text", predictor.labeled and not tokenized, codec)
             trees = _parse(predictor, lines, write, target, batch_size, problems, gap)
         first = next(trees, None)
         if first is None:
@@ -208,7 +226,18 @@ def parse(
     else:
         logger.info("%s", plural(count, "sentence"))
     if problems:
-        _fail(problems, len(problems), count + len(problems), "sentences" if conll else "lines")
+        what = "sentences" if conll else "lines"
+        problems = [f"{one}{_ENCODING_HINT}" if _is_undecoded(one) else one for one in problems]
+        if not skip_bad:
+            _fail(problems, len(problems), count + len(problems), what)
+        for problem in problems[:MAX_PROBLEMS]:
+            logger.warning("%s", problem)
+        where = "<stdin>" if file == "-" else file
+        logger.warning("%s: skipped %d of %d %s", where, len(problems), count + len(problems), what)
+
+
+def _is_undecoded(problem: str) -> bool:
+    return "not UTF-8 text: byte" in problem and "--encoding" not in in_options(problem)
 
 
 def _model_and_file(first: str | None, second: str | None) -> tuple[str, str]:
@@ -234,12 +263,12 @@ def _model_and_file(first: str | None, second: str | None) -> tuple[str, str]:
 
 
 def _parse_text(
-    model: Path, file: str, format: Format, batch_size: int, beam: int | None, out: Path | None
+    model: Path, file: str, format: Format, batch_size: int, beam: int | None, out: Path | None, codec: str
 ) -> None:
     """Split running text into sentences, parse them and write one result for each."""
     from treeformers.tasks.parse.predictor import Parser
 
-    document = read_document(file)
+    document = read_document(file, codec)
     sentences = Parser.from_pretrained(model).analyze(document, batch_size, beam)
     with atomic_write(out) if out else nullcontext(sys.stdout) as target:
         write = _writer(format, target)
@@ -251,7 +280,7 @@ def _parse_text(
     logger.info("%s", plural(len(sentences), "sentence"))
 
 
-def _lines(file: str, is_text: bool, hint: bool) -> Iterator[tuple[str, str]]:
+def _lines(file: str, is_text: bool, hint: bool, codec: str) -> Iterator[tuple[str, str]]:
     """The lines of a text. Warns if the first sentence looks like a tree.
 
     With `hint`, names --text if one of the first lines holds several sentences.
@@ -259,7 +288,7 @@ def _lines(file: str, is_text: bool, hint: bool) -> Iterator[tuple[str, str]]:
     Raises:
         ValueError: the first sentence is CoNLL, and the user does not say that the input `is_text`.
     """
-    lines = read_sentences(file, strict=False)
+    lines = read_sentences(file, strict=False, encoding=codec)
     start = list(islice(lines, LINES_PER_CHUNK))
     if not is_text and looks_like_conll(line for _, line in start):
         raise ValueError(f"{start[0][0]}: CoNLL-U: give --input-format conllu, or text to parse its rows")

@@ -11,6 +11,13 @@ from typing import Annotated, Any
 import typer
 
 from treeformers.cli.console import Overrides, ScaleOption, is_main_process, print_scores, resumable, stdout
+from treeformers.cli.tree_files import (
+    EncodingOption,
+    InputFormatOption,
+    ProfileOption,
+    Reading,
+    SkipBadOption,
+)
 from treeformers.recipes import InduceRecipe, ParseRecipe, Recipe
 
 logger = logging.getLogger(__name__)
@@ -98,6 +105,10 @@ def train(
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace a model or an unfinished run in the folder.")
     ] = False,
+    profile: ProfileOption = None,
+    encoding: EncodingOption = None,
+    input_format: InputFormatOption = None,
+    skip_bad: SkipBadOption = False,
     scale: ScaleOption = "paper",
 ) -> None:
     """Train the models of a recipe, one for each seed.
@@ -110,6 +121,8 @@ def train(
         raise ValueError("--resume continues a run, --overwrite starts again: expected one of them")
     loaded = Recipe.load(recipe, scale, overrides or ())
     loaded = _with_data(loaded, {"train": train_data, "validation": validation, "test": test})
+    if keys := Reading(profile, encoding, input_format, skip_bad).keys():
+        loaded = replace(loaded, data=replace(loaded.data, **keys))
     from treeformers.tasks.outcome import describe_outcome, next_command
     from treeformers.tasks.train import train_once
     from treeformers.training.run import Run, check_output_folder

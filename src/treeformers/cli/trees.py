@@ -2,37 +2,35 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeVar, cast
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, cast
 
 import typer
 
 from treeformers.cli.console import JsonFile, read_sentences, stdout
-from treeformers.cli.encoding import BLAMES_ONE, Trees, holds_dependencies, read_text
+from treeformers.cli.encoding import BLAMES_ONE, Trees, read_text
+from treeformers.cli.tree_files import (
+    EncodingOption,
+    InputFormatOption,
+    ProfileOption,
+    Reading,
+    SkipBadOption,
+    TreeInput,
+)
 from treeformers.recipes import ClassifyRecipe, InduceRecipe, TranslateRecipe
 from treeformers.training.model_folder import read_recipe
 from treeformers.training.model_names import find_model
 from treeformers.trees.discontinuous import DiscontinuousTree
-from treeformers.trees.discontinuous_formats import (
-    DiscontinuousFormat,
-    format_of_suffix,
-    read_discontinuous,
-    recognise_format,
-)
 from treeformers.trees.files import atomic_write
-from treeformers.trees.formats import read_dependencies, read_parses, read_trees
+from treeformers.trees.recognition import TreeKind
 from treeformers.trees.tree import DependencyTree, Tree
 
 if TYPE_CHECKING:
     from treeformers.metrics import AttachmentScore, DiscontinuousScore, ParsevalScore, UnlabeledScore
 
-logger = logging.getLogger(__name__)
-
 T = TypeVar("T", Tree, DependencyTree, DiscontinuousTree)
-Found = TypeVar("Found")
 
 LONGEST_HEAT_MAP = 100
 """Maximum number of words of a sentence drawn as a heat map, which has a cell per pair of words and layer."""
@@ -53,6 +51,10 @@ def score(
     cutoff: Annotated[
         int | None, typer.Option(min=1, help="Maximum number of words of the sentences to score.")
     ] = None,
+    profile: ProfileOption = None,
+    encoding: EncodingOption = None,
+    input_format: InputFormatOption = None,
+    skip_bad: SkipBadOption = False,
     json: JsonFile = None,
 ) -> None:
     """Score trees against gold trees, like evalb or unlabelled.
@@ -62,6 +64,9 @@ def score(
     by the number of words with the correct head and relation, discontinuous trees (.discbracket, .export,
     TIGER XML) by their labelled sets of words. The signature names the protocol; scores with
     equal signatures are comparable.
+
+    With --profile, or if GOLD has the marks of a scheme other than that of the Penn Treebank, both files are
+    cleaned. With --skip-bad, a sentence that cannot be read in one file is left out of both.
     """
     from rich.table import Table
 
@@ -69,43 +74,46 @@ def score(
 
     if gold == predicted == "-":
         raise ValueError("GOLD and PREDICTED are both -: standard input cannot be read twice")
+    reading = Reading(profile, encoding, input_format, skip_bad)
+    right, found = reading.open(gold), reading.open(predicted)
     result: AttachmentScore | DiscontinuousScore | ParsevalScore | UnlabeledScore
-    if holds_dependencies(gold):
+    if right.kind == "dependencies":
         if unlabeled:
             raise ValueError(f"--unlabeled is for constituents, {gold} holds dependency trees")
-        right, found = list(_dependencies(gold)), list(_dependencies(predicted))
-        _check_counts(gold, right, predicted, found)
-        result = attachment(right, found, max_length=cutoff)
-    elif any(formats := [_discontinuous_format(file) for file in (gold, predicted)]):
+        result = attachment(*_pairs(right, found, "dependencies"), max_length=cutoff)
+    elif "discontinuous" in (right.kind, found.kind):
         if unlabeled:
             raise ValueError(f"--unlabeled is for trees without gaps, {gold} or {predicted} may have gaps")
-        wanted, guessed = (
-            list(_discontinuous(file, format))
-            for file, format in zip((gold, predicted), formats, strict=True)
-        )
-        _check_counts(gold, wanted, predicted, guessed)
+        wanted, guessed = _pairs(right, found, "discontinuous")
         try:
             result = discontinuous_f1(wanted, guessed, max_length=cutoff)
         except ValueError as error:
-            raise ValueError(f"{_name(predicted)}: {error}") from None
+            raise ValueError(f"{found.name}: {error}") from None
     else:
-        trees = list(_trees(gold))
-        parses = list(_some(read_parses(predicted, len(trees)), predicted))
-        _check_counts(gold, trees, predicted, parses)
+        trees, scheme = right.gold()
+        parses = found.parses(len(trees), scheme)
+        _check_counts(right, trees, found, parses)
+        kept = [(tree, parse) for tree, parse in zip(trees, parses, strict=True) if tree is not None]
         if unlabeled:
-            if None in parses:
+            if skip_bad:
+                kept = [(tree, parse) for tree, parse in kept if parse is not None]
+            elif None in parses:
                 number = 1 + parses.index(None)
                 raise ValueError(
                     f"{predicted}: no tree for sentence {number}, --unlabeled needs one for each"
                 )
             try:
-                result = unlabeled_f1(trees, cast(list[Tree], parses), max_length=cutoff)
+                result = unlabeled_f1(
+                    [tree for tree, _ in kept],
+                    cast(list[Tree], [parse for _, parse in kept]),
+                    max_length=cutoff,
+                )
             except ValueError as error:
-                raise ValueError(f"{_name(predicted)}: {error}") from None
+                raise ValueError(f"{found.name}: {error}") from None
         else:
-            result = parseval(trees, parses, cutoff=cutoff)
+            result = parseval([tree for tree, _ in kept], [parse for _, parse in kept], cutoff=cutoff)
     if not result.sentences:
-        raise ValueError(f"--cutoff: {_name(gold)} has no sentences of at most {cutoff} words to score")
+        raise ValueError(f"--cutoff: {right.name} has no sentences of at most {cutoff} words to score")
     metrics = asdict(result)
     signature = metrics.pop("signature")
     table = Table("metric", show_header=False)
@@ -125,11 +133,19 @@ def score(
         write_json(json, {**metrics, "signature": signature})
 
 
-def _check_counts(gold: str, right: Sequence[object], predicted: str, found: Sequence[object]) -> None:
-    if len(right) != len(found):
-        raise ValueError(
-            f"{_name(predicted)}: {len(found)} trees, expected {len(right)}, as in {_name(gold)}"
-        )
+def _pairs(right: TreeInput, found: TreeInput, kind: TreeKind) -> tuple[list[Any], list[Any]]:
+    """The trees of two files for each sentence that both have."""
+    wanted, guessed = right.in_place(kind), found.in_place(kind)
+    _check_counts(right, wanted, found, guessed)
+    kept = [pair for pair in zip(wanted, guessed, strict=True) if None not in pair]
+    return [tree for tree, _ in kept], [tree for _, tree in kept]
+
+
+def _check_counts(
+    right: TreeInput, wanted: Sequence[object], found: TreeInput, guessed: Sequence[object]
+) -> None:
+    if len(wanted) != len(guessed):
+        raise ValueError(f"{found.name}: {len(guessed)} trees, expected {len(wanted)}, as in {right.name}")
 
 
 def draw(
@@ -158,37 +174,46 @@ def draw(
         ),
     ] = None,
     trees: Trees = None,
+    profile: ProfileOption = None,
+    encoding: EncodingOption = None,
+    input_format: InputFormatOption = None,
+    skip_bad: SkipBadOption = False,
 ) -> None:
-    """Draw trees, or the attention of a model over sentences."""
+    """Draw trees, or the attention of a model over sentences.
+
+    Trees are drawn as they stand in the file; with --profile, they are cleaned first.
+    """
     from treeformers import drawing
 
     suffix = out.suffix.lower()
-    dependencies = not model and holds_dependencies(file)
-    format = None if model or dependencies else _discontinuous_format(file)
+    given = None if model else Reading(profile, encoding, input_format, skip_bad).open(file)
+    kind = given.kind if given else "text"
     if model:
         known: tuple[str, ...] = (".html",)
-    elif format:
+    elif kind == "discontinuous":
         known = (".html", ".svg")
     else:
-        known = (".html", ".svg", *(() if dependencies else (".png",)), ".txt", ".tex")
+        known = (".html", ".svg", *(() if kind == "dependencies" else (".png",)), ".txt", ".tex")
     if suffix not in known and (model or suffix):
         raise ValueError(f"{out}: expected {', '.join(known)}{'' if model else ' or a folder'}")
     if trees and not model:
         raise ValueError("--trees needs --model, which reads the sentences")
-    if model:
-        _write(out, _attention_page(model, file, trees))
-    elif dependencies:
+    if model and (profile or input_format or skip_bad):
+        raise ValueError("--profile, --input-format and --skip-bad are for trees, --model reads sentences")
+    if model or given is None:
+        _write(out, _attention_page(cast(Path, model), file, trees, encoding))
+    elif kind == "dependencies":
         how = drawing.dependency_svg, drawing.dependency_text, drawing.dependency_latex
-        _draw(out, _dependencies(file), *how)
-    elif format:
-        _draw(out, _discontinuous(file, format), drawing.discontinuous_svg)
+        _draw(out, given.dependencies(), *how)
+    elif kind == "discontinuous":
+        _draw(out, given.discontinuous(), drawing.discontinuous_svg)
     elif suffix == ".png":
         try:
-            drawing.tree_png(_only(out, _trees(file)), out)
+            drawing.tree_png(_only(out, given.trees()), out)
         except ImportError as error:
             raise ValueError(f"{out}: {error}; expected pip install 'treeformers[draw]'") from None
     else:
-        _draw(out, _trees(file), drawing.tree_svg, drawing.tree_text, drawing.tree_latex)
+        _draw(out, given.trees(), drawing.tree_svg, drawing.tree_text, drawing.tree_latex)
     typer.echo(out)
 
 
@@ -226,49 +251,12 @@ def _only(out: Path, trees: Iterable[T]) -> T:
     return first
 
 
-def _dependencies(file: str) -> Iterator[DependencyTree]:
-    return _some(read_dependencies(file), file)
-
-
-def _trees(file: str) -> Iterator[Tree]:
-    return _some(read_trees(file), file)
-
-
-def _discontinuous_format(file: str) -> DiscontinuousFormat | None:
-    """The format of a file of discontinuous trees; None for other files. Says so if the suffix does not."""
-    if format := format_of_suffix(file):
-        return format
-    if format := recognise_format(file):
-        logger.info("%s: discontinuous trees, read as %s", file, format)
-    return format
-
-
-def _discontinuous(file: str, format: DiscontinuousFormat | None) -> Iterator[DiscontinuousTree]:
-    if format:
-        return _some(read_discontinuous(file, format), file)
-    return map(DiscontinuousTree.from_tree, _trees(file))
-
-
-def _some(trees: Iterable[Found], file: str) -> Iterator[Found]:
-    """Yield the trees of a file. Raises an error if there are none."""
-    empty = True
-    for tree in trees:
-        empty = empty and tree is None
-        yield tree
-    if empty:
-        raise ValueError(f"{_name(file)}: no trees in it")
-
-
-def _name(file: str) -> str:
-    return "<stdin>" if file == "-" else file
-
-
 def _write(path: Path, chunks: Iterable[str]) -> None:
     with atomic_write(path) as target:
         target.writelines(chunks)
 
 
-def _attention_page(model: Path, file: str, trees: str | None) -> Iterator[str]:
+def _attention_page(model: Path, file: str, trees: str | None, encoding: str | None) -> Iterator[str]:
     """An HTML page with the attention of a model, one section per sentence."""
     from treeformers.drawing import report
 
@@ -292,7 +280,7 @@ def _attention_page(model: Path, file: str, trees: str | None) -> Iterator[str]:
             f"{model}: a model of the task {recipe.task!r}, expected 'induce', 'classify' or 'translate'"
         )
     sections = []
-    for where, line in read_sentences(file):
+    for where, line in read_sentences(file, encoding=encoding or "utf-8"):
         if line.strip():
             try:
                 sections.append((line.strip(), draw_line(line.strip())))

@@ -17,7 +17,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from io import TextIOWrapper
-from itertools import chain, islice
+from itertools import chain
 from pathlib import Path
 from typing import IO, Any, TypeAlias, cast
 
@@ -30,11 +30,10 @@ from treeformers.data.tables import read_table
 from treeformers.data.task_corpora import READERS, load_task_corpus, read_parallel
 from treeformers.data.treebank_files import Reading, keep_clean, read_files, treebank_files
 from treeformers.trees.brackets import OnError
-from treeformers.trees.conll import looks_like_conll
-from treeformers.trees.discontinuous_formats import format_of_suffix, recognise_format
 from treeformers.trees.files import is_gzip, read_lines, suffix_of
-from treeformers.trees.formats import CONLL, JSON, holds_trees, read_dependencies, read_trees
+from treeformers.trees.formats import read_dependencies, read_trees
 from treeformers.trees.profiles import PROFILES, Profile
+from treeformers.trees.recognition import FORMATS, TreeFileFormat, find_format, suffix_format
 from treeformers.trees.tree import Tree
 
 __all__ = ["CORPORA", "Corpus", "clean_tree", "download", "load", "register_corpus", "verify"]
@@ -45,15 +44,6 @@ StrPath: TypeAlias = str | os.PathLike[str]
 
 _SPLITS = ("train", "validation", "test")
 _REGISTERED: dict[str, Callable[[], Mapping[str, Sequence[Any]]]] = {}
-_SUFFIXES: Mapping[str, Kind] = {
-    **dict.fromkeys(CONLL, "dependencies"),
-    **dict.fromkeys(JSON, "constituency"),
-    ".mrg": "constituency",
-    ".ptb": "constituency",
-    ".tree": "constituency",
-    ".trees": "constituency",
-    ".brackets": "constituency",
-}
 GUM_OPEN_GENRES = frozenset(("academic", "bio", "court", "interview", "news", "voyage"))
 """The genres whose texts are under CC BY or CC BY-SA, by GUM's LICENSE.txt."""
 _LANGUAGE = re.compile(r"\.[a-z]{2}(?:[-_][a-z]+)?")
@@ -67,6 +57,7 @@ def load(
     *,
     profile: Profile | str | None = None,
     encoding: str = "utf-8",
+    format: TreeFileFormat | None = None,
     on_error: OnError | None = None,
 ) -> dict[str, list[Any]]:
     """Load a corpus, a file, or a folder.
@@ -93,6 +84,7 @@ def load(
         profile: the scheme of the trees of a file or folder, a name or a TOML file
             (`treeformers.trees.profiles`). By default, it is recognised by the first trees and logged.
         encoding: the encoding of a file or folder.
+        format: the format of a file or of the files of a folder, whatever their names and content.
         on_error: called with the error of each bad tree in a file of trees, which is left out. By default,
             the first error is raised.
 
@@ -118,7 +110,7 @@ def load(
         return {"test": load_minimal_pairs(key, data_dir)}
     corpus = CORPORA.get(key)
     if corpus is None:
-        return _load_path(Path(name), Reading(clean, profile, encoding, on_error))
+        return _load_path(Path(name), Reading(clean, profile, encoding, on_error, format))
     if profile is not None:
         raise ValueError(f"{key} has a scheme of its own: a profile is for files and folders")
     return _load_corpus(corpus, data_dir, clean, trees)
@@ -293,7 +285,7 @@ def _load_path(path: Path, reading: Reading) -> dict[str, list[Any]]:
     found = _files_by_split(path)
     if found:
         return {split: _read_split(found[split], reading) for split in _SPLITS if split in found}
-    files, kind = treebank_files(path, lambda file: _kind(file, reading.encoding))
+    files, kind = treebank_files(path, lambda file: _kind(file, reading))
     if not files:
         raise ValueError(
             f"{path}: no file with train, valid, validation, dev or test in its name, and no file of trees"
@@ -404,7 +396,7 @@ def _load_open_genres(trees: Path, dependencies: Path, clean: bool) -> list[Any]
 def _read_any(path: Path, reading: Reading) -> list[Any]:
     if suffix_of(path) == ".tsv":
         return read_table(path, clean_tree if reading.clean else None)
-    return _read(path, _kind(path, reading.encoding), reading)
+    return _read(path, _kind(path, reading), reading)
 
 
 def _read(path: Path, kind: Kind, reading: Reading) -> list[Any]:
@@ -424,19 +416,20 @@ def _trees(trees: Iterable[Any], where: str, clean: bool) -> list[Any]:
     return keep_clean(trees, where) if clean else list(trees)
 
 
-def _kind(path: Path, encoding: str | None = None) -> Kind:
-    kind = _SUFFIXES.get(suffix_of(path))
-    if kind is not None:
-        return kind
-    if format := format_of_suffix(path) or recognise_format(str(path)):
+def _kind(path: Path, reading: Reading) -> Kind:
+    format = reading.format or suffix_format(path)
+    if format is None:
+        lines = _lines(path, reading.encoding)
+        format = find_format(lines)
+        if format not in ("brackets", "text"):
+            logger.info("%s: read as %s", path, format)
+    kind = FORMATS[format]
+    if kind == "discontinuous":
         raise ValueError(
             f"{path}: discontinuous trees ({format}), expected trees without gaps: "
             "DiscontinuousTree.to_continuous removes the gaps"
         )
-    start = list(islice(_lines(path, encoding), 1000))
-    if looks_like_conll(start):
-        return "dependencies"
-    return "constituency" if holds_trees(start) else "text"
+    return kind
 
 
 def _lines(path: Path, encoding: str | None = None) -> Iterator[str]:

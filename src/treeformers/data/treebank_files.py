@@ -9,7 +9,9 @@ from pathlib import Path
 
 from treeformers.data.catalogue import Kind
 from treeformers.trees.brackets import OnError
+from treeformers.trees.formats import TreeFormat
 from treeformers.trees.profiles import PROFILES, Profile
+from treeformers.trees.recognition import TreeFileFormat, suffix_format
 from treeformers.trees.text import count
 from treeformers.trees.tree import Tree
 from treeformers.trees.treebank import read_treebank
@@ -30,12 +32,14 @@ class Reading:
         profile: the scheme; None to recognise it.
         encoding: the encoding of the files.
         on_error: called with the error of each bad tree; None to stop at the first.
+        format: the format of the files; None to recognise it.
     """
 
     clean: bool = True
     profile: Profile | str | None = None
     encoding: str = "utf-8"
     on_error: OnError | None = None
+    format: TreeFileFormat | None = None
 
 
 def read_files(paths: Sequence[Path], reading: Reading, name: str) -> list[Tree]:
@@ -52,7 +56,10 @@ def read_files(paths: Sequence[Path], reading: Reading, name: str) -> list[Tree]
     trees: list[Tree] = []
     without_words = 0
     for path in paths:
-        reader = read_treebank(path, reading.profile, encoding=reading.encoding, on_error=reading.on_error)
+        format: TreeFormat = "json" if (reading.format or suffix_format(path)) == "json" else "brackets"
+        reader = read_treebank(
+            path, reading.profile, format=format, encoding=reading.encoding, on_error=reading.on_error
+        )
         if reader.mark:
             reading = replace(reading, profile=reader.profile)
         if reading.clean:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 __all__ = ["Deadline"]
 
@@ -23,6 +25,15 @@ class Deadline:
     def left(self) -> float:
         """The time that is left, in seconds; negative if the search is late."""
         return self._end - time.monotonic()
+
+    @contextmanager
+    def stopped(self) -> Iterator[None]:
+        """The time of the block does not count."""
+        began = time.monotonic()
+        try:
+            yield
+        finally:
+            self._end += time.monotonic() - began
 
     def check(self) -> None:
         """End the search if it is late.

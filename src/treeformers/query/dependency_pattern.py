@@ -66,20 +66,24 @@ class DependencyPattern(BasePattern):
     def _read(text: str) -> Node:
         return read_dependency_pattern(text)
 
-    def find(self, trees: Iterable[DependencyTree] | DependencyColumns) -> Iterator[DependencyMatch]:
+    def find(
+        self, trees: Iterable[DependencyTree] | DependencyColumns, seconds: float | None = None
+    ) -> Iterator[DependencyMatch]:
         """All matches, by tree and by word. Each choice of words is a match of its own.
 
         Trees are read and searched in shards, so the trees may be endless.
 
         Args:
             trees: dependency trees. Or columns of them, which are made once for many patterns.
+            seconds: as in `Pattern.find`.
 
         Raises:
-            ValueError: a regular expression takes more than `descriptions.REGEX_SECONDS`, or an item is not a
-                dependency tree.
+            ValueError: the search takes more than `seconds`, a regular expression takes more than
+                `descriptions.REGEX_SECONDS`, or an item is not a dependency tree.
         """
+        deadline = Deadline(seconds)
         for first, columns in shards(trees, DependencyColumns):
-            search = Search(DependencyJoins(columns, Deadline()), self._node)
+            search = Search(DependencyJoins(columns, deadline), self._node)
             for rows in search.matches():
                 found, texts = rows.pop(self._node), search.texts()
                 sentences, numbers = columns.tree[found].tolist(), columns.number[found].tolist()
@@ -92,22 +96,23 @@ class DependencyPattern(BasePattern):
                     if name[0] != "%"
                 }
                 kept = {name[1:]: column.tolist() for name, column in names.items() if name[0] == "%"}
-                for row, number in enumerate(numbers):
-                    nodes = {name: column[row] for name, column in bound.items() if column[row]}
-                    yield DependencyMatch(
-                        sentence=first + sentences[row],
-                        node=number,
-                        span=(number - 1, number),
-                        label=words[row],
-                        named={name: (one - 1, one) for name, one in nodes.items()},
-                        nodes=nodes,
-                        relations={
-                            name: texts[column[row]] for name, column in kept.items() if column[row] >= 0
-                        },
-                    )
+                with deadline.stopped():
+                    for row, number in enumerate(numbers):
+                        nodes = {name: column[row] for name, column in bound.items() if column[row]}
+                        yield DependencyMatch(
+                            sentence=first + sentences[row],
+                            node=number,
+                            span=(number - 1, number),
+                            label=words[row],
+                            named={name: (one - 1, one) for name, one in nodes.items()},
+                            nodes=nodes,
+                            relations={
+                                name: texts[column[row]] for name, column in kept.items() if column[row] >= 0
+                            },
+                        )
 
-    def count(self, trees: Iterable[DependencyTree] | DependencyColumns) -> int:
-        """The number of matches. Arguments and errors are those of `find`."""
+    def count(self, trees: Iterable[DependencyTree] | DependencyColumns, seconds: float | None = None) -> int:
+        """The number of matches. Arguments and errors are those of `find`; the time is that of each shard."""
         found = shards(trees, DependencyColumns)
-        searches = (Search(DependencyJoins(columns, Deadline()), self._node) for _, columns in found)
+        searches = (Search(DependencyJoins(columns, Deadline(seconds)), self._node) for _, columns in found)
         return sum(int(search.counts().sum()) for search in searches)

@@ -21,6 +21,10 @@ __all__ = ["OutputFormat", "heading", "match_lines", "sentence_lines"]
 OutputFormat: TypeAlias = Literal["kwic", "tree", "brackets", "tsv", "json"]
 
 _RED = "\x1b[1;31m{}\x1b[0m"
+_KWIC_GAPS = 6
+"""Blanks between the four parts of a line."""
+_LEAST_KWIC = 60
+"""Columns for the words of a line that need not fit a terminal."""
 _MARK = "→"
 """Stands before the label of a matched node."""
 
@@ -48,10 +52,10 @@ def match_lines(
             object. The last two count sentences from 1 and words from 0, and have the "sent_id" of CoNLL-U.
             Dependency trees have no "tree" and no "brackets".
         names: the names of the pattern, for the table.
-        color: mark the match in red.
+        color: the lines are for a terminal. A line of "kwic" then fits its width, and the match is red.
     """
     render: Callable[[_Sentence, Match], str] = {
-        "kwic": _kwic,
+        "kwic": lambda sentence, match: _kwic(sentence, match, fits=color),
         "tree": _drawn,
         "brackets": lambda sentence, match: str(sentence.subtree(match.node)),
         "tsv": lambda sentence, match: sentence.row(match, names),
@@ -110,7 +114,7 @@ class _Sentence:
         place = {"file": self.shard.file, "sentence": self.shard.first + self.number + 1}
         return {**place, "sent_id": self.sent_id} if self.sent_id else place
 
-    def text(self, start: int, end: int) -> str:
+    def text(self, start: int, end: int | None) -> str:
         return " ".join(self.words[start:end])
 
     def subtree(self, node: int) -> Tree:
@@ -125,7 +129,7 @@ class _Sentence:
         for name in names:
             span = match.named.get(name)
             cells += ["", "", ""] if span is None else [self.text(*span), *span]
-        return "\t".join(map(str, cells))
+        return "\t".join(plain(str(cell)) for cell in cells)
 
     def record(self, match: Match) -> dict[str, Any]:
         named = {name: self.part(node, match.named[name]) for name, node in match.nodes.items()}
@@ -147,15 +151,28 @@ class _Sentence:
         return part
 
 
-def _kwic(sentence: _Sentence, match: Match) -> str:
-    """The match in the middle of the line, with as much of the sentence as the terminal is wide."""
+def _kwic(sentence: _Sentence, match: Match, fits: bool) -> str:
+    """The match in the middle of the line, with as much of the sentence as the terminal is wide.
+
+    Args:
+        sentence: the sentence.
+        match: the match in it.
+        fits: shorten the place and the match, too, if the line would be wider than the terminal.
+    """
     start, end = match.span
     place = f"{sentence.shard.file}:{sentence.shard.first + sentence.number + 1}"
-    side = max(30, (terminal_columns() - len(place)) // 2 - 12)
-    left, right = sentence.text(0, start), sentence.text(end, len(sentence.words))
-    left, right = _last_columns(left, side), _first_columns(right, side)
+    width = terminal_columns() - _KWIC_GAPS
+    if fits and text_columns(place) > width // 2:
+        place = f"…{_last_columns(place, width // 2 - 1)}"
+    room = max(0 if fits else _LEAST_KWIC, width - text_columns(place))
+    side = 2 * room // 5
+    text, left, right = sentence.text(start, end), sentence.text(0, start), sentence.text(end, None)
+    if fits and text_columns(text) > room - side:
+        text = f"{_first_columns(text, room - side - 1)}…"
+    left = _last_columns(left, side)
+    right = _first_columns(right, max(0, room - side - text_columns(text)))
     padding = " " * (side - text_columns(left))
-    return f"{place}  {padding}{left}  {_RED.format(sentence.text(start, end))}  {right}".rstrip()
+    return f"{place}  {padding}{left}  {_RED.format(text)}  {right}".rstrip()
 
 
 def _first_columns(text: str, columns: int) -> str:

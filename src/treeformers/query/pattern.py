@@ -105,6 +105,7 @@ class Pattern(BasePattern):
             trees: trees as they stand in the treebank: function tags, traces and the root count. Or columns
                 of trees, which are made once for many patterns.
             seconds: time that the search may take, from the first match that is asked for; None is no limit.
+                What the caller does with the matches does not count.
 
         Raises:
             ValueError: the search takes more than `seconds`, or a regular expression takes more than
@@ -128,20 +129,21 @@ class Pattern(BasePattern):
                 }
                 labels = columns.label[found].tolist()
                 places = (found - roots).tolist()
-                for row, sentence in enumerate(sentences.tolist()):
-                    bound = [name for name in numbers if numbers[name][row] >= 0]
-                    yield Match(
-                        first + sentence,
-                        places[row],
-                        spans[row],
-                        columns.vocabulary[labels[row]],
-                        {name: named[name][row] for name in bound},
-                        {name: numbers[name][row] for name in bound},
-                    )
+                with deadline.stopped():
+                    for row, sentence in enumerate(sentences.tolist()):
+                        bound = [name for name in numbers if numbers[name][row] >= 0]
+                        yield Match(
+                            first + sentence,
+                            places[row],
+                            spans[row],
+                            columns.vocabulary[labels[row]],
+                            {name: named[name][row] for name in bound},
+                            {name: numbers[name][row] for name in bound},
+                        )
 
-    def count(self, trees: Iterable[Tree] | Columns) -> int:
-        """The number of matches. Arguments and errors are those of `find`."""
-        return sum(int(self.counts(columns).sum()) for _, columns in shards(trees, Columns))
+    def count(self, trees: Iterable[Tree] | Columns, seconds: float | None = None) -> int:
+        """The number of matches. Arguments and errors are those of `find`; the time is that of each shard."""
+        return sum(int(self.counts(columns, seconds).sum()) for _, columns in shards(trees, Columns))
 
     def counts(self, columns: Columns, seconds: float | None = None) -> NDArray[np.int64]:
         """The number of matches in each tree. Arguments and errors are those of `find`."""

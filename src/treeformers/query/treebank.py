@@ -8,7 +8,7 @@ import logging
 import os
 import tempfile
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,11 +17,21 @@ import numpy as np
 
 from treeformers.query.columns import Columns
 from treeformers.query.dependency_columns import DependencyColumns
-from treeformers.trees.conll import holds_conll, read_conllu
+from treeformers.trees.conll import ConllSentence, holds_conll, read_conllu
 from treeformers.trees.files import read_lines, suffix_of
 from treeformers.trees.formats import JSON, read_trees
+from treeformers.trees.tree import Tree
 
-__all__ = ["INDEX_SUFFIX", "SHARD", "Shard", "index_path", "read_dependency_shards", "read_shards"]
+__all__ = [
+    "INDEX_SUFFIX",
+    "SHARD",
+    "Shard",
+    "conll_shards",
+    "index_path",
+    "read_dependency_shards",
+    "read_shards",
+    "tree_shards",
+]
 
 logger = logging.getLogger(__name__)
 
@@ -56,14 +66,40 @@ def read_dependency_shards(path: str | os.PathLike[str]) -> Iterator[Shard]:
     """
     if suffix_of(path) in JSON:
         raise ValueError(f"{path}: constituency trees, expected a pattern such as 'NP < NN'")
-    sentences, first = read_conllu(path), 0
-    while shard := list(islice(sentences, SHARD)):
+    yield from conll_shards(os.fspath(path), read_conllu(path))
+
+
+def conll_shards(name: str, sentences: Iterable[ConllSentence]) -> Iterator[Shard]:
+    """Put the dependency trees of sentences into shards.
+
+    Args:
+        name: the name of their file.
+        sentences: the sentences.
+
+    Raises:
+        ValueError: a sentence has no heads.
+    """
+    rest, first = iter(sentences), 0
+    while shard := list(islice(rest, SHARD)):
         trees = [sentence.tree for sentence in shard if sentence.tree]
         if len(trees) < len(shard):
             number = first + 1 + next(place for place, sentence in enumerate(shard) if not sentence.tree)
-            raise ValueError(f"{path}: sentence {number} has no heads, expected dependency trees")
+            raise ValueError(f"{name}: sentence {number} has no heads, expected dependency trees")
         names = [sentence.sent_id for sentence in shard]
-        yield Shard(os.fspath(path), first, DependencyColumns.from_trees(trees), names)
+        yield Shard(name, first, DependencyColumns.from_trees(trees), names)
+        first += len(shard)
+
+
+def tree_shards(name: str, trees: Iterable[Tree]) -> Iterator[Shard]:
+    """Put constituency trees into shards.
+
+    Args:
+        name: the name of their file.
+        trees: the trees.
+    """
+    rest, first = iter(trees), 0
+    while shard := list(islice(rest, SHARD)):
+        yield Shard(name, first, Columns.from_trees(shard))
         first += len(shard)
 
 

@@ -10,7 +10,16 @@ from treeformers.recipes.recipe import (
     SimilarityRecipe,
     TranslateRecipe,
 )
-from treeformers.recipes.sections import Beam, Data, Decoding, Examples, ParallelText, Train, Treebanks
+from treeformers.recipes.sections import (
+    Beam,
+    Data,
+    Decoding,
+    Examples,
+    ParallelText,
+    Train,
+    Treebanks,
+    TreeFiles,
+)
 
 __all__ = [
     "SCALES",
@@ -27,5 +36,6 @@ __all__ = [
     "SimilarityRecipe",
     "Train",
     "TranslateRecipe",
+    "TreeFiles",
     "Treebanks",
 ]

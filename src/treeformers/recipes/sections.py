@@ -24,6 +24,7 @@ __all__ = [
     "Examples",
     "ParallelText",
     "Train",
+    "TreeFiles",
     "Treebanks",
 ]
 
@@ -31,8 +32,30 @@ Seed: TypeAlias = Annotated[int, Range(0, below=2**32)]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Data:
-    """The data for inducing trees.
+class TreeFiles:
+    """How files of trees and text are read. The data of every task has these keys.
+
+    Attributes:
+        data_dir: folder of the corpora; by default the environment variable TREEFORMERS_DATA.
+        profile: scheme of the trees in files, a name or a TOML file (`treeformers.trees.profiles`). By
+            default, it is recognised by the first trees. A corpus with a name has a scheme of its own.
+        encoding: encoding of the files, such as "latin-1".
+        input_format: format of the files. By default, the suffix shows it, or the first lines.
+        skip_bad: leave out sentences that cannot be read, and count them. By default, the first is an error.
+    """
+
+    data_dir: str = ""
+    profile: str = ""
+    encoding: str = "utf-8"
+    input_format: Literal[
+        "", "brackets", "json", "conllu", "conll", "discbracket", "export", "tigerxml", "text"
+    ] = ""
+    skip_bad: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Data(TreeFiles):
+    """The data for inducing trees. `TreeFiles` has more keys.
 
     Attributes:
         text: raw text to train on: "grammar" (sampled from the embedded grammar), the name of a corpus, or a
@@ -40,7 +63,6 @@ class Data:
         splits: splits of the text to train on. By default, missing splits are skipped.
         gold: treebank to score against: a name, a file, or "grammar". If it is empty, nothing is scored.
         gold_splits: splits of the treebank to score against. By default, missing splits are skipped.
-        data_dir: folder of the corpora; by default the environment variable TREEFORMERS_DATA.
         sentences: number of sentences sampled from "grammar", and the maximum read from other texts; 0 for
             all.
         gold_sentences: maximum number of gold trees; 0 for all.
@@ -61,7 +83,6 @@ class Data:
     splits: tuple[str, ...] = ("train", "validation", "test")
     gold: str = ""
     gold_splits: tuple[str, ...] = ("train", "validation", "test")
-    data_dir: str = ""
     sentences: Count = 0
     gold_sentences: Count = 0
     normalize: bool = False
@@ -75,8 +96,8 @@ class Data:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Treebanks:
-    """The data for training a parser.
+class Treebanks(TreeFiles):
+    """The data for training a parser. `TreeFiles` has more keys.
 
     A treebank is the name of a corpus, a file, or "grammar" (sampled from the embedded grammar).
 
@@ -86,7 +107,6 @@ class Treebanks:
         validation: treebanks whose validation splits choose the weights; by default the training treebanks.
             A single file that does not train is used whole.
         test: treebanks whose test splits are scored, each separately; by default the training treebanks.
-        data_dir: folder of the corpora; by default the environment variable TREEFORMERS_DATA.
         sentences: maximum number of training sentences of a treebank; 0 for all.
         scored_sentences: maximum number of trees of a validation or test split; 0 for all.
         min_frequency: less frequent words become the unknown word.
@@ -100,7 +120,6 @@ class Treebanks:
     train: Annotated[tuple[str, ...], Filled()] = ("wsj-sample",)
     validation: tuple[str, ...] = ()
     test: tuple[str, ...] = ()
-    data_dir: str = ""
     sentences: Count = 0
     scored_sentences: Count = 0
     min_frequency: Count = 1
@@ -136,8 +155,8 @@ class _OneCorpus:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Examples(_OneCorpus):
-    """Data for classifying sentences, or for comparing the two sentences of a pair.
+class Examples(TreeFiles, _OneCorpus):
+    """Data for classifying sentences, or for comparing two sentences. `TreeFiles` has more keys.
 
     Attributes:
         corpus: the name of a corpus, a file or folder, or "grammar" (sampled from the embedded grammar). If
@@ -153,7 +172,6 @@ class Examples(_OneCorpus):
             source gives constituency trees, their heads give the dependencies; this needs labels, see
             `treeformers.trees.heads.to_dependencies`.
         multi_sentence: texts may hold several sentences; each sentence gets a tree, and a root joins these.
-        data_dir: folder of the corpora; by default the environment variable TREEFORMERS_DATA.
         sentences: maximum number of training examples, evenly spaced over the split; 0 for all.
         scored_sentences: maximum number of validation or test examples, likewise; 0 for all.
         max_length: maximum number of words of a training example; longer ones are left out with a warning; 0
@@ -181,7 +199,6 @@ class Examples(_OneCorpus):
     structure: Literal["constituency", "dependencies"] = "constituency"
     trees: str = "given"
     multi_sentence: bool = False
-    data_dir: str = ""
     sentences: Count = 0
     scored_sentences: Count = 0
     max_length: Count = 0
@@ -196,8 +213,8 @@ class Examples(_OneCorpus):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ParallelText(_OneCorpus):
-    """The data for translation.
+class ParallelText(TreeFiles, _OneCorpus):
+    """The data for translation. `TreeFiles` has more keys.
 
     Attributes:
         corpus: the name of a corpus, a file or folder, or "grammar" (a made-up language over the embedded
@@ -209,7 +226,6 @@ class ParallelText(_OneCorpus):
         source: language to translate from, as the corpus names it.
         target: language to translate into.
         trees: trees of the source sentences, as in `Examples`.
-        data_dir: folder of the corpora; by default the environment variable TREEFORMERS_DATA.
         sentences: maximum number of training pairs, evenly spaced over the split; 0 for all.
         scored_sentences: the same for a validation or test split.
         lowercase: lower-case both sides.
@@ -227,7 +243,6 @@ class ParallelText(_OneCorpus):
     source: str = "en"
     target: str = "de"
     trees: str = "right"
-    data_dir: str = ""
     sentences: Count = 0
     scored_sentences: Count = 0
     lowercase: bool = False

@@ -9,9 +9,10 @@ Positions count from 0. Round brackets inside words and labels are #LRB# and #RR
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from treeformers.trees.discontinuous import DiscontinuousTree
+from treeformers.trees.files import check_decoded
 from treeformers.trees.tree import Tree, parse_brackets
 
 __all__ = ["format_discbracket", "looks_like_discbracket", "parse_discbracket"]
@@ -21,25 +22,35 @@ _BLANK = re.compile(r"[ \t\r\n\f\v]")
 _NEGRA_BRACKET, _DISCO_DOP_BRACKET = "$(", "$["
 
 
-def parse_discbracket(lines: Iterable[tuple[str, str]]) -> Iterator[DiscontinuousTree]:
+def parse_discbracket(
+    lines: Iterable[tuple[str, str]],
+    encoding: str | None = None,
+    on_error: Callable[[ValueError], None] | None = None,
+) -> Iterator[DiscontinuousTree]:
     """Read one tree from each line. Blank lines and lines that begin with "#" are skipped.
 
     Args:
         lines: pairs ("file:line", line).
+        encoding: the encoding of the file, for errors.
+        on_error: gets the error of a line, which is then left out; by default, the first error is raised.
 
     Raises:
         ValueError: the brackets do not match, a line does not hold exactly one tree, a word has no position,
             or the positions are not 0, 1, 2 and so on. The message opens with file:line.
     """
     for where, line in lines:
-        found = list(parse_brackets([(where, line.partition("\t")[0])]))
-        if len(found) > 1:
-            raise ValueError(f"{where}: {len(found)} trees on a line, expected one")
-        for tree in found:
-            try:
-                yield _ordered(tree)
-            except ValueError as error:
-                raise ValueError(f"{where}: {error}") from None
+        try:
+            check_decoded(where, line, encoding)
+            found = list(parse_brackets([(where, line.partition("\t")[0])]))
+            if len(found) > 1:
+                raise ValueError(f"{where}: {len(found)} trees on a line, expected one")
+            ordered = [_ordered(where, tree) for tree in found]
+        except ValueError as error:
+            if on_error is None:
+                raise
+            on_error(error)
+        else:
+            yield from ordered
 
 
 def format_discbracket(tree: DiscontinuousTree) -> str:
@@ -76,8 +87,15 @@ def looks_like_discbracket(tree: Tree) -> bool:
     return sorted(positions) == list(range(len(tree)))
 
 
-def _ordered(tree: Tree) -> DiscontinuousTree:
+def _ordered(where: str, tree: Tree) -> DiscontinuousTree:
     """The tree over the words in the order of their positions."""
+    try:
+        return _reordered(tree)
+    except ValueError as error:
+        raise ValueError(f"{where}: {error}") from None
+
+
+def _reordered(tree: Tree) -> DiscontinuousTree:
     numbered = DiscontinuousTree.from_tree(tree)
     words: dict[int, tuple[str, str, int]] = {}  # word, tag, parent
     for written, tag, parent in zip(numbered.words, numbered.tags, numbered.parents, strict=False):

@@ -13,7 +13,17 @@ from typing import Literal, TypeAlias, cast, get_args
 from treeformers.trees.discbracket import format_discbracket, looks_like_discbracket, parse_discbracket
 from treeformers.trees.discontinuous import DiscontinuousTree
 from treeformers.trees.export import format_export, parse_export
-from treeformers.trees.files import Source, Target, file_name, open_binary, open_target, read_lines, suffix_of
+from treeformers.trees.files import (
+    Source,
+    Target,
+    check_encoding,
+    file_name,
+    open_binary,
+    open_source,
+    open_target,
+    read_lines,
+    suffix_of,
+)
 from treeformers.trees.tigerxml import TIGER_END, TIGER_START, format_tigerxml, parse_tigerxml
 from treeformers.trees.tree import parse_brackets
 
@@ -38,15 +48,21 @@ _FIRST_LINES = 1000
 
 
 def read_discontinuous(
-    source: Source, format: DiscontinuousFormat | None = None
+    source: Source,
+    format: DiscontinuousFormat | None = None,
+    *,
+    encoding: str = "utf-8",
+    on_error: Callable[[ValueError], None] | None = None,
 ) -> Iterator[DiscontinuousTree]:
     """Read discontinuous trees one by one.
 
     Args:
-        source: a path (gzipped if it ends in .gz), "-" for standard input, or a file object. The text is
-            UTF-8; TIGER XML may declare another encoding.
+        source: a path (gzipped if it ends in .gz), "-" for standard input, or a file object.
         format: "discbracket", "export" (Negra export, versions 3 and 4) or "tigerxml"; by default, the suffix
             decides: .discbracket, .export, .negra, .tigerxml or .xml.
+        encoding: the encoding of the file. TIGER XML declares its own; another than UTF-8 overrides that.
+        on_error: gets the error of a malformed sentence, which is then left out; by default, the first error
+            is raised.
 
     Yields:
         The trees; none for an empty file.
@@ -55,14 +71,14 @@ def read_discontinuous(
         FileNotFoundError: the file does not exist. The first `next` raises this.
         ValueError: the format is unknown, or the text is malformed; the message opens with file:line.
     """
-    match _format(source, format):
-        case "discbracket":
-            yield from parse_discbracket(read_lines(source))
-        case "tigerxml":
-            with open_binary(source) as stream:
-                yield from parse_tigerxml(stream, "<stdin>" if source == "-" else file_name(source))
-        case _:
-            yield from parse_export(read_lines(source))
+    found = _format(source, format)
+    if found == "tigerxml":
+        own = check_encoding(encoding).lower() in ("utf-8", "utf8")
+        with open_binary(source) if own else open_source(source, encoding) as stream:
+            yield from parse_tigerxml(stream, "<stdin>" if source == "-" else file_name(source), on_error)
+        return
+    parse = parse_discbracket if found == "discbracket" else parse_export
+    yield from parse(read_lines(source, strict=False, encoding=encoding), encoding, on_error)
 
 
 def write_discontinuous(

@@ -7,10 +7,11 @@ The rows of constituents follow; their first column is the number, from #500 on.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from treeformers.trees.discontinuous import NO_VALUE, VIRTUAL_ROOT, DiscontinuousTree
+from treeformers.trees.files import check_decoded
 
 __all__ = ["format_export", "parse_export"]
 
@@ -25,14 +26,20 @@ _COLUMNS = {3: 5, 4: 6}
 
 @dataclass
 class _Table:
-    """The rows of one sentence. The first entry of a row is file:line."""
+    """The rows of one sentence. The first entry of a row is file:line. A faulty sentence has been refused."""
 
     number: str
+    began: str
+    faulty: bool = False
     words: list[tuple[str, list[str]]] = field(default_factory=list)
     constituents: dict[int, tuple[str, list[str]]] = field(default_factory=dict)
 
 
-def parse_export(lines: Iterable[tuple[str, str]]) -> Iterator[DiscontinuousTree]:
+def parse_export(
+    lines: Iterable[tuple[str, str]],
+    encoding: str | None = None,
+    on_error: Callable[[ValueError], None] | None = None,
+) -> Iterator[DiscontinuousTree]:
     """Read the sentences of a file one by one.
 
     If several rows have parent 0, the root gets the label VROOT. If one row has, it is the root. Comments,
@@ -41,6 +48,8 @@ def parse_export(lines: Iterable[tuple[str, str]]) -> Iterator[DiscontinuousTree
 
     Args:
         lines: pairs ("file:line", line).
+        encoding: the encoding of the file, for errors.
+        on_error: gets the error of a sentence, which is then left out; by default, the first error is raised.
 
     Raises:
         ValueError: a row has another number of columns, a parent does not exist, two constituents have the
@@ -48,34 +57,51 @@ def parse_export(lines: Iterable[tuple[str, str]]) -> Iterator[DiscontinuousTree
     """
     version: int | None = None
     table: _Table | None = None
-    began, skipping = "", False
+    skipping = stray = False
+
+    def refuse(error: ValueError) -> None:
+        if on_error is None:
+            raise error
+        on_error(error)
+
     for where, line in lines:
         line = line.rstrip("\r\n")
         if mark := _MARK.match(line):
-            if (mark[1] == "BOS") is not (table is None):
-                state = "no sentence is open" if table is None else f"sentence {table.number} is still open"
-                raise ValueError(f"{where}: #{mark[1]} {mark[2]}, but {state}")
-            if table is None:
-                table, began = _Table(mark[2]), where
-                continue
-            if mark[2] != table.number:
-                raise ValueError(f"{where}: #EOS {mark[2]}, expected #EOS {table.number}")
-            if table.words:
-                yield _tree(table, began)
-            table = None
+            ended, stray = table, False
+            table = _Table(mark[2], where) if mark[1] == "BOS" else None
+            if (ended is None) is (mark[1] == "EOS"):
+                state = "no sentence is open" if ended is None else f"sentence {ended.number} is still open"
+                if ended is None or not ended.faulty:
+                    refuse(ValueError(f"{where}: #{mark[1]} {mark[2]}, but {state}"))
+            elif ended is not None and not ended.faulty:
+                try:
+                    if mark[2] != ended.number:
+                        raise ValueError(f"{where}: #EOS {mark[2]}, expected #EOS {ended.number}")
+                    tree = _tree(ended) if ended.words else None
+                except ValueError as error:
+                    refuse(error)
+                else:
+                    if tree is not None:
+                        yield tree
         elif table is not None:
-            if line.strip() and ("\t" in line or not line.startswith("%%")):
-                version = _add_row(table, where, line, version)
+            if line.strip() and not table.faulty and ("\t" in line or not line.startswith("%%")):
+                try:
+                    check_decoded(where, line, encoding)
+                    version = _add_row(table, where, line, version)
+                except ValueError as error:
+                    table.faulty = True
+                    refuse(error)
         elif found := _VERSION.match(line):
             version = int(found[1])
             if version not in _COLUMNS:
                 raise ValueError(f"{where}: export format {version}, expected 3 or 4")
         elif line.startswith(("#BOT", "#EOT")):
             skipping = line.startswith("#BOT")
-        elif line.strip() and not skipping and not line.startswith(("#", "%%")):
-            raise ValueError(f"{where}: {line[:20]!r} outside a sentence, expected #BOS")
-    if table is not None:
-        raise ValueError(f"{began}: sentence {table.number} has no #EOS")
+        elif line.strip() and not skipping and not stray and not line.startswith(("#", "%%")):
+            stray = True
+            refuse(ValueError(f"{where}: {line[:20]!r} outside a sentence, expected #BOS"))
+    if table is not None and not table.faulty:
+        refuse(ValueError(f"{table.began}: sentence {table.number} has no #EOS"))
 
 
 def format_export(tree: DiscontinuousTree, number: int, version: int = 4) -> str:
@@ -155,7 +181,7 @@ def _add_row(table: _Table, where: str, line: str, version: int | None) -> int:
     return version
 
 
-def _tree(table: _Table, began: str) -> DiscontinuousTree:
+def _tree(table: _Table) -> DiscontinuousTree:
     rows = [*table.words, *table.constituents.values()]
     tops = [row for _, row in rows if row[-1] == "0"]
     labels = [row[2] for _, row in table.constituents.values()]
@@ -176,4 +202,4 @@ def _tree(table: _Table, began: str) -> DiscontinuousTree:
     try:
         return DiscontinuousTree(words, tags, labels, parents, edges, lemmas, morphology)
     except ValueError as error:
-        raise ValueError(f"{began}: sentence {table.number}: {error}") from None
+        raise ValueError(f"{table.began}: sentence {table.number}: {error}") from None

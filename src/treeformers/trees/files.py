@@ -5,6 +5,7 @@ Writers replace a path only when all text is written.
 
 from __future__ import annotations
 
+import codecs
 import errno
 import gzip
 import io
@@ -16,20 +17,24 @@ import secrets
 import shutil
 import sys
 import zlib
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import IO, Any, TextIO, TypeAlias, cast
 
 __all__ = [
+    "Replayed",
     "Source",
     "Target",
     "atomic_write",
     "check_decoded",
+    "check_encoding",
     "check_kind",
     "file_name",
     "is_gzip",
     "open_binary",
+    "open_source",
     "open_target",
     "read_lines",
     "read_object",
@@ -44,6 +49,9 @@ UNROUNDED_KEYS = ("recipe", "row", "members", "sources", "training")
 """Keys of recipes and published numbers in results. Rounding would lose a small learning rate."""
 
 _UNDECODABLE = re.compile("[\udc80-\udcff]")
+_BYTE_ORDER_MARK = re.compile("(?:\udcff\udcfe|\udcfe\udcff)(\0\0)?|\0\0\udcfe\udcff")
+_LOOKED_AT = 1 << 16
+_CUT_AT_RETURNS = re.compile(r"[^\r]*\r|[^\r]+")
 
 
 def read_lines(
@@ -51,28 +59,33 @@ def read_lines(
 ) -> Iterator[tuple[str, str]]:
     """Read a text line by line.
 
+    If carriage returns are the only line ends, as on early Macs, they count.
+
     Args:
         source: a path (gzipped if it ends in .gz), "-" for standard input, or a file object.
         chunk: maximum number of characters to read at once. A longer line comes in several parts that end
             between tokens. -1 reads whole lines.
-        strict: raise an error if the text is not UTF-8. Otherwise, undecodable bytes become lone surrogates:
-            byte 0x80 becomes U+DC80.
-        encoding: such as "utf-8" or "latin-1"; None for a file that is always UTF-8.
+        strict: raise an error if a byte does not belong to the encoding. Otherwise, such bytes become lone
+            surrogates, which `check_decoded` finds: byte 0x80 becomes U+DC80.
+        encoding: such as "utf-8", "latin-1", "cp1252" or "utf-16"; None for a file that is always UTF-8. A
+            file object has its own.
 
     Yields:
         ("file:line", line); the line keeps its line end.
 
     Raises:
-        ValueError: the text is not UTF-8, the gzip file is damaged, or a token is longer than `chunk`.
+        ValueError: the encoding is unknown, the text is in another one, the gzip file is damaged, or a token
+            is longer than `chunk`.
     """
     name, number, rest = "<stdin>" if source == "-" else file_name(source), 1, ""
-    with _open_source(source, encoding or "utf-8") as stream:
+    with open_source(source, encoding) as stream:
+        pieces = _pieces(stream, chunk)
         while True:
             where = f"{name}:{number}"
             try:
-                read = stream.readline(chunk)
-            except UnicodeDecodeError as error:
-                raise ValueError(f"{where}: not UTF-8 text: {error.reason}") from None
+                read, is_whole = next(pieces, ("", False))
+            except UnicodeError as error:
+                raise ValueError(f"{where}: not {_shown(encoding)} text: {error}") from None
             except (EOFError, zlib.error, gzip.BadGzipFile) as error:
                 raise ValueError(f"{where}: damaged gzip file: {error}") from None
             line, rest = rest + read, ""
@@ -82,7 +95,7 @@ def read_lines(
                 check_decoded(where, line, encoding)
             if number == 1:
                 line = line.removeprefix("\ufeff")
-            if read.endswith("\n"):
+            if is_whole:
                 number += 1
             elif read and chunk > 0:
                 end = 1 + max(map(line.rfind, " \t()"))
@@ -98,14 +111,39 @@ def check_decoded(where: str, text: str, encoding: str | None = None) -> None:
     Args:
         where: "file:line", which opens the error.
         text: some text of that line.
-        encoding: as in `read_lines`.
+        encoding: as in `read_lines`. Unless it is None, the error says how to name another one.
 
     Raises:
         ValueError: the text holds lone surrogates, each for a byte.
     """
     if bad := _UNDECODABLE.search(text):
-        shown = "UTF-8" if encoding in (None, "utf-8") else encoding
-        raise ValueError(f"{where}: not {shown} text: byte 0x{ord(bad[0]) - 0xDC00:02x}")
+        is_utf8 = _shown(encoding) == "UTF-8"
+        if is_utf8 and where.endswith(":1") and (mark := _BYTE_ORDER_MARK.match(text)):
+            other = "utf-32" if mark[1] else "utf-16"
+            hint = "" if encoding is None else f": give encoding='{other}'"
+            raise ValueError(f"{where}: {other.upper()} text, by its byte order mark, expected UTF-8{hint}")
+        hint = "; give the encoding of the file, such as encoding='latin-1'" if encoding and is_utf8 else ""
+        raise ValueError(f"{where}: not {_shown(encoding)} text: byte 0x{ord(bad[0]) - 0xDC00:02x}{hint}")
+
+
+def _shown(encoding: str | None) -> str:
+    return "UTF-8" if encoding is None or codecs.lookup(encoding).name == "utf-8" else encoding
+
+
+def _pieces(stream: IO[str], chunk: int) -> Iterator[tuple[str, bool]]:
+    """What `readline` gives until the end, and whether a line ends there.
+
+    A text without line feeds is cut at its carriage returns.
+    """
+    read = stream.readline(chunk)
+    at_returns = not read.endswith("\n") and "\r" in read[:-1]
+    while read:
+        if at_returns:
+            for piece in _CUT_AT_RETURNS.findall(read):
+                yield piece, piece[-1] == "\r"
+        else:
+            yield read, read[-1] == "\n"
+        read = stream.readline(chunk)
 
 
 def read_object(path: Path) -> dict[str, Any]:
@@ -214,8 +252,16 @@ def open_target(target: Target) -> AbstractContextManager[TextIO]:
     return nullcontext(target)
 
 
-def _open_source(source: Source, encoding: str) -> AbstractContextManager[IO[str]]:
-    # Invalid UTF-8 becomes lone surrogates here; `read_lines` can then name the line.
+def open_source(source: Source, encoding: str | None = None) -> AbstractContextManager[IO[str]]:
+    """Open a path (gzipped if it ends in .gz) or standard input for "-" as text; a file object as it is.
+
+    Bytes that do not belong to the encoding become lone surrogates, so that `read_lines` can name the line.
+
+    Raises:
+        ValueError: the encoding is unknown.
+        OSError: the file cannot be opened.
+    """
+    encoding = check_encoding(encoding or "utf-8")
     if source == "-":
         if sys.stdin is None:  # closed
             raise OSError(errno.EBADF, os.strerror(errno.EBADF), "<stdin>")
@@ -228,6 +274,23 @@ def _open_source(source: Source, encoding: str) -> AbstractContextManager[IO[str
     return opener(source, "rt", encoding=encoding, errors="surrogateescape", newline="\n")
 
 
+def check_encoding(encoding: str) -> str:
+    """Return the name of an encoding of text.
+
+    Raises:
+        ValueError: Python knows no such encoding.
+    """
+    try:
+        b"a".decode(encoding)
+    except UnicodeDecodeError:
+        pass
+    except (LookupError, ValueError):
+        raise ValueError(
+            f"unknown encoding {encoding[:40]!r}: expected for example utf-8, latin-1, cp1252 or utf-16"
+        ) from None
+    return encoding
+
+
 def open_binary(source: Source) -> AbstractContextManager[IO[bytes] | IO[str]]:
     """Open a path (gzipped if it ends in .gz) or standard input for "-" as bytes; a file object as it is."""
     if source == "-":
@@ -238,6 +301,49 @@ def open_binary(source: Source) -> AbstractContextManager[IO[bytes] | IO[str]]:
         return nullcontext(source)
     opener: Callable[..., Any] = gzip.open if is_gzip(source) else open
     return opener(source, "rb")
+
+
+class Replayed:
+    """A text whose first lines can be looked at before it is read.
+
+    It has the methods of a file that `read_lines` and parsers of XML use. A pipe is read only once.
+
+    Args:
+        stream: the text, which is read from where it stands.
+        name: its name, for error messages.
+    """
+
+    def __init__(self, stream: IO[str], name: str) -> None:
+        self.name = name
+        self._stream = stream
+        self._first: deque[str] = deque()
+
+    def look(self) -> Iterator[str]:
+        """The lines from the beginning; as many are read as the caller takes. All are read again later."""
+        taken: list[str] = []
+        try:
+            for piece, _ in _pieces(cast(IO[str], self), _LOOKED_AT):
+                taken.append(piece)
+                yield piece
+        finally:
+            self._first.extendleft(reversed(taken))
+
+    def readline(self, size: int = -1) -> str:
+        """Read a line, or a part of one of at most `size` characters."""
+        line = self._first.popleft() if self._first else ""
+        if not line.endswith("\n") and not 0 <= size <= len(line):
+            line += self._stream.readline(size if size < 0 else size - len(line))
+        if 0 <= size < len(line):
+            self._first.appendleft(line[size:])
+            line = line[:size]
+        return line
+
+    def read(self, size: int = -1) -> str:
+        """Read some characters: `size`, or fewer; all if it is negative."""
+        if size < 0:
+            first, self._first = "".join(self._first), deque()
+            return first + self._stream.read()
+        return self._first.popleft() if self._first else self._stream.read(size)
 
 
 def suffix_of(path: str | os.PathLike[str]) -> str:

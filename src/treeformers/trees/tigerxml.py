@@ -5,13 +5,16 @@ A document type declaration is refused, because it could define entities that gr
 
 from __future__ import annotations
 
+import codecs
 import gzip
+import re
 import zlib
-from collections.abc import Iterator
-from typing import IO
+from collections.abc import Callable, Iterator
+from typing import IO, cast
 from xml.parsers import expat
 
 from treeformers.trees.discontinuous import NO_VALUE, DiscontinuousTree
+from treeformers.trees.files import check_decoded
 from treeformers.trees.svg import NOT_IN_XML
 
 __all__ = ["TIGER_END", "TIGER_START", "format_tigerxml", "parse_tigerxml"]
@@ -20,6 +23,11 @@ TIGER_START = '<?xml version="1.0" encoding="UTF-8"?>\n<corpus id="treeformers">
 TIGER_END = "</body>\n</corpus>\n"
 
 _CHUNK = 1 << 16
+_DECLARED = re.compile(rb"""(?:\xef\xbb\xbf)?<\?xml[^>]*?encoding\s*=\s*["']([\w.-]+)""")
+_DOCTYPE = re.compile("<!DOCTYPE")
+_SENTENCE = re.compile(r"<s(?=[\s>])")
+_LONGEST_MARK = 16
+"""Characters at the end of a chunk that may be the beginning of a mark."""
 _NEEDED = {"t": ("id", "word"), "nt": ("id", "cat"), "edge": ("idref",)}
 
 
@@ -80,7 +88,11 @@ class _Sentence:
         )
 
 
-def parse_tigerxml(stream: IO[bytes] | IO[str], name: str) -> Iterator[DiscontinuousTree]:
+def parse_tigerxml(
+    stream: IO[bytes] | IO[str],
+    name: str,
+    on_error: Callable[[ValueError], None] | None = None,
+) -> Iterator[DiscontinuousTree]:
     """Read the sentences of a document one by one; the document itself is never in memory.
 
     Secondary edges, identifiers, the header, and attributes of words other than word, pos, lemma and morph
@@ -89,54 +101,134 @@ def parse_tigerxml(stream: IO[bytes] | IO[str], name: str) -> Iterator[Discontin
     Args:
         stream: the document. Bytes have the encoding that the document declares.
         name: the file, for error messages.
+        on_error: gets the error of a sentence, which is then left out, and the document need not be
+            well-formed; by default, the first error is raised.
 
     Raises:
         ValueError: the document is not well-formed, has a document type declaration, or a sentence is not a
             tree. The message opens with file:line, and names the sentence.
     """
-    done: list[DiscontinuousTree] = []
-    current: _Sentence | None = None
-    parser = expat.ParserCreate()
+    if on_error is None:
+        document = _Document(name)
+        for data in _read(stream, name, document):
+            document.parse(data)
+            yield from document.take()
+        return
+    for line, text in _sentences(stream, name):
+        document = _Document(name, line)
+        try:
+            check_decoded(f"{name}:{line}", text)
+            document.parse(text)
+            document.parse("")
+        except ValueError as error:
+            on_error(error)
+        else:
+            yield from document.take()
 
-    def start(element: str, attributes: dict[str, str]) -> None:
-        nonlocal current
+
+class _Document:
+    """A document as the XML parser meets it, or one sentence of it that begins on a later line."""
+
+    def __init__(self, name: str, first_line: int = 1) -> None:
+        self.name = name
+        self._before = first_line - 1
+        self._done: list[DiscontinuousTree] = []
+        self._current: _Sentence | None = None
+        self._parser = expat.ParserCreate()
+        self._parser.StartElementHandler, self._parser.EndElementHandler = self._start, self._end
+        self._parser.StartDoctypeDeclHandler = self._parser.EntityDeclHandler = self._refuse
+
+    @property
+    def line(self) -> int:
+        return self._before + self._parser.CurrentLineNumber
+
+    def parse(self, data: bytes | str) -> None:
+        """Parse a part of the document; nothing is its end.
+
+        Raises:
+            ValueError: see `parse_tigerxml`.
+        """
+        try:
+            self._parser.Parse(data, not data)
+        except expat.ExpatError as error:
+            where = f"{self.name}:{self._before + error.lineno}"
+            raise ValueError(f"{where}: not XML: {expat.ErrorString(error.code)}") from None
+        except UnicodeEncodeError:
+            check_decoded(f"{self.name}:{self.line}", cast(str, data))
+            raise
+
+    def take(self) -> list[DiscontinuousTree]:
+        """The trees of the sentences that have ended since the last call."""
+        done, self._done = self._done, []
+        return done
+
+    def _start(self, element: str, attributes: dict[str, str]) -> None:
         if element == "s":
-            current = _Sentence(attributes.get("id", "without id"), parser.CurrentLineNumber)
-        elif current is not None:
+            self._current = _Sentence(attributes.get("id", "without id"), self.line)
+        elif self._current is not None:
             try:
-                current.start(element, attributes)
+                self._current.start(element, attributes)
             except ValueError as error:
-                raise ValueError(
-                    f"{name}:{parser.CurrentLineNumber}: sentence {current.name}: {error}"
-                ) from None
+                raise ValueError(f"{self.name}:{self.line}: sentence {self._current.name}: {error}") from None
 
-    def end(element: str) -> None:
-        nonlocal current
-        if element == "s" and current is not None:
+    def _end(self, element: str) -> None:
+        if element != "s" or (current := self._current) is None:
+            return
+        self._current = None
+        if current.words:
             try:
-                if current.words:
-                    done.append(current.tree())
+                self._done.append(current.tree())
             except ValueError as error:
-                raise ValueError(f"{name}:{current.line}: sentence {current.name}: {error}") from None
-            current = None
+                where = f"{self.name}:{current.line}"
+                raise ValueError(f"{where}: sentence {current.name}: {error}") from None
 
-    def refuse(*_: object) -> None:
-        raise ValueError(f"{name}:{parser.CurrentLineNumber}: a document type declaration, expected none")
+    def _refuse(self, *_: object) -> None:
+        raise ValueError(f"{self.name}:{self.line}: a document type declaration, expected none")
 
-    parser.StartElementHandler, parser.EndElementHandler = start, end
-    parser.StartDoctypeDeclHandler = parser.EntityDeclHandler = refuse
+
+def _read(stream: IO[bytes] | IO[str], name: str, document: _Document) -> Iterator[bytes | str]:
+    """The parts of a document; the last one is empty."""
     while True:
         try:
             data = stream.read(_CHUNK)
-            parser.Parse(data, not data)
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-            raise ValueError(f"{name}:{parser.CurrentLineNumber}: damaged gzip file: {error}") from None
-        except expat.ExpatError as error:
-            raise ValueError(f"{name}:{error.lineno}: not XML: {expat.ErrorString(error.code)}") from None
-        yield from done
-        done.clear()
+            raise ValueError(f"{name}:{document.line}: damaged gzip file: {error}") from None
+        yield data
         if not data:
             return
+
+
+def _sentences(stream: IO[bytes] | IO[str], name: str) -> Iterator[tuple[int, str]]:
+    """The text of each element <s> and the number of its first line. One without an end ends at the next."""
+    line, text, decoder = 1, "", None
+    for data in _read(stream, name, _Document(name)):
+        if isinstance(data, bytes):
+            if decoder is None:
+                declared = _DECLARED.match(data)
+                encoding = declared[1].decode() if declared else "utf-8"
+                try:
+                    decoder = codecs.getincrementaldecoder(encoding)(errors="surrogateescape")
+                except LookupError:
+                    raise ValueError(f"{name}:1: unknown encoding {encoding!r}") from None
+            text += decoder.decode(data, final=not data)
+        else:
+            text += data
+        if _DOCTYPE.search(text):
+            raise ValueError(f"{name}: a document type declaration, expected none")
+        while begin := _SENTENCE.search(text):
+            following = _SENTENCE.search(text, begin.end())
+            end = text.find("</s>", begin.end(), following.start() if following else len(text)) + len("</s>")
+            if end < len("</s>"):
+                if data and following is None:
+                    break
+                end = following.start() if following else len(text)
+            line += text.count("\n", 0, begin.start())
+            yield line, text[begin.start() : end]
+            line += text.count("\n", begin.start(), end)
+            text = text[end:]
+        if begin is None:
+            line += text.count("\n", 0, -_LONGEST_MARK)
+            text = text[-_LONGEST_MARK:]
 
 
 def format_tigerxml(tree: DiscontinuousTree, number: int) -> str:

@@ -119,9 +119,15 @@ class TreebankReader(Iterator[TreebankSentence]):
         raise StopIteration
 
     def raw_trees(self) -> Iterator[Tree]:
-        """The trees as they stand, also those without words; they are not iterated again."""
-        for _, raw, _ in self._read():
-            if raw is not None:
+        """The trees as they stand, also those of empty elements alone; they are not iterated again.
+
+        Only trees without any leaf are left out, and only they are counted.
+        """
+        for _, scanned in self._scanned:
+            raw = _raw(scanned, self.profile)
+            if raw is None:
+                self.left_out.without_words += 1
+            else:
                 yield raw
 
     def _read(self) -> Iterator[tuple[str, Tree | None, AnnotatedTree]]:

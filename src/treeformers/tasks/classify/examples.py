@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 
 import torch
 
-from treeformers.data import corpora
 from treeformers.data.examples import LabeledText, Text, TextPair, kind_of
 from treeformers.data.splits import GRAMMAR_SPLIT_SIZES, choose_split, evenly_spaced, sample_split
 from treeformers.models.losses import IGNORED
 from treeformers.recipes import Examples
+from treeformers.tasks.corpora import load_corpus
 from treeformers.tasks.inputs import AnyTree
 from treeformers.tasks.tree_sources import find_any_trees
 from treeformers.trees.dependency import DependencyTree
@@ -66,7 +66,7 @@ def read_examples(data: Examples, split: str, pairs: bool = False, corpus: str =
     else:
         given = data.structure == "dependencies" and data.trees == "given"
         kind: Any = "dependencies" if given else None
-        splits = corpora.load(data.corpus, data_dir=data.data_dir or None, trees=kind)
+        splits = load_corpus(data.corpus, data, kind)
         if Path(data.trees).is_file():
             splits = _with_trees_of_file(splits, data, pairs)
             data = dataclasses.replace(data, trees="given")

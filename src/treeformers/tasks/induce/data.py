@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from treeformers.data import corpora
 from treeformers.data.examples import LabeledText
 from treeformers.data.splits import check_split, sample_split
 from treeformers.data.text import normalize_word
 from treeformers.recipes import Data
+from treeformers.tasks.corpora import load_corpus
 from treeformers.trees.punctuation import is_word
 from treeformers.trees.tree import Tree
 
@@ -31,7 +31,7 @@ def read_sentences(data: Data) -> list[str]:
         sampled = sample_split("train", data.sentences, GRAMMAR_SIZES)
         lines = [" ".join(sample.words) for sample in sampled]
     else:
-        examples = _read_splits(data.text, data.splits, data.data_dir, "data.splits", required="train")
+        examples = _read_splits(data.text, data.splits, data, "data.splits", required="train")
         lines = [" ".join(words) for example in examples if (words := _words(example, data.normalize))]
         lines = lines[: data.sentences or None]
     if not lines:
@@ -59,7 +59,7 @@ def read_gold_trees(data: Data, option: str = "data.gold_splits") -> list[Tree]:
             check_split(split, data.gold)
         trees = [sample.tree for sample in sample_split("test", data.gold_sentences, GRAMMAR_SIZES)]
     else:
-        trees = list(_read_splits(data.gold, data.gold_splits, data.data_dir, option))
+        trees = list(_read_splits(data.gold, data.gold_splits, data, option))
         if not isinstance(next(iter(trees), None), Tree):
             raise ValueError(f"{data.gold}: no constituency trees in {', '.join(data.gold_splits)}")
     spoken = (without_punctuation(tree) for tree in trees)
@@ -87,9 +87,9 @@ def _words(example: Any, normalize: bool) -> Sequence[str]:
 
 
 def _read_splits(
-    name: str, splits: Sequence[str], data_dir: str, option: str, required: str = ""
+    name: str, splits: Sequence[str], data: Data, option: str, required: str = ""
 ) -> Iterator[Any]:
-    found = corpora.load(name, data_dir=data_dir or None)
+    found = load_corpus(name, data)
     if splits == Data.splits:
         splits = [split for split in splits if split in found or split == required]
     elif set(found) == {"train"}:  # a single file serves as each split

@@ -15,7 +15,6 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 from transformers import set_seed
 
-from treeformers.data import corpora
 from treeformers.data.sentences import END, SentenceReader, SubwordReader
 from treeformers.data.splits import choose_split, sample_split
 from treeformers.metrics import parseval
@@ -23,6 +22,7 @@ from treeformers.models.losses import IGNORED
 from treeformers.models.parser import ParserConfig, TreeParser
 from treeformers.models.pretrained import find_pretrained, load_encoder, read_encoder_config, saved_settings
 from treeformers.recipes import ParseRecipe, Treebanks
+from treeformers.tasks.corpora import load_corpus
 from treeformers.tasks.parse.predictor import Parser
 from treeformers.tasks.parse.score import parse_gold
 from treeformers.tasks.parse.start import extend_parser
@@ -180,7 +180,7 @@ def treebank_reader(data: Treebanks) -> Callable[[str, str], list[Tree]]:
 
     @cache
     def load(name: str) -> Mapping[str, Sequence[Any]]:
-        return corpora.load(name, data_dir=data.data_dir or None)
+        return load_corpus(name, data)
 
     def read(name: str, split: str) -> list[Tree]:
         limit = data.sentences if split == "train" else data.scored_sentences

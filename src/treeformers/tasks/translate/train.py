@@ -13,13 +13,13 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 from transformers import set_seed
 
-from treeformers.data import corpora
 from treeformers.data.examples import kind_of
 from treeformers.data.splits import choose_split, evenly_spaced, sample_split
 from treeformers.models.accumulation import AccumulationConfig
 from treeformers.models.losses import IGNORED
 from treeformers.models.translation import AccumulationForTranslation
 from treeformers.recipes import ParallelText, TranslateRecipe
+from treeformers.tasks.corpora import load_corpus
 from treeformers.tasks.translate.predictor import UNKNOWN, SourceReader, train_bpe
 from treeformers.tasks.tree_sources import find_trees
 from treeformers.training.batches import Features
@@ -163,7 +163,7 @@ def read_pairs(data: ParallelText, split: str, corpus: str = "") -> list[Paralle
             ParallelPair(sample.tree, " ".join(_mirrored_words(sample.tree)))
             for sample in sample_split(split, limit)
         ]
-    splits = corpora.load(data.corpus, data_dir=data.data_dir or None)
+    splits = load_corpus(data.corpus, data)
     for name, pairs in splits.items():
         if not pairs:
             raise ValueError(f"{data.corpus}: no sentences with translations in the {name} split")

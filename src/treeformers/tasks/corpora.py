@@ -1,0 +1,38 @@
+"""Corpora as the data of a recipe says that they are read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from treeformers.data import corpora
+from treeformers.data.catalogue import Kind
+from treeformers.recipes import TreeFiles
+from treeformers.trees.skipping import Skipped
+
+__all__ = ["load_corpus"]
+
+
+def load_corpus(name: str, data: TreeFiles, trees: Kind | None = None) -> dict[str, list[Any]]:
+    """Load a corpus, a file or a folder, and log the sentences that are left out.
+
+    Args:
+        name: the corpus, as in `treeformers.data.corpora.load`.
+        data: how its files are read.
+        trees: as in `treeformers.data.corpora.load`.
+
+    Raises:
+        FileNotFoundError: the corpus does not exist.
+        ValueError: as in `treeformers.data.corpora.load`.
+    """
+    skipped = Skipped(name)
+    found = corpora.load(
+        name,
+        data_dir=data.data_dir or None,
+        trees=trees,
+        profile=None if name in corpora.CORPORA else data.profile or None,
+        encoding=data.encoding,
+        format=data.input_format or None,
+        on_error=skipped if data.skip_bad else None,
+    )
+    skipped.report(sum(map(len, found.values())))
+    return found
