@@ -200,6 +200,16 @@ def test_parse_brackets_takes_the_same_options():
     assert [str(error)[:4] for error in errors] == ["a:3:"]
 
 
+@pytest.mark.parametrize("on_error", [None, lambda error: None])
+def test_carriage_returns_are_line_ends(tmp_path, on_error):
+    path = tmp_path / "old.mrg"
+    path.write_bytes(b"# (x\r(S (N a))\r; (x\r(S\r  (N b))\r")
+    assert [tree.words for tree in read_trees(path, on_error=on_error)] == [("a",), ("b",)]
+    path.write_bytes(b"(S (N a))\r(S (N b)\r")
+    with pytest.raises(ValueError, match=r"old\.mrg:2: the tree that begins here is not closed"):
+        list(read_trees(path))
+
+
 def test_other_encodings(tmp_path):
     path = tmp_path / "old.mrg"
     path.write_bytes("(N señor)\n".encode("latin-1"))
