@@ -22,8 +22,8 @@ from treeformers.spacy_component import KEY, Component, Constituents, NotAConsti
 from treeformers.tasks.induce.predictor import Inducer
 from treeformers.tasks.parse.predictor import Parser
 from treeformers.training.saving import save_model
-from treeformers.trees.heads import to_dependencies
 from treeformers.trees.tree import Span, Tree
+from treeformers.trees.universal_dependencies import to_universal_dependencies
 
 torch.set_num_threads(1)
 
@@ -240,16 +240,19 @@ def test_heads_are_those_of_the_conversion(tagger_folder: Path) -> None:
         for sentence in doc.sents:
             placed = [token for token in sentence if not token.is_space]
             assert [token.dep_ for token in sentence].count("ROOT") == 1
-            assert {token.dep_ for token in sentence} <= {"ROOT", "dep"}
             if not placed:
                 continue
-            tree = to_dependencies(sentence._.tree)
-            assert [token.tag_ for token in placed] == list(tree.tags)
+            tree = to_universal_dependencies(sentence._.tree)
+            assert [token.tag_ for token in placed] == list(sentence._.tree.tags)
+            assert [token.pos_ for token in placed] == list(tree.tags)
+            relations = ["ROOT" if relation == "root" else relation for relation in tree.relations]
+            assert [token.dep_ for token in placed] == relations
             expected = [
                 placed[head - 1] if head else token for head, token in zip(tree.heads, placed, strict=True)
             ]
             assert [token.head for token in placed] == expected
             blanks = [token for token in sentence if token.is_space]
+            assert all((token.pos_, token.dep_) == ("SPACE", "dep") for token in blanks if placed)
             assert all(token.tag_ == "_SP" and abs(token.head.i - token.i) == 1 for token in blanks)
 
 

@@ -14,8 +14,8 @@ from treeformers.tasks.induce.predictor import Inducer
 from treeformers.tasks.parse.predictor import Parser
 from treeformers.trees.conll import read_conllu
 from treeformers.trees.formats import read_trees
-from treeformers.trees.heads import to_dependencies
 from treeformers.trees.tree import Tree
+from treeformers.trees.universal_dependencies import to_universal_dependencies
 
 GIVEN = """\
 # newdoc id = d
@@ -65,7 +65,7 @@ def test_the_file_comes_back_with_a_tree_above_each_sentence(parser: Path, file:
     first, second = (f"{sentence}\n\n" for sentence in text.removesuffix("\n\n").split("\n\n"))
     assert without(first, trees[0]) == GIVEN
     heads = [line.split("\t")[6] for line in without(second, trees[1]).splitlines() if line]
-    assert tuple(map(int, heads)) == to_dependencies(trees[1]).heads
+    assert tuple(map(int, heads)) == to_universal_dependencies(trees[1]).heads
     for name in ("conllu", "conll"):
         assert output("parse", parser, "-", "--input-format", name, stdin=file.read_text()) == text
     zipped = file.with_name("given.conllu.gz")

@@ -115,3 +115,10 @@ def test_a_profile_and_an_encoding_are_given(tmp_path: Path) -> None:
     assert "recognised" not in result.stderr + result.stdout
     assert "--profile keyaki --encoding latin-1" in result.stdout
     assert "NP-SBJ 1" in result.stdout
+
+
+def test_the_share_of_nodes_without_head_rule(tmp_path: Path) -> None:
+    file = tmp_path / "trees.mrg"
+    file.write_text("(S (NP (DT the) (NN dog)) (VP (VBZ runs)))\n(ZZ (de the) (noun dog))\n")
+    text = output("data", "inspect", file)
+    assert "33.3 % of the nodes with several children, 1 of 3" in text

@@ -161,3 +161,14 @@ def test_a_tree_of_30000_levels(tmp_path: Path) -> None:
     path.write_text("(X (T a) " * 30_000 + "(T b)" + ")" * 30_000 + "\n")
     [row] = table(path)
     assert (row["depth_max"], row["W"]) == ("30000", "30001")
+
+
+def test_warning_about_labels_without_head_rules(trees: Path, tmp_path: Path) -> None:
+    assert "no rule" not in run("measure", trees).stderr
+    dutch = tmp_path / "dutch.trees"
+    dutch.write_text("(smain (np (det de) (noun hond)) (verb blaft))\n" * 2)
+    for by in ("document", "sentence"):
+        result = run("measure", trees, dutch, "--by", by)
+        assert result.stderr.count("no rule") == 1
+        assert "40.0 % of the nodes (4 of 10) have no rule in the head rules collins" in result.stderr
+    assert "no rule" not in run("measure", dutch, "--by", "word").stderr

@@ -25,8 +25,9 @@ from treeformers.cli import parsing
 from treeformers.metrics.calibration import expected_calibration_error
 from treeformers.tasks.parse.predictor import Parser
 from treeformers.trees.formats import read_dependencies, read_trees
-from treeformers.trees.heads import to_dependencies
+from treeformers.trees.heads import count_nodes_without_rule, to_dependencies
 from treeformers.trees.tree import Tree
+from treeformers.trees.universal_dependencies import to_universal_dependencies
 
 HINT = "give the encoding of the file, such as --encoding latin-1"
 
@@ -207,11 +208,36 @@ class TestParser:
         (tmp_path / "trees.txt").write_text(output("parse", parser, stdin=self.TEXT))
         found = list(read_dependencies(tmp_path / "trees.conllu"))
         assert found[0].words == ("He", "ca", "n't", "see", "(", "yet", ")", "the", "dogs", ".")
-        expected = [to_dependencies(tree) for tree in read_trees(tmp_path / "trees.txt")]
-        assert [(tree.heads, tree.tags) for tree in found] == [(tree.heads, tree.tags) for tree in expected]
+        trees = list(read_trees(tmp_path / "trees.txt"))
+        expected = [to_universal_dependencies(tree) for tree in trees]
+        assert [(tree.heads, tree.relations, tree.tags) for tree in found] == [
+            (tree.heads, tree.relations, tree.tags) for tree in expected
+        ]
+        rows = [line.split("\t") for line in (tmp_path / "trees.conllu").read_text().splitlines() if line]
+        assert [row[4] for row in rows] == [tag for tree in trees for tag in tree.tags]
         assert complaint("parse", model, "--format", "conllu", stdin="he runs\n") == (
             f"CoNLL-U needs labels to find heads, and the trees of {model} have none"
         )
+
+    def test_head_rules_of_other_treebanks(self, parser: Path, tmp_path: Path) -> None:
+        result = run("parse", parser, "--format", "conllu", "--heads", "cess", stdin=self.TEXT)
+        trees = list(
+            map(Tree.from_brackets, filter(None, output("parse", parser, stdin=self.TEXT).splitlines()))
+        )
+        coverage = count_nodes_without_rule(trees, "cess")
+        assert coverage.percent == 100
+        assert result.stderr.count("no rule") == 1
+        assert f"warning: {coverage}; --heads chooses other rules\n" in result.stderr
+        assert "no rule" not in run("parse", parser, "--format", "conllu", stdin=self.TEXT).stderr
+        rows = [line.split("\t") for line in result.stdout.splitlines() if line]
+        heads = [head for tree in trees for head in to_dependencies(tree, "cess").heads]
+        assert [int(row[6]) for row in rows] == heads
+        assert {(row[3], row[7]) for row in rows} == {("_", "_")}
+        assert "head rules are 'no', expected one of collins" in complaint(
+            "parse", parser, "--format", "conllu", "--heads", "no", stdin=self.TEXT
+        )
+        says = complaint("parse", parser, "--heads", "cess", stdin=self.TEXT)
+        assert says == "--heads is for --format conllu, got brackets"
 
     def test_lines_without_trees_leave_no_gap_between_dependencies(self, parser: Path) -> None:
         lines = output("parse", parser, "--format", "conllu", stdin="\n\nhe runs\n\n\nme\n\n").splitlines()

@@ -269,6 +269,26 @@ def test_a_file_with_columns_of_its_own_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize("read", [read_dependencies, read_conllu])
+def test_other_encodings(tmp_path, read):
+    text = "# text = é\n" + row(1, "é", 0) + "\n" + row(1, "a", 0)
+    for encoding in ("latin-1", "utf-16"):
+        path = written(text.encode(encoding), tmp_path)
+        assert [one.words for one in read(path, encoding=encoding)] == [("é",), ("a",)]
+    errors: list[ValueError] = []
+    path = written(text.encode("latin-1"), tmp_path)
+    assert [one.words for one in read(path, on_error=errors.append)] == [("a",)]
+    [error] = errors
+    assert str(error).startswith(f"{path}:1: not UTF-8 text: byte 0xe9; give the encoding")
+    with pytest.raises(ValueError, match="no-such"):
+        list(read(path, encoding="no-such"))
+
+
+def test_carriage_returns_end_lines(tmp_path):
+    path = written(WHOLE.replace("\n", "\r"), tmp_path)
+    assert [sentence.sent_id for sentence in read_conllu(path)] == ["d-1"]
+
+
+@pytest.mark.parametrize("read", [read_dependencies, read_conllu])
 def test_a_faulty_sentence_is_left_out_alone(tmp_path, read):
     sentences = [
         row(1, "cut", 0) + "2\tshort\t0\n",

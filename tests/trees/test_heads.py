@@ -11,8 +11,9 @@ from conftest import needs_corpora
 from tree_strategies import any_text, right_branching, trees
 from treeformers.data.corpora import load
 from treeformers.trees.heads import (
-    COLLINS,
     HeadAgreement,
+    count_nodes_without_rule,
+    find_head_rules,
     head_agreement,
     head_child,
     head_words,
@@ -21,7 +22,7 @@ from treeformers.trees.heads import (
 from treeformers.trees.tree import Tree
 
 quick = settings(deadline=None, max_examples=80)
-labels = st.sampled_from([*COLLINS, "NN", "CC", "CONJP", "NP-SBJ", ",", "ZZ"])
+labels = st.sampled_from([*find_head_rules("collins").rules, "NN", "CC", "CONJP", "NP-SBJ", ",", "ZZ"])
 penn_trees = trees(words=any_text, tags=labels, labels=labels)
 
 
@@ -110,7 +111,7 @@ def test_head_words_by_hand():
 
 
 def test_unknown_rules():
-    with pytest.raises(ValueError, match="rules are 'left', expected 'collins' or 'right'"):
+    with pytest.raises(ValueError, match="head rules are 'left', expected one of collins, right, ud-english"):
         head_words(Tree.from_brackets("(X (UH oh))"), rules="left")
 
 
@@ -152,7 +153,7 @@ def test_dependencies_by_hand():
 @quick
 @given(penn_trees)
 def test_each_node_is_governed_through_its_head(tree):
-    assume(any(label != "X" for _, _, label in tree.spans()) or len(tree) == 1)
+    assume(any(node.label != "X" for node in tree.nodes()) or len(tree) == 1)
     made = to_dependencies(tree)
     for (start, end, _), head in zip(tree.spans(), head_words(tree), strict=True):
         outside = [word for word in range(start, end) if not start < made.heads[word] <= end]
@@ -163,6 +164,23 @@ def test_dependencies_need_labels():
     message = "the tree over 'owls hoot' has no labels, and the head rules need labels"
     with pytest.raises(ValueError, match=message):
         to_dependencies(Tree.from_brackets("(X (X owls) (X hoot))"))
+
+
+def test_the_label_x_of_a_treebank_has_a_rule():
+    """In an induced tree, the tags are X too."""
+    tree = Tree.from_brackets("( (X (NNP Blue) (NNP Moon) (NNP Bonds-b) (CD 4.5) (NN %) ))")
+    assert to_dependencies(tree).heads == (5, 5, 5, 5, 0)
+
+
+def test_nodes_without_rule():
+    tree = Tree.from_brackets("(S (NP (DT the) (NN dog)) (NML (NN a) (NN b)) (VP (ZZ x) (ZZ y)) (ZZ (ZZ z)))")
+    found = count_nodes_without_rule([tree, tree])
+    assert (found.nodes, found.without_rule, found.percent) == (8, 4, 50.0)
+    assert str(found) == (
+        "50.0 % of the nodes (4 of 8) have no rule in the head rules collins: their first child is the head"
+    )
+    assert count_nodes_without_rule([Tree("NN", word="a")]).percent == 0
+    assert "their last child" in str(count_nodes_without_rule([tree], "sinica"))
 
 
 def test_agreement_by_hand():

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, TextIO
 
+from treeformers.cli.dependency_output import DependencyWriter
 from treeformers.tasks.tree_predictors import (
     LINES_PER_CHUNK,
     TaggedWords,
@@ -52,7 +54,7 @@ def parse_conll(
         target: receives the output.
         batch_size: maximum number of sentences in a batch.
         problems: receives the reason for each sentence without a tree.
-        write: writes a tree in any other format.
+        write: writes a tree in any other format; for "conllu" and a labelled model, finds heads.
         encoding: the encoding of the file.
         on_error: receives the error of each sentence that cannot be read, see `read_conllu`.
 
@@ -70,7 +72,10 @@ def parse_conll(
         trees = parse_sentences(predictor, given, batch_size, problems)
         for sentence, tree in zip(chunk, trees, strict=True):
             if format == "conllu":
-                write_conllu([sentence if tree is None else _with_tree(sentence, tree, predictor)], target)
+                convert = None
+                if predictor.labeled and isinstance(write, DependencyWriter):
+                    convert = write.dependencies
+                write_conllu([sentence if tree is None else _with_tree(sentence, tree, convert)], target)
             elif tree is None:
                 target.write("\n")
             elif format == "json":
@@ -98,12 +103,22 @@ def _input(sentence: ConllSentence, predictor: TreePredictor) -> Sequence[str] |
     return TaggedWords(sentence.words, tags)
 
 
-def _with_tree(sentence: ConllSentence, tree: Tree, predictor: TreePredictor) -> ConllSentence:
-    if sentence.tree is None and predictor.labeled:
-        from treeformers.trees.heads import to_dependencies
-
-        found = to_dependencies(tree)
+def _with_tree(
+    sentence: ConllSentence, tree: Tree, convert: Callable[[Tree], DependencyTree] | None
+) -> ConllSentence:
+    """The sentence with its tree; one without heads gets heads, relations, and tags where it has none."""
+    if sentence.tree is None and convert:
+        found = convert(tree)
         sentence = sentence.with_tree(DependencyTree(sentence.words, found.heads, found.relations))
+        tags = zip(found.tags, tree.tags, strict=True)
+        rows = []
+        for row in sentence.rows:
+            if row.is_word:
+                upos, xpos = next(tags)
+                if row.upos == row.xpos == "_":
+                    row = row._replace(upos=upos, xpos=xpos)
+            rows.append(row)
+        sentence = replace(sentence, rows=tuple(rows))
     return sentence.with_metadata(CONSTITUENCY, str(_without_blanks(tree)))
 
 

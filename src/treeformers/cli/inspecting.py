@@ -94,6 +94,12 @@ def _rows(found: Inspection) -> Iterator[tuple[str, str]]:
             yield name, f"{100 * words / found.words:.1f} % of the words"
     if found.kind == "constituency":
         yield "unary nodes", f"{found.unary_nodes:,}, at most {found.longest_chain} above each other"
+        if found.branching_nodes:
+            share = 100 * found.nodes_without_rule / found.branching_nodes
+            where = (
+                f"{found.nodes_without_rule:,} of {found.branching_nodes:,}, head rules {found.head_rules}"
+            )
+            yield "without head rule", f"{share:.1f} % of the nodes with several children, {where}"
     if found.kind == "discontinuous":
         gaps = count(found.discontinuous_nodes, "constituent")
         yield "with gaps", f"{count(found.discontinuous_trees, 'tree')}, {gaps}"

@@ -28,9 +28,13 @@ from treeformers.cli.tree_files import (
 from treeformers.training.model_names import DEFAULT_MODEL
 from treeformers.trees.files import atomic_write, read_lines
 from treeformers.trees.formats import JSON
+from treeformers.trees.heads import RuleCoverage, find_head_rules
 from treeformers.trees.tree import DependencyTree, Tree
 
 logger = logging.getLogger(__name__)
+
+MAX_WITHOUT_RULE = 10
+"""Per cent of nodes without a head rule; above it, the command warns. Treebanks of English stay below two."""
 
 By = Literal["document", "sentence", "word"]
 Format = Literal["csv", "json"]
@@ -126,13 +130,14 @@ def _rows(inputs: Sequence[str], by: By, punctuation: bool, reader: _Reader) -> 
     from treeformers.measures.rows import document_row, sentence_rows, word_rows
 
     empty, measured = [], False
+    coverage = RuleCoverage(find_head_rules("collins"))
     for name, trees in chain.from_iterable(_documents(given, reader) for given in inputs):
         first = next(trees, None)
         if first is None:
             empty.append(name)
             continue
         measured = True
-        trees = chain([first], trees)
+        trees = _counted(chain([first], trees), coverage)
         if by == "document":
             yield {"document": name, **document_row(trees, punctuation)}
         elif by == "sentence":
@@ -147,6 +152,16 @@ def _rows(inputs: Sequence[str], by: By, punctuation: bool, reader: _Reader) -> 
         raise ValueError(f"{empty[0]}: no sentences in it")
     for name in empty:
         logger.warning("warning: %s: no sentences in it, and no row", name)
+    if by != "word" and coverage.percent > MAX_WITHOUT_RULE:
+        logger.warning("warning: %s; the measures of dependencies say little", coverage)
+
+
+def _counted(trees: Iterator[Any], coverage: RuleCoverage) -> Iterator[Any]:
+    """Yield trees, and count the nodes of constituency trees."""
+    for tree in trees:
+        if isinstance(tree, Tree):
+            coverage.add(tree)
+        yield tree
 
 
 def _documents(given: str, reader: _Reader) -> Iterator[tuple[str, Iterator[Any]]]:

@@ -25,6 +25,7 @@ from treeformers.cli.console import (
     read_sentences,
     resumable,
 )
+from treeformers.cli.dependency_output import ENGLISH, DependencyWriter
 from treeformers.cli.tree_files import EncodingOption, SkipBadOption
 from treeformers.tasks.tree_predictors import (
     LINES_PER_CHUNK,
@@ -34,10 +35,8 @@ from treeformers.tasks.tree_predictors import (
 )
 from treeformers.training.model_names import DEFAULT_MODEL, find_model, is_model
 from treeformers.trees.conll import holds_conll, looks_like_conll
-from treeformers.trees.dependency import DependencyTree
-from treeformers.trees.escapes import unescape_word
 from treeformers.trees.files import atomic_write, check_encoding
-from treeformers.trees.formats import CONLL, JSON, opens_tree, write_dependencies, write_trees
+from treeformers.trees.formats import CONLL, JSON, opens_tree, write_trees
 from treeformers.trees.text import count as plural
 from treeformers.trees.tree import Tree
 
@@ -102,6 +101,14 @@ def parse(
         bool,
         typer.Option("--text", help="Parser: the input is running text, which is split into sentences."),
     ] = False,
+    heads: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME|FILE",
+            help="Head rules of the format conllu: the name of a table or a TOML file; by default "
+            "ud-english, which alone has relations.",
+        ),
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -136,7 +143,8 @@ def parse(
     In the formats brackets and json, line n of the output is the tree of line n of the input. An empty line
     stays empty, and a line that cannot be parsed becomes empty; the command counts these lines and names the
     first ten at the end. Its exit code is then 2, or 0 with --skip-bad. The format conllu converts the trees
-    of a parser to dependency trees with the head rules of Collins, without relations.
+    of a parser to Universal Dependencies of English, with the tags of the trees in the column XPOS. --heads
+    chooses head rules for other treebanks; the dependencies then have no relations.
 
     CoNLL-U is parsed with its own words. The output is the same CoNLL-U with a tree in brackets above each
     sentence, in the comment "constituency". In the formats brackets and json, each line is the tree of a
@@ -161,9 +169,12 @@ def parse(
             raise ValueError(f"{file}: a folder, --text reads one file")
         if out and _is_folder(out, file):
             raise ValueError(f"--text needs one input file and one output file, got {file} and {out}")
-        _parse_text(model, file, format_of(format, out, _BY_SUFFIX, "brackets"), batch_size, beam, out, codec)
+        format = format_of(format, out, _BY_SUFFIX, "brackets")
+        _parse_text(model, file, format, heads, batch_size, beam, out, codec)
         return
     load = partial(load_tree_predictor, name, layer=layer, beam=beam, tokenized=tokenized, device=device)
+    if heads and out and _is_folder(out, file):
+        raise ValueError("--heads is for --format conllu and one output file")
     if out and _is_folder(out, file):
         if encoding or skip_bad:
             raise ValueError("--encoding and --skip-bad are for one output file, not for --out DIR")
@@ -183,7 +194,7 @@ def parse(
     problems: list[str] = []
     structure = None
     with atomic_write(out) if out else nullcontext(sys.stdout) as target:
-        write = _writer(format, target)
+        write = _writer(format, target, heads)
         if conll:
             trees = parse_conll(
                 predictor,
@@ -225,6 +236,7 @@ def parse(
             )
     else:
         logger.info("%s", plural(count, "sentence"))
+    _warn(write)
     if problems:
         what = "sentences" if conll else "lines"
         problems = [f"{one}{_ENCODING_HINT}" if _is_undecoded(one) else one for one in problems]
@@ -263,7 +275,14 @@ def _model_and_file(first: str | None, second: str | None) -> tuple[str, str]:
 
 
 def _parse_text(
-    model: Path, file: str, format: Format, batch_size: int, beam: int | None, out: Path | None, codec: str
+    model: Path,
+    file: str,
+    format: Format,
+    heads: str | None,
+    batch_size: int,
+    beam: int | None,
+    out: Path | None,
+    codec: str,
 ) -> None:
     """Split running text into sentences, parse them and write one result for each."""
     from treeformers.tasks.parse.predictor import Parser
@@ -271,13 +290,14 @@ def _parse_text(
     document = read_document(file, codec)
     sentences = Parser.from_pretrained(model).analyze(document, batch_size, beam)
     with atomic_write(out) if out else nullcontext(sys.stdout) as target:
-        write = _writer(format, target)
+        write = _writer(format, target, heads)
         for sentence in sentences:
             if format == "json":
                 target.write(json.dumps(sentence.to_dict(), ensure_ascii=False) + "\n")
             else:
                 write(sentence.tree)
     logger.info("%s", plural(len(sentences), "sentence"))
+    _warn(write)
 
 
 def _lines(file: str, is_text: bool, hint: bool, codec: str) -> Iterator[tuple[str, str]]:
@@ -390,13 +410,13 @@ def _duration(seconds: float) -> str:
     return f"{minutes} min" if minutes < 120 else f"{minutes / 60:.1f} h"
 
 
-def _writer(format: Format, target: TextIO) -> Callable[[Tree], object]:
+def _writer(format: Format, target: TextIO, heads: str | None) -> Callable[[Tree], object]:
+    if format == "conllu":
+        return DependencyWriter(target, heads or ENGLISH)
+    if heads:
+        raise ValueError(f"--heads is for --format conllu, got {format}")
     if format in ("brackets", "json"):
         return lambda tree: write_trees([tree], target, format)
-    if format == "conllu":
-        from treeformers.trees.heads import to_dependencies
-
-        return lambda tree: write_dependencies([_unescape(to_dependencies(tree))], target)
     from treeformers.drawing import tree_latex, tree_svg
 
     if format == "svg":
@@ -406,6 +426,7 @@ def _writer(format: Format, target: TextIO) -> Callable[[Tree], object]:
     return lambda tree: target.write(f"{tree.pretty()}\n\n")
 
 
-def _unescape(tree: DependencyTree) -> DependencyTree:
-    """The tree with brackets as in text. Only bracketed trees need them escaped, CoNLL-U does not."""
-    return DependencyTree(map(unescape_word, tree.words), tree.heads, tree.relations, tree.tags)
+def _warn(write: object) -> None:
+    """Warn of nodes without a head rule."""
+    if isinstance(write, DependencyWriter):
+        write.warn()

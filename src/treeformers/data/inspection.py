@@ -11,6 +11,7 @@ from treeformers.trees.discontinuous import DiscontinuousTree
 from treeformers.trees.discontinuous_formats import DiscontinuousFormat, read_discontinuous
 from treeformers.trees.files import Source, file_name, read_lines
 from treeformers.trees.formats import TreeFormat
+from treeformers.trees.heads import RuleCoverage, find_head_rules
 from treeformers.trees.profiles import Profile, find_profile
 from treeformers.trees.recognition import FORMATS, TreeFileFormat, TreeKind, find_format, suffix_format
 from treeformers.trees.tree import DependencyTree, Tree
@@ -43,6 +44,9 @@ class Inspection:
         features: words with features.
         unary_nodes: constituents over one other constituent.
         longest_chain: the most of them above each other.
+        head_rules: the head rules of the scheme; "" for other trees.
+        branching_nodes: constituents with several daughters.
+        nodes_without_rule: those of them whose head no rule finds, see `count_nodes_without_rule`.
         discontinuous_trees: trees that have constituents with gaps.
         discontinuous_nodes: constituents with gaps.
         without_words: trees that hold no words, which are left out.
@@ -69,6 +73,9 @@ class Inspection:
     features: int = 0
     unary_nodes: int = 0
     longest_chain: int = 0
+    head_rules: str = ""
+    branching_nodes: int = 0
+    nodes_without_rule: int = 0
     discontinuous_trees: int = 0
     discontinuous_nodes: int = 0
     without_words: int = 0
@@ -182,6 +189,10 @@ def _read_constituency(found: Inspection, source: Source, profile: Profile | Non
     reader = read_treebank(source, profile, format=format, encoding=encoding, on_error=found.add_error)
     found.profile, found.title, found.mark = reader.profile.name, reader.profile.title, reader.mark
     found.dropped, found.empties = reader.left_out.dropped, reader.left_out.empties
+    coverage = RuleCoverage(find_head_rules(reader.profile.heads))
+    found.head_rules = coverage.rules.name
     for sentence in reader:
         found.add(sentence)
+        coverage.add(sentence.tree)
+    found.branching_nodes, found.nodes_without_rule = coverage.nodes, coverage.without_rule
     found.without_words, found.skipped_lines = reader.left_out.without_words, reader.left_out.lines

@@ -15,7 +15,7 @@ from typing import Any, Self, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from treeformers.trees.heads import head_child
+from treeformers.trees.head_rules import find_head_rules
 from treeformers.trees.tree import Tree
 
 __all__ = ["Columns", "Forest", "Integers", "Mask", "inverse", "ranges"]
@@ -211,7 +211,7 @@ class Columns(Forest):
         head = np.full(len(self), -1, np.int32)
         children = self.siblings.tolist()
         begins, counts, labels = self.child_begin.tolist(), self.num_children.tolist(), self.label.tolist()
-        names = self.vocabulary
+        names, head_child = self.vocabulary, find_head_rules("collins").head_child
         for node in np.flatnonzero(self.num_children).tolist():
             begin, count = begins[node], counts[node]
             below = children[begin : begin + count]

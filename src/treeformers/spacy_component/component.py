@@ -69,8 +69,8 @@ class Component:
         batch_size: maximum number of sentences in a batch; a batch may hold sentences of several documents.
         beam: for a parser, the beam size; by default the one in its recipe.
         layer: for an inducer, the only layer to read trees from.
-        set_heads: whether tokens get `tag_`, `head` and `dep_`, see `dependencies.set_heads`; for a parser
-            that predicts tags.
+        set_heads: whether tokens get `tag_`, `pos_`, `head` and `dep_`, see `dependencies.set_heads`; for a
+            parser that predicts tags.
         probabilities: whether spans get `_.probability`; for a parser, which then takes longer.
 
     Raises:
@@ -103,7 +103,7 @@ class Component:
 
         Raises:
             FileNotFoundError: the model is not installed, or the folder holds no model.
-            ValueError: the model is damaged, or has no tags or labels for the heads.
+            ValueError: the model is damaged, or has no tags for the heads.
         """
         return next(self.pipe([doc]), doc)
 

@@ -17,7 +17,16 @@ from itertools import chain, count, islice
 from typing import NamedTuple, TypeVar
 
 from treeformers.trees.dependency import DependencyTree, find_head_fault
-from treeformers.trees.files import Source, Target, check_kind, file_name, open_target, read_lines, suffix_of
+from treeformers.trees.files import (
+    Source,
+    Target,
+    check_decoded,
+    check_kind,
+    file_name,
+    open_target,
+    read_lines,
+    suffix_of,
+)
 from treeformers.trees.text import count as plural
 
 __all__ = [
@@ -42,7 +51,6 @@ _NUMBER = re.compile(r"\d{1,9}")
 _NO_WORD = re.compile(r"\d+[-.]\d+")
 """The number of a multiword token (1-2) or of an empty node (8.1)."""
 _METADATA = re.compile(r"#\s*([^=]*?)\s*=\s*(.*?)\s*")
-_UNDECODABLE = re.compile("[\udc80-\udcff]")
 _WIDTHS = (3, 8, 9, 10)
 _NOTHING = "_"
 _SNIFFED_LINES = 1000
@@ -365,7 +373,7 @@ def _read(
     for lines in _blocks(source, encoding):
         block = _Block([], [], [])
         try:
-            block, found = _columns(lines, width)
+            block, found = _columns(lines, width, encoding)
             if not block.rows:
                 pending += block.comments
                 continue
@@ -385,7 +393,7 @@ def _read(
 def _blocks(source: Source, encoding: str) -> Iterator[list[tuple[str, str]]]:
     """The lines between blank lines, each with its place."""
     block: list[tuple[str, str]] = []
-    for where, line in read_lines(source, strict=False):
+    for where, line in read_lines(source, strict=False, encoding=encoding):
         if line and not line.isspace():
             if line.startswith("# global.columns"):
                 raise ValueError(
@@ -399,12 +407,13 @@ def _blocks(source: Source, encoding: str) -> Iterator[list[tuple[str, str]]]:
         yield block
 
 
-def _columns(lines: Sequence[tuple[str, str]], width: int) -> tuple[_Block, int]:
+def _columns(lines: Sequence[tuple[str, str]], width: int, encoding: str) -> tuple[_Block, int]:
     """Cut lines into columns.
 
     Args:
         lines: lines of one block, with their places.
         width: number of columns of the file; 0 if it is not known yet.
+        encoding: the encoding of the file, for errors.
 
     Returns:
         The block, and the number of columns of its rows.
@@ -414,8 +423,8 @@ def _columns(lines: Sequence[tuple[str, str]], width: int) -> tuple[_Block, int]
     """
     cut = []
     for where, line in lines:
-        if not line.isascii() and (bad := _UNDECODABLE.search(line)):
-            raise ValueError(f"{where}: not UTF-8 text: byte 0x{ord(bad[0]) - 0xDC00:02x}")
+        if not line.isascii():
+            check_decoded(where, line, encoding)
         cut.append((where, line.rstrip("\r\n").split("\t")))
     if not width:
         # A row that is cut short has fewer columns than the others.

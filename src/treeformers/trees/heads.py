@@ -1,127 +1,150 @@
-"""Head words of constituents: the rules of Collins (1999), and the rightmost child (Ma et al. 2017)."""
+"""Head words of constituents, by tables of head rules (`treeformers.trees.head_rules`)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Literal
 
 from treeformers.trees.dependency import DependencyTree
-from treeformers.trees.tree import Tree, strip_functions
+from treeformers.trees.head_rules import HeadRules, find_head_rules
+from treeformers.trees.tree import Tree
 
-__all__ = ["COLLINS", "HeadAgreement", "head_agreement", "head_child", "head_words", "to_dependencies"]
+__all__ = [
+    "HeadAgreement",
+    "HeadRules",
+    "RuleCoverage",
+    "count_nodes_without_rule",
+    "find_head_rules",
+    "governors",
+    "head_agreement",
+    "head_child",
+    "head_words",
+    "to_dependencies",
+]
 
-# Rules by label, in order of priority. "left" and "right" search for one category after another from that
-# side; "rightmost of" takes the last child that is in the set.
-COLLINS: dict[str, tuple[tuple[str, str], ...]] = {
-    "ADJP": (("left", "NNS QP NN $ ADVP JJ VBN VBG ADJP JJR NP JJS DT FW RBR RBS SBAR RB"),),
-    "ADVP": (("right", "RB RBR RBS FW ADVP TO CD JJR JJ IN NP JJS NN"),),
-    "CONJP": (("right", "CC RB IN"),),
-    "FRAG": (("right", ""),),
-    "INTJ": (("left", ""),),
-    "LST": (("right", "LS :"),),
-    "NAC": (("left", "NN NNS NNP NNPS NP NAC EX $ CD QP PRP VBG JJ JJS JJR ADJP FW"),),
-    "NP": (
-        ("rightmost of", "NN NNP NNPS NNS NX POS JJR"),
-        ("left", "NP"),
-        ("rightmost of", "$ ADJP PRN"),
-        ("right", "CD"),
-        ("rightmost of", "JJ JJS RB QP"),
-    ),
-    "NX": (("left", ""),),
-    "PP": (("right", "IN TO VBG VBN RP FW"),),
-    "PRN": (("left", ""),),
-    "PRT": (("right", "RP"),),
-    "QP": (("left", "$ IN NNS NN JJ RB DT CD NCD QP JJR JJS"),),
-    "RRC": (("right", "VP NP ADVP ADJP PP"),),
-    "S": (("left", "TO IN VP S SBAR ADJP UCP NP"),),
-    "SBAR": (("left", "WHNP WHPP WHADVP WHADJP IN DT S SQ SINV SBAR FRAG"),),
-    "SBARQ": (("left", "SQ S SINV SBARQ FRAG"),),
-    "SINV": (("left", "VBZ VBD VBP VB MD VP S SINV ADJP NP"),),
-    "SQ": (("left", "VBZ VBD VBP VB MD VP SQ"),),
-    "UCP": (("right", ""),),
-    "VP": (("left", "TO VBD VBN MD VBZ VB VBG VBP VP ADJP NN NNS NP"),),
-    "WHADJP": (("left", "CC WRB JJ ADJP"),),
-    "WHADVP": (("right", "CC WRB"),),
-    "WHNP": (("left", "WDT WP WP$ WHADJP WHPP WHNP"),),
-    "WHPP": (("right", "IN TO FW"),),
-    "X": (("right", ""),),
-}
-_UNLISTED = (("left", ""),)
 _NO_LABEL = "X"
-_CONJUNCTIONS = frozenset({"CC", "CONJP"})
-_PUNCTUATION = frozenset({"''", "``", ",", ".", ":", "-LRB-", "-RRB-"})
 
 
-def head_child(label: str, child_labels: Sequence[str]) -> int:
-    """Find the head child of a node (Collins 1999, Appendix A).
+def head_child(label: str, child_labels: Sequence[str], rules: str | HeadRules = "collins") -> int:
+    """Find the head child of a node; see `HeadRules`.
 
-    If no rule finds a child, the head is the first child from the side of the last rule; labels without rules
-    start from the left. If the head directly follows a conjunction, as in "X CC Y", the head becomes the
-    nearest child left of the conjunction that is not punctuation. Function tags are ignored.
+    With Collins' rules (1999, Appendix A), function tags are ignored.
 
     Args:
         label: label of the parent.
         child_labels: labels of its children; tags of leaves.
+        rules: the rules, see `find_head_rules`.
 
     Returns:
         The index of the head child.
 
     Raises:
-        ValueError: there are no children.
+        ValueError: there are no children, or the rules are unknown.
     """
-    if not child_labels:
-        raise ValueError(f"node {label!r} has no children, expected at least one")
-    return _head_child(label, tuple(child_labels))
+    return find_head_rules(rules).head_child(label, child_labels)
 
 
-def head_words(tree: Tree, rules: Literal["collins", "right"] = "collins") -> list[int]:
+def head_words(tree: Tree, rules: str | HeadRules = "collins") -> list[int]:
     """Find the position of each node's head word, in the order of `tree.spans()`.
 
     Args:
-        tree: the tree; "collins" needs Penn Treebank tags.
-        rules: "collins", or "right" for the head of the rightmost child, which is the last word.
+        tree: the tree, with the labels and tags that the rules expect.
+        rules: the rules, see `find_head_rules`. "collins" needs labels and tags of the Penn Treebank; "right"
+            takes the rightmost child, so that the head word is the last word.
 
     Raises:
         ValueError: the rules are unknown.
     """
-    find: Callable[[str, Sequence[str]], int]
-    if rules == "collins":
-        find = head_child
-    elif rules == "right":
-        find = _rightmost
-    else:
-        raise ValueError(f"rules are {rules!r}, expected 'collins' or 'right'")
-    heads = [head for head, _ in _heads_bottom_up(tree, find)]
+    heads = [head for head, _ in _heads_bottom_up(tree, find_head_rules(rules))]
     heads.reverse()
     return heads
 
 
-def to_dependencies(tree: Tree) -> DependencyTree:
+def governors(tree: Tree, rules: str | HeadRules = "collins") -> list[int]:
+    """Find the number of each word's governor, counted from 1, and 0 for the root, as in CoNLL-U.
+
+    A node's head word governs the head words of its other children.
+
+    Raises:
+        ValueError: the rules are unknown.
+    """
+    found = [0] * len(tree)
+    for head, below in _heads_bottom_up(tree, find_head_rules(rules)):
+        for word in below:
+            if word != head:
+                found[word] = head + 1
+    return found
+
+
+def to_dependencies(tree: Tree, rules: str | HeadRules = "collins") -> DependencyTree:
     """Convert a constituency tree to dependencies: a node's head word governs the heads of its other
     children.
 
-    The heads come from `head_words` with the rules of Collins (1999). The dependency tree is projective and
-    has no relations.
+    The dependency tree is projective and has no relations. `treeformers.trees.relations` finds the relations
+    of English.
 
     Args:
-        tree: a tree with labels and tags of the Penn Treebank.
+        tree: a tree with the labels and tags that the rules expect.
+        rules: the rules, see `find_head_rules`; by default those of Collins (1999) for the Penn Treebank.
 
     Raises:
-        ValueError: the tree has no labels, as an induced tree; the rules need labels.
+        ValueError: the rules are unknown; or the tree has neither labels nor tags, as an induced tree.
     """
-    if len(tree) > 1 and all(node.label == _NO_LABEL for node in tree.nodes() if node.children):
+    if len(tree) > 1 and all(node.label == _NO_LABEL for node in tree.nodes()):
         raise ValueError(
             f"the tree over {' '.join(tree.words[:5])!r} has no labels, and the head rules need labels: "
             "expected a tree of a treebank or of a parser"
         )
-    governors = [0] * len(tree)
-    for head, below in _heads_bottom_up(tree, head_child):
-        for word in below:
-            if word != head:
-                governors[word] = head + 1
-    return DependencyTree(tree.words, governors, tags=tree.tags)
+    return DependencyTree(tree.words, governors(tree, rules), tags=tree.tags)
+
+
+@dataclass(slots=True)
+class RuleCoverage:
+    """How many nodes of trees head rules know.
+
+    Attributes:
+        rules: the head rules.
+        nodes: number of nodes with at least two children.
+        without_rule: how many of them have no rule: the label is not in the table, or none of its rules finds
+            a child. Their head is the first or last child.
+    """
+
+    rules: HeadRules
+    nodes: int = 0
+    without_rule: int = 0
+
+    def add(self, tree: Tree) -> None:
+        """Count the nodes of one more tree."""
+        for node in tree.nodes():
+            if len(node.children) > 1:
+                self.nodes += 1
+                labels = [child.label for child in node.children]
+                self.without_rule += not self.rules.fits(node.label, labels)
+
+    @property
+    def percent(self) -> float:
+        """Percentage of nodes without a rule; 0 if there are no nodes."""
+        return 100 * self.without_rule / self.nodes if self.nodes else 0.0
+
+    def __str__(self) -> str:
+        """One line: the share of nodes without a rule, and what is their head."""
+        child = "first" if self.rules.default.direction.startswith("left") else "last"
+        return (
+            f"{self.percent:.1f} % of the nodes ({self.without_rule} of {self.nodes}) have no rule in the "
+            f"head rules {self.rules.name}: their {child} child is the head"
+        )
+
+
+def count_nodes_without_rule(trees: Iterable[Tree], rules: str | HeadRules = "collins") -> RuleCoverage:
+    """Count the nodes with at least two children, and those among them whose head no rule finds.
+
+    Raises:
+        ValueError: the rules are unknown.
+    """
+    found = RuleCoverage(find_head_rules(rules))
+    for tree in trees:
+        found.add(tree)
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +177,7 @@ def head_agreement(trees: Iterable[Tree]) -> HeadAgreement:
         ValueError: no node has two children.
     """
     nodes = branching = agree = combs = combs_agree = words_agree = 0
+    rules = find_head_rules("collins")
     for tree in trees:
         internal = [node for node in tree.nodes() if node.children]
         nodes += len(internal) + len(tree)
@@ -163,10 +187,10 @@ def head_agreement(trees: Iterable[Tree]) -> HeadAgreement:
             labels = tuple(child.label for child in node.children)
             branching += 1
             words_agree += head == end - 1
-            agree += _head_child(node.label, labels) == len(labels) - 1
+            agree += rules.head_child(node.label, labels) == len(labels) - 1
             combs += len(labels) - 1
             combs_agree += sum(
-                _head_child(node.label, labels[:size]) == size - 1 for size in range(2, len(labels) + 1)
+                rules.head_child(node.label, labels[:size]) == size - 1 for size in range(2, len(labels) + 1)
             )
     if not branching:
         raise ValueError("no node has two children: there is nothing to compare")
@@ -178,9 +202,7 @@ def head_agreement(trees: Iterable[Tree]) -> HeadAgreement:
     )
 
 
-def _heads_bottom_up(
-    tree: Tree, find: Callable[[str, Sequence[str]], int]
-) -> Iterator[tuple[int, list[int]]]:
+def _heads_bottom_up(tree: Tree, rules: HeadRules) -> Iterator[tuple[int, list[int]]]:
     """Yield the head word of each node and the head words of its children, children before parents."""
     nodes = list(tree.nodes())
     position = len(tree)
@@ -188,37 +210,9 @@ def _heads_bottom_up(
     for node in reversed(nodes):
         if node.children:
             below = [pending.pop() for _ in node.children]
-            head = below[find(node.label, [child.label for child in node.children])]
+            head = below[rules.head_child(node.label, [child.label for child in node.children])]
             yield head, below
             pending.append(head)
         else:
             position -= 1
             pending.append(position)
-
-
-def _rightmost(label: str, child_labels: Sequence[str]) -> int:
-    return len(child_labels) - 1
-
-
-@lru_cache(maxsize=1 << 16)
-def _head_child(label: str, child_labels: tuple[str, ...]) -> int:
-    children = [strip_functions(child) for child in child_labels]
-    head = _by_rule(COLLINS.get(strip_functions(label), _UNLISTED), children)
-    if head >= 2 and children[head - 1] in _CONJUNCTIONS:
-        coordinated = (i for i in reversed(range(head - 1)) if children[i] not in _PUNCTUATION)
-        return next(coordinated, head)
-    return head
-
-
-def _by_rule(rules: Sequence[tuple[str, str]], children: list[str]) -> int:
-    for side, names in rules:
-        order = range(len(children)) if side == "left" else range(len(children))[::-1]
-        categories = names.split()
-        if side == "rightmost of":
-            found = (i for i in order if children[i] in categories)
-        else:
-            found = (i for category in categories for i in order if children[i] == category)
-        head = next(found, None)
-        if head is not None:
-            return head
-    return order[0]

@@ -1,0 +1,1 @@
+"""What the conversion to dependencies knows about English."""
