@@ -81,6 +81,13 @@ def test_several_files_and_standard_input(tmp_path: Path) -> None:
     assert "no marks of another scheme" in shown
 
 
+def test_another_encoding_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "a.mrg"
+    path.write_bytes("(S (A b))\n".encode("utf-16"))
+    assert f"{path}:1: UTF-16 text, by its byte order mark" in output("data", "inspect", path)
+    assert "A 1" in output("data", "inspect", path, "--encoding", "utf-16")
+
+
 def test_bad_sentences_of_dependencies(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     row = "{}\t{}\t_\tX\t_\t_\t{}\tdep\t_\t_\n"

@@ -76,7 +76,7 @@ def test_comments_headers_and_markup_are_skipped(around):
 
 
 def test_a_text_of_comments_alone_is_an_error():
-    for text in ("//v2\n; comment\n", "<corpus>\n<s>\n</s>\n</corpus>\n"):
+    for text in ("//v2\n; comment\n", "# comment\n", "<corpus>\n<s>\n</s>\n</corpus>\n"):
         with pytest.raises(
             ValueError, match="<stream>:1: only comments and markup, expected trees in brackets"
         ):
@@ -198,6 +198,16 @@ def test_parse_brackets_takes_the_same_options():
     found = list(parse_brackets(lines, empty_nodes=True, lemma_leaves=True, on_error=errors.append))
     assert [tree.words for tree in found] == [("", "El el"), ("y z",)]
     assert [str(error)[:4] for error in errors] == ["a:3:"]
+
+
+@pytest.mark.parametrize("on_error", [None, lambda error: None])
+def test_carriage_returns_are_line_ends(tmp_path, on_error):
+    path = tmp_path / "old.mrg"
+    path.write_bytes(b"# (x\r(S (N a))\r; (x\r(S\r  (N b))\r")
+    assert [tree.words for tree in read_trees(path, on_error=on_error)] == [("a",), ("b",)]
+    path.write_bytes(b"(S (N a))\r(S (N b)\r")
+    with pytest.raises(ValueError, match=r"old\.mrg:2: the tree that begins here is not closed"):
+        list(read_trees(path))
 
 
 def test_other_encodings(tmp_path):

@@ -64,6 +64,8 @@ def lines(text: str) -> list[tuple[str, str]]:
             "( (NP (N ex-king) (CONJ and) (N ex-queen)))",
             "(NP (N ex-king) (CONJ and) (N ex-queen))",
         ),
+        ("penn-helsinki", "( (FRAG (ADV to-day)) (ID D,.1))", "(FRAG (ADV to-day))"),
+        ("penn-helsinki", "( (FRAG (INTJ Já-já)) (ID D,.2))", "(FRAG (INTJ Já))"),
         (
             "spmrl",
             "( (SENT##x=1## (NP-SUJ##num=s|head=1## (DET##lem=le|g=m## Le) (NC chat))"
@@ -174,6 +176,7 @@ def test_what_is_taken_away_is_kept_apart():
         ("( (IP-MAT (PP-SBJ (N 猫) (P が)) (VB 見)) (ID 3_x;JP))", "keyaki"),
         ("(S (NP##a=b## (N w)))", "spmrl"),
         ("(VROOT (S (NE-SB Klaus) (VVFIN-HD mag)) ($. .))", "negra"),
+        ("(S (NP*SB (NE Klaus)) (VP (VVINF gehen)))", "negra"),
         ("(S (NP (da0ms0 El el) (ncms000 perro perro)) (vmip3s0 ladra ladrar))", "cess"),
         ("(sentence (sn (grup.nom.ms (x perro))))", "cess"),
         ("(STA+fcl (SUBJ+np (>N+art O)) (P+v-fin vai) (.))", "floresta"),
@@ -206,6 +209,10 @@ def test_a_profile_of_ones_own(tmp_path):
     assert (profile.name, profile.title, profile.heads) == (str(path), "Letters", "penn-helsinki")
     text = "(LETTER (S-X_SBJ (N a) (NP *pro*) (NOTE (N b))) (ID 1))"
     assert cleaned(text, str(path)) == ["(S-X (N a))"]
+    path.write_text(
+        "label = '(?P<category>[^_]*)_(?P<functions>.*)'\nleaves = ['(?P<word>.*)/(?P<lemma>.*)']\n"
+    )
+    assert cleaned("(_X (N a/b) (N /))", str(path)) == ["(_X (N a/b) (N /))"]
     assert find_profile(profile) is profile is not PROFILES["penn"] is find_profile("penn")
 
 

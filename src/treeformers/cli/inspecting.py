@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from treeformers.cli.console import MAX_PROBLEMS, JsonFile, stdout
+from treeformers.cli.tree_files import EncodingOption, InputFormatOption, ProfileOption, Reading
 from treeformers.trees.text import count, plain
 
 if TYPE_CHECKING:
@@ -24,13 +25,9 @@ def inspect_files(
         list[str],
         typer.Argument(metavar="FILE...", help="Files of trees, in any format; - for standard input."),
     ],
-    profile: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME|FILE.toml", help="Scheme of the trees; by default, it is recognised by the trees."
-        ),
-    ] = None,
-    encoding: Annotated[str, typer.Option(help="Encoding of the files, such as latin-1.")] = "utf-8",
+    profile: ProfileOption = None,
+    encoding: EncodingOption = None,
+    input_format: InputFormatOption = None,
     json: JsonFile = None,
 ) -> None:
     """Show what is in files of trees, and how they will be read.
@@ -40,10 +37,12 @@ def inspect_files(
     """
     from treeformers.data.inspection import inspect_treebank
 
+    reading = Reading(profile, encoding, input_format, skip_bad=True)
     found = []
     for file in files:
-        inspection = inspect_treebank(file, profile, encoding)
-        _print(inspection, profile, encoding)
+        given = reading.open(file)
+        inspection = inspect_treebank(given.source, given.format, profile=profile, encoding=reading.codec)
+        _print(inspection, reading)
         found.append(inspection.to_dict())
     if json:
         from treeformers.trees.files import write_json
@@ -51,12 +50,12 @@ def inspect_files(
         write_json(json, {"files": found})
 
 
-def _print(found: Inspection, profile: str | None, encoding: str) -> None:
+def _print(found: Inspection, reading: Reading) -> None:
     from rich.table import Table
     from rich.text import Text
 
     table = Table(show_header=False)
-    for name, value in (("file", found.file), ("scheme", _scheme(found, profile)), *_rows(found)):
+    for name, value in (("file", found.file), ("scheme", _scheme(found, reading)), *_rows(found)):
         table.add_row(name, Text(plain(value)))
     console = stdout()
     console.print(table)
@@ -64,16 +63,16 @@ def _print(found: Inspection, profile: str | None, encoding: str) -> None:
         console.print(plain(error), markup=False, soft_wrap=True)
     if found.bad > MAX_PROBLEMS:
         console.print(f"... and {found.bad - MAX_PROBLEMS:,} more", markup=False)
-    for line in _advice(found, profile, encoding):
+    for line in _advice(found, reading):
         console.print(line, markup=False, soft_wrap=True)
 
 
-def _scheme(found: Inspection, profile: str | None) -> str:
+def _scheme(found: Inspection, reading: Reading) -> str:
     if found.kind == "dependencies":
         return "dependency trees"
     if found.kind == "discontinuous":
         return f"discontinuous trees, {found.format}"
-    if profile:
+    if reading.profile:
         return f"{found.profile}: {found.title}"
     how = f"recognised by {found.mark}" if found.mark else "no marks of another scheme"
     return f"{found.profile}: {found.title} ({how})"
@@ -121,19 +120,21 @@ def _most(counts: Counter[str]) -> str:
     return shown if len(counts) <= MAX_NAMES else f"{shown} ... ({len(counts):,} in all)"
 
 
-def _advice(found: Inspection, profile: str | None, encoding: str) -> Iterator[str]:
+def _advice(found: Inspection, reading: Reading) -> Iterator[str]:
     """How the file will be read, and by which command."""
     if not found.trees:
         return
     options = [quote(found.file)]
-    if profile:
-        options += ["--profile", quote(profile)]
-    if encoding != "utf-8":
-        options += ["--encoding", quote(encoding)]
+    if reading.profile:
+        options += ["--profile", quote(reading.profile)]
+    if reading.encoding:
+        options += ["--encoding", quote(reading.encoding)]
+    if reading.format:
+        options += ["--input-format", reading.format]
     if found.bad:
         options.append("--skip-bad")
     given = " ".join(options)
-    if found.kind == "constituency":
+    if found.kind in ("constituency", "text"):
         yield f"Train a parser: treeformers train examples/treebank.toml --out DIR --train {given}"
     else:
         yield f"Draw the trees: treeformers draw {given} --out trees.html"

@@ -3,28 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial
-from typing import Any, Literal, TypeAlias, cast
+from typing import Any, cast
 
-from treeformers.trees.conll import holds_conll
+from treeformers.trees.conll import read_dependencies
 from treeformers.trees.discontinuous import DiscontinuousTree
-from treeformers.trees.discontinuous_formats import (
-    DiscontinuousFormat,
-    format_of_suffix,
-    read_discontinuous,
-    recognise_format,
-)
-from treeformers.trees.formats import read_dependencies, tree_format
+from treeformers.trees.discontinuous_formats import DiscontinuousFormat, read_discontinuous
+from treeformers.trees.files import Source, file_name, read_lines
+from treeformers.trees.formats import TreeFormat
 from treeformers.trees.heads import RuleCoverage, find_head_rules
 from treeformers.trees.profiles import Profile, find_profile
+from treeformers.trees.recognition import FORMATS, TreeFileFormat, TreeKind, find_format, suffix_format
 from treeformers.trees.tree import DependencyTree, Tree
 from treeformers.trees.treebank import TreebankSentence, read_treebank
 
 __all__ = ["MAX_ERRORS", "Inspection", "inspect_treebank"]
-
-TreeKind: TypeAlias = Literal["constituency", "dependencies", "discontinuous"]
 
 MAX_ERRORS = 100
 """Number of errors that an inspection keeps. All are counted."""
@@ -36,8 +29,8 @@ class Inspection:
 
     Attributes:
         file: the file.
-        kind: what its trees are.
-        format: brackets, json, conll, or a format of discontinuous trees.
+        kind: what its trees are; "text" if it does not look like trees, and is read as brackets.
+        format: its format.
         profile: the scheme by which constituency trees are read; "" for other trees.
         title: the treebanks of the scheme.
         mark: the label or leaf by which the scheme was recognised; "" if it was given or is the default.
@@ -66,7 +59,7 @@ class Inspection:
 
     file: str
     kind: TreeKind
-    format: str
+    format: TreeFileFormat
     profile: str = ""
     title: str = ""
     mark: str = ""
@@ -146,11 +139,18 @@ class Inspection:
         self.tags.update(tags)
 
 
-def inspect_treebank(path: str, profile: Profile | str | None = None, encoding: str = "utf-8") -> Inspection:
+def inspect_treebank(
+    source: Source,
+    format: TreeFileFormat | None = None,
+    *,
+    profile: Profile | str | None = None,
+    encoding: str = "utf-8",
+) -> Inspection:
     """Read a file of trees to its end, also after bad trees, and count what is in it.
 
     Args:
-        path: the file; "-" for constituency trees on standard input.
+        source: a path, or a file object.
+        format: the format of the file. By default, the suffix of a path shows it, or the first lines.
         profile: the scheme of constituency trees: a name or a TOML file. By default, it is recognised.
         encoding: the encoding of the file.
 
@@ -160,27 +160,33 @@ def inspect_treebank(path: str, profile: Profile | str | None = None, encoding: 
     """
     if profile is not None:
         profile = find_profile(profile)
-    read: Callable[[Inspection, str], None]
-    if format := format_of_suffix(path) or recognise_format(path):
-        found = Inspection(path, "discontinuous", format)
-        read = _read_discontinuous
-    elif path != "-" and holds_conll(path):
-        found = Inspection(path, "dependencies", "conll")
-        read = _read_dependencies
-    else:
-        found = Inspection(path, "constituency", tree_format(path, None))
-        read = partial(_read_constituency, profile=profile)
+    name = file_name(source)
+    if format is None:
+        format = suffix_format(name) or find_format(
+            line for _, line in read_lines(source, strict=False, encoding=encoding)
+        )
+    found = Inspection(name, FORMATS[format], format)
     try:
-        read(found, encoding)
+        match found.kind:
+            case "dependencies":
+                for dependencies in read_dependencies(source, encoding=encoding, on_error=found.add_error):
+                    found.add_dependencies(dependencies)
+            case "discontinuous":
+                kind = cast(DiscontinuousFormat, format)
+                for tree in read_discontinuous(source, kind, encoding=encoding, on_error=found.add_error):
+                    found.add_discontinuous(tree)
+            case _:
+                _read_constituency(found, source, profile, encoding)
     except ValueError as error:  # the rest of the file cannot be read
         found.add_error(error)
     if not (found.trees or found.without_words or found.bad):
-        raise ValueError(f"{'<stdin>' if path == '-' else path}: no trees in it")
+        raise ValueError(f"{name}: no trees in it")
     return found
 
 
-def _read_constituency(found: Inspection, encoding: str, profile: Profile | str | None) -> None:
-    reader = read_treebank(found.file, profile, encoding=encoding, on_error=found.add_error)
+def _read_constituency(found: Inspection, source: Source, profile: Profile | None, encoding: str) -> None:
+    format: TreeFormat = "json" if found.format == "json" else "brackets"
+    reader = read_treebank(source, profile, format=format, encoding=encoding, on_error=found.add_error)
     found.profile, found.title, found.mark = reader.profile.name, reader.profile.title, reader.mark
     found.dropped, found.empties = reader.left_out.dropped, reader.left_out.empties
     coverage = RuleCoverage(find_head_rules(reader.profile.heads))
@@ -190,13 +196,3 @@ def _read_constituency(found: Inspection, encoding: str, profile: Profile | str 
         coverage.add(sentence.tree)
     found.branching_nodes, found.nodes_without_rule = coverage.nodes, coverage.without_rule
     found.without_words, found.skipped_lines = reader.left_out.without_words, reader.left_out.lines
-
-
-def _read_dependencies(found: Inspection, encoding: str) -> None:
-    for tree in read_dependencies(found.file, encoding=encoding, on_error=found.add_error):
-        found.add_dependencies(tree)
-
-
-def _read_discontinuous(found: Inspection, encoding: str) -> None:
-    for tree in read_discontinuous(found.file, cast(DiscontinuousFormat, found.format)):
-        found.add_discontinuous(tree)

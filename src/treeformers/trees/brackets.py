@@ -75,8 +75,8 @@ def scan_brackets(
             word nor a row of nodes, it becomes a leaf with "_" for blanks.
         on_error: called for each bad tree; then reading goes on. By default, the first bad tree raises.
         on_skip: called with the place and the text of each line outside trees that is skipped.
-        check: called with the place and the text of each part of a tree that is not ASCII; if it raises, the
-            tree is bad.
+        check: called with the place and the text of each token of a line that is not ASCII; if it raises,
+            the tree is bad.
 
     Yields:
         Where the tree begins, and the tree.
@@ -129,13 +129,17 @@ def _scan(
             continue
         checked = check is not None and not text.isascii()
         for tag, word, token in _TOKEN.findall(text) if "\\" not in text else _tokens(text, not labels):
-            if checked and check is not None and (labels or tag):
+            if checked and check is not None:
                 try:
                     check(where, tag + word + token)
                 except ValueError as error:
                     if on_error is None:
                         raise
-                    fault = fault or error
+                    if labels or tag:
+                        fault = fault or error
+                    elif not lost:
+                        on_error(error)
+                        lost = True
             if tag:
                 # Tags are few, and trees share them; words are too many to intern.
                 node = build(sys.intern(tag), word=word)

@@ -196,7 +196,7 @@ def _placed_brackets(
     skipped: list[str] = []
 
     def skip(where: str, line: str) -> None:
-        if not skipped and not line.lstrip().startswith("#"):
+        if not skipped:
             skipped.append(where)
         if on_skip is not None:
             on_skip(where, line)

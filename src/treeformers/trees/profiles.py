@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar, get_args
 
@@ -97,6 +98,7 @@ class Profile:
         tag: the same for tags; None keeps tags whole.
         separators: the characters that separate functions; "" if there is only one.
         leaves: patterns with the groups word and lemma. The first that fits all words of a tree splits them.
+            If there is one word, it must also begin as its lemma does.
         lemma_leaves: leaves may have three parts: tag, word and lemma.
         lemma_feature: the feature of tags that is the lemma, such as "lem"; "" for none.
         roots: labels of outer roots to remove, besides "", TOP, ROOT and S1.
@@ -234,9 +236,10 @@ class Profile:
     def _split_words(self, words: list[str]) -> tuple[list[str], list[str | None]]:
         """Separate words from lemmas."""
         for pattern in self.leaves:
-            found = [pattern.fullmatch(word) for word in words]
-            if words and all(found):
-                pairs = [match.group("word", "lemma") for match in found if match]
+            pairs = list(takewhile(all, (_word_and_lemma(pattern, word) for word in words)))
+            # A single word may just have a hyphen, as "to-day" has.
+            alike = len(pairs) > 1 or all(word[0].lower() == lemma[0].lower() for word, lemma in pairs)
+            if pairs and len(pairs) == len(words) and alike:
                 return [word for word, _ in pairs], [lemma for _, lemma in pairs]
         if not self.lemma_leaves:
             return words, [None] * len(words)
@@ -268,7 +271,7 @@ class Profile:
 
     def _split(self, pattern: re.Pattern[str], label: str) -> NodeParts:
         match = pattern.fullmatch(label)
-        if match is None:
+        if match is None or not match["category"]:
             return NodeParts(label)
         found = match.groupdict()
         functions = found.get("functions") or ""
@@ -288,6 +291,12 @@ class _Remembered(dict[str, R]):
     def __missing__(self, label: str) -> R:
         value = self[label] = self._function(label)
         return value
+
+
+def _word_and_lemma(pattern: re.Pattern[str], word: str) -> tuple[str, str]:
+    """The word and the lemma of a leaf, both empty if it does not fit."""
+    match = pattern.fullmatch(word)
+    return (match["word"] or "", match["lemma"] or "") if match else ("", "")
 
 
 def find_profile(profile: Profile | str | os.PathLike[str]) -> Profile:
