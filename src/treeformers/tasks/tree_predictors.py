@@ -117,7 +117,7 @@ def load_tree_predictor(
         input_tags,
     )
     # This fails here, before any input is read, if the options do not fit the model.
-    predictor.parse([TaggedWords(["a"], ["a"]) if input_tags else ["a"]], 1)
+    predictor.parse([TaggedWords(["."], ["."]) if input_tags else ["."]], 1)
     return predictor
 
 
