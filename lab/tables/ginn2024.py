@@ -30,6 +30,8 @@ SETTINGS: Mapping[str, str] = {"agreement-id": "ID", "agreement-gen": "GEN", "ag
 ARMS: Mapping[str, str] = {
     "bert": "BERT",
     "treebert": "TreeBERT",
+    "treebert-constant": "TreeBERT, constant links",
+    "treebert-near-one": "TreeBERT, links near 1",
     "treebert-inside": "TreeBERT as released",
     "bert-pretrained": "BERT (pretrained)",
     "treebert-pretrained": "TreeBERT (pretrained)",
@@ -41,6 +43,9 @@ softmax.
 """
 COMPARISONS: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = (
     ("TreeBERT - BERT", ("treebert",), ("bert",)),
+    ("TreeBERT - the same with constant links", ("treebert",), ("treebert-constant",)),
+    ("TreeBERT with constant links - BERT", ("treebert-constant",), ("bert",)),
+    ("TreeBERT with links near 1 - BERT", ("treebert-near-one",), ("bert",)),
     ("TreeBERT as released - BERT", ("treebert-inside",), ("bert",)),
     ("TreeBERT - BERT, pretrained", ("treebert-pretrained",), ("bert-pretrained",)),
     ("TreeBERT - BERT, both", ("treebert", "treebert-pretrained"), ("bert", "bert-pretrained")),
