@@ -94,7 +94,7 @@ def count_overlap(train: Iterable[Sequence[str]], scored: Iterable[Sequence[str]
         train: the texts of each training example. An example of two texts stands for the pair.
         scored: the texts of each scored example.
     """
-    known = [tuple(_key(text) for text in texts) for texts in train]
+    known = [_keys(texts) for texts in train]
     exact = set(known)
     holders: dict[tuple[str, str], set[int]] = defaultdict(set)
     bigrams = [set(_bigrams(texts)) for texts in known]
@@ -103,7 +103,7 @@ def count_overlap(train: Iterable[Sequence[str]], scored: Iterable[Sequence[str]
             holders[bigram].add(number)
     texts = equal = near = 0
     for example in scored:
-        key = tuple(_key(text) for text in example)
+        key = _keys(example)
         texts += 1
         if key in exact:
             equal += 1
@@ -118,8 +118,11 @@ def count_overlap(train: Iterable[Sequence[str]], scored: Iterable[Sequence[str]
     return Overlap(texts, equal, near)
 
 
-def _key(text: str) -> tuple[str, ...]:
-    return tuple(normalize_word(word) for word in text.split() if _WORD.search(word))
+def _keys(texts: Iterable[str]) -> tuple[tuple[str, ...], ...]:
+    """The words of the texts of an example that count, in any order of the texts."""
+    return tuple(
+        sorted(tuple(normalize_word(word) for word in text.split() if _WORD.search(word)) for text in texts)
+    )
 
 
 def _bigrams(texts: Iterable[tuple[str, ...]]) -> Iterator[tuple[str, str]]:
