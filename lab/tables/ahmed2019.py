@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from lab.inference import compare, corrected
 from lab.tables.formatting import (
     Result,
     Results,
@@ -16,7 +17,6 @@ from lab.tables.formatting import (
     rounded,
     seed_count,
     value_or_none,
-    welch,
     with_sd,
 )
 from treeformers.drawing import tree_svg
@@ -90,16 +90,16 @@ def _by_task(results: Results) -> str:
 
 
 def _table(rows: Sequence[Result], metrics: Sequence[tuple[str, str, int]], reference: Result | None) -> str:
-    cells = []
+    cells: list[list[object]] = []
     for result in rows:
         published = result["row"]["published"]
-        columns: list[str | None] = [result["recipe"]["title"], seed_count(result)]
+        columns: list[object] = [result["recipe"]["title"], seed_count(result)]
         for name, _, places in metrics:
             columns.append(value_or_none(published.get(name)))
             columns.append(rounded(result, f"{name}_validation", places))
             columns.append(with_sd(result, name, places))
         if reference is not None:
-            columns.append(None if result is reference else welch(result, reference, metrics[0][0]))
+            columns.append(compare(result, reference, metrics[0][0]))
         columns.append(millions(result["seeds"][0]["parameters"]))
         columns.append(rounded(result, "sentences_per_second", 0))
         cells.append(columns)
@@ -108,4 +108,4 @@ def _table(rows: Sequence[Result], metrics: Sequence[tuple[str, str, int]], refe
         head += [f"{heading}, paper", f"{heading}, validation", f"{heading}, test"]
     if reference is not None:
         head.append(f"p, against the {reference['recipe']['title']} ({metrics[0][1]})")
-    return markdown_table((*head, "parameters", "sentences a second"), cells)
+    return markdown_table((*head, "parameters", "sentences a second"), corrected(cells))

@@ -116,22 +116,6 @@ def with_sd(result: Result, name: str, places: int = 1) -> str | None:
     return f"{value} ± {result['summary'][name]['sd']:.{places}f}"
 
 
-def welch(result: Result, other: Result, name: str) -> str | None:
-    """The two-sided p-value of Welch's t-test over the seeds of two results.
-
-    None if a result has fewer than two seeds, or if neither result varies.
-    """
-    first, second = ([seed.get(name) for seed in row["seeds"]] for row in (result, other))
-    if min(len(first), len(second)) < 2 or None in (*first, *second):
-        return None
-    if len(set(first)) == len(set(second)) == 1:
-        return None
-    from scipy.stats import ttest_ind
-
-    p = float(ttest_ind(first, second, equal_var=False).pvalue)
-    return "< 0.001" if p < 0.001 else f"{p:.3f}"
-
-
 def value_or_none(published: float | None) -> str | None:
     """A published number as the paper prints it."""
     return None if published is None else f"{published:g}"

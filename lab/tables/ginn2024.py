@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from statistics import fmean
 
+from lab.inference import Difference, corrected
 from lab.tables.formatting import (
     Result,
     Results,
@@ -30,6 +31,8 @@ SETTINGS: Mapping[str, str] = {"agreement-id": "ID", "agreement-gen": "GEN", "ag
 ARMS: Mapping[str, str] = {
     "bert": "BERT",
     "treebert": "TreeBERT",
+    "treebert-constant": "TreeBERT, constant links",
+    "treebert-near-one": "TreeBERT, links near 1",
     "treebert-inside": "TreeBERT as released",
     "bert-pretrained": "BERT (pretrained)",
     "treebert-pretrained": "TreeBERT (pretrained)",
@@ -41,6 +44,9 @@ softmax.
 """
 COMPARISONS: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = (
     ("TreeBERT - BERT", ("treebert",), ("bert",)),
+    ("TreeBERT - the same with constant links", ("treebert",), ("treebert-constant",)),
+    ("TreeBERT with constant links - BERT", ("treebert-constant",), ("bert",)),
+    ("TreeBERT with links near 1 - BERT", ("treebert-near-one",), ("bert",)),
     ("TreeBERT as released - BERT", ("treebert-inside",), ("bert",)),
     ("TreeBERT - BERT, pretrained", ("treebert-pretrained",), ("bert-pretrained",)),
     ("TreeBERT - BERT, both", ("treebert", "treebert-pretrained"), ("bert", "bert-pretrained")),
@@ -85,11 +91,11 @@ def comparisons(results: Results) -> str:
                     title,
                     _signed(_published(arms, first, setting), _published(arms, second, setting)),
                     _signed(*(math.fsum(values) / len(values) for values in pairs)),
-                    _p_value(permutation_test(*pairs)),
+                    Difference(fmean(pairs[0]) - fmean(pairs[1]), permutation_test(*pairs)),
                     f"{len(shared)} pairs",
                 )
             )
-    return markdown_table(("", "", "paper", "here", "p", ""), cells)
+    return markdown_table(("", "", "paper", "here", "p", ""), corrected(cells))
 
 
 def depths(results: Results) -> str:
@@ -214,10 +220,6 @@ def _published(arms: Mapping[str, Result], group: Iterable[str], setting: str) -
 
 def _signed(first: float | None, second: float | None) -> str | None:
     return None if first is None or second is None else f"{first - second:+.1f}"
-
-
-def _p_value(p: float) -> str:
-    return "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
 def _number(group: str) -> tuple[int, str]:

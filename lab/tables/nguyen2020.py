@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from lab.inference import compare, corrected
 from lab.tables.formatting import (
     Result,
     Results,
@@ -17,7 +18,6 @@ from lab.tables.formatting import (
     rounded,
     seed_count,
     value_or_none,
-    welch,
     with_sd,
 )
 from treeformers.drawing import learning_curve_svg
@@ -38,14 +38,14 @@ def table1(results: Results) -> str:
             seed_count(result),
             mean(result, "bleu_validation"),
             with_sd(result, "bleu"),
-            _p_value(result, plain.get(_pair(result)), "bleu"),
+            compare(result, plain.get(_pair(result)), "bleu"),
             millions(result["seeds"][0]["parameters"]),
             rounded(result, "sentences_per_second", 0),
         )
         for result in shown.values()
     ]
     head = ("", "BLEU, paper", "models", "BLEU, validation", "BLEU, test", "p, against the Transformer")
-    return markdown_table((*head, "parameters", "sentences a second"), cells)
+    return markdown_table((*head, "parameters", "sentences a second"), corrected(cells))
 
 
 def table2(results: Results) -> str:
@@ -63,12 +63,12 @@ def table2(results: Results) -> str:
                 mean(result, "accuracy_validation"),
                 with_sd(result, "accuracy"),
                 with_sd(result, "coarse_accuracy"),
-                _p_value(result, shown.get("sst-tree"), "accuracy"),
+                compare(result, shown.get("sst-tree"), "accuracy"),
                 millions(result["seeds"][0]["parameters"]),
             )
         )
     head = ("", "SST-5, paper", "SST-2, paper", "models", "SST-5, validation", "SST-5, test", "SST-2, test")
-    return markdown_table((*head, "p, against the Tree Transformer (SST-5)", "parameters"), cells)
+    return markdown_table((*head, "p, against the Tree Transformer (SST-5)", "parameters"), corrected(cells))
 
 
 def table2_documents(results: Results) -> str:
@@ -82,13 +82,13 @@ def table2_documents(results: Results) -> str:
             seed_count(result),
             mean(result, "accuracy_validation"),
             with_sd(result, "accuracy"),
-            _p_value(result, shown.get("imdb-tree"), "accuracy"),
+            compare(result, shown.get("imdb-tree"), "accuracy"),
             millions(result["seeds"][0]["parameters"]),
         )
         for result in shown.values()
     ]
     head = ("", "IMDB, paper", "reviews trained on", "models", "IMDB, validation", "IMDB, test")
-    return markdown_table((*head, "p, against the Tree Transformer", "parameters"), cells)
+    return markdown_table((*head, "p, against the Tree Transformer", "parameters"), corrected(cells))
 
 
 def table2_agreement(results: Results) -> str:
@@ -107,13 +107,13 @@ def table2_agreement(results: Results) -> str:
                 seed_count(result),
                 mean(result, "accuracy_validation"),
                 with_sd(result, "accuracy"),
-                _p_value(result, results.get(f"{corpus}-tree"), "accuracy"),
+                compare(result, results.get(f"{corpus}-tree"), "accuracy"),
                 *(groups.get(str(number)) for number in range(MAX_ATTRACTORS + 1)),
             )
         )
     head = ("", "SVA, paper", "models", "validation", "test", "p, against the Tree Transformer")
     attractors = (f"{number} attractor{'s' * (number != 1)}" for number in range(MAX_ATTRACTORS + 1))
-    return markdown_table((*head, *attractors), cells)
+    return markdown_table((*head, *attractors), corrected(cells))
 
 
 def table3(results: Results) -> str:
@@ -127,12 +127,12 @@ def table3(results: Results) -> str:
             mean(result, "accuracy_validation"),
             with_sd(result, "accuracy"),
             with_sd(result, "coarse_accuracy"),
-            _p_value(result, shown.get("sst-tree"), "accuracy"),
+            compare(result, shown.get("sst-tree"), "accuracy"),
         )
         for result in shown.values()
     ]
     head = ("", "SST-5, paper", "models", "SST-5, validation", "SST-5, test", "SST-2, test")
-    return markdown_table((*head, "p, against the whole model (SST-5)"), cells)
+    return markdown_table((*head, "p, against the whole model (SST-5)"), corrected(cells))
 
 
 def table4(results: Results) -> str:
@@ -279,11 +279,6 @@ def _groups(result: Result) -> dict[str, dict[str, float]]:
         group: mean_by_key({"seeds": [seed["by_group"] for seed in result["seeds"]]}, group)
         for group in names
     }
-
-
-def _p_value(result: Result, other: Result | None, name: str) -> str | None:
-    """The p-value of the difference between two results; None for a result and itself."""
-    return None if other is None or result is other else welch(result, other, name)
 
 
 def _increase(count: float | None, plain: float | None) -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from lab.inference import compare, corrected
 from lab.tables.formatting import (
     Result,
     Results,
@@ -13,7 +14,6 @@ from lab.tables.formatting import (
     provenance,
     rounded,
     seed_count,
-    welch,
     with_sd,
 )
 from treeformers.drawing.markdown import markdown_table
@@ -55,7 +55,7 @@ def parsers(results: Results) -> str:
         for result in shown.values()
     ]
     head = ("", "models", "F1, validation", "F1, test", "against the Transformer", "p", "parameters")
-    return markdown_table((*head, "sentences a second"), cells)
+    return markdown_table((*head, "sentences a second"), corrected(cells))
 
 
 PARTS: Mapping[str, Callable[[Results], str]] = {
@@ -65,10 +65,10 @@ PARTS: Mapping[str, Callable[[Results], str]] = {
 
 def _by_source(results: Results, metrics: Mapping[str, str]) -> str:
     """A row per recipe; each metric beside the difference to the same encoder with right-branching trees."""
-    cells = []
+    cells: list[list[object]] = []
     for name in sorted(results, key=_place):
         result, reference = results[name], results.get(f"{_encoder(name)}-{REFERENCE}")
-        columns: list[str | None] = [result["recipe"]["title"], seed_count(result)]
+        columns: list[object] = [result["recipe"]["title"], seed_count(result)]
         for metric in metrics:
             columns += [rounded(result, f"{metric}_validation"), with_sd(result, metric)]
             other = None if reference is None or name.endswith(f"-{REFERENCE}") else reference
@@ -77,17 +77,17 @@ def _by_source(results: Results, metrics: Mapping[str, str]) -> str:
     head = ["", "models"]
     for title in metrics.values():
         head += [f"{title}, validation", f"{title}, test", "against right-branching", "p"]
-    return markdown_table(head, cells)
+    return markdown_table(head, corrected(cells))
 
 
-def _difference(result: Result, reference: Result | None, metric: str) -> Sequence[str | None]:
-    """Difference of the means, and the p-value of Welch's t-test over the seeds."""
+def _difference(result: Result, reference: Result | None, metric: str) -> Sequence[object]:
+    """Difference of the means, and the test over the seeds."""
     if reference is None:
         return None, None
     ours, theirs = mean(result, metric), mean(reference, metric)
     if ours is None or theirs is None:
         return None, None
-    return f"{ours - theirs:+.1f}", welch(result, reference, metric)
+    return f"{ours - theirs:+.1f}", compare(result, reference, metric)
 
 
 def _encoder(name: str) -> str:

@@ -469,3 +469,29 @@ def test_groups_must_divide_the_heads() -> None:
     q = torch.zeros(1, 3, 4, 2)
     with pytest.raises(ValueError, match="3 heads, expected a multiple of the 2 groups"):
         constituent_attention(q, q, q, torch.ones(1, 2, 3))
+
+
+@pytest.mark.parametrize("groups", [1, 2])
+@pytest.mark.parametrize("arithmetic", ["log", "probability"])
+def test_constant_links_ignore_the_words(arithmetic: str, groups: int) -> None:
+    module = ConstituentAttention(8, arithmetic=arithmetic, groups=groups, mode="constant")
+    mask = torch.tensor([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0]])
+    found, state = module(torch.randn(2, 5, 8), None, mask)
+    outer = math.sqrt(0.5)  # the edge chooses its only neighbour, which chooses one of two
+    expected = torch.tensor([[outer, 0.5, 0.5, outer], [outer, outer, 0.0, 0.0]])
+    torch.testing.assert_close(found.exp() if groups == 1 else found.exp()[:, 1], expected)
+    above, _ = module(torch.randn(2, 5, 8), state, mask)
+    above = above if groups == 1 else above[:, 1]
+    torch.testing.assert_close(above.exp(), expected + (1 - expected) * expected)
+    learned = ConstituentAttention(8, groups=groups)
+    assert [p.shape for p in module.parameters()] == [p.shape for p in learned.parameters()]
+    found.sum().backward()
+    assert all(p.grad is None or not p.grad.any() for p in module.parameters())
+
+
+def test_links_near_one_leave_the_attention_nearly_as_it_is() -> None:
+    module = ConstituentAttention(8, mode="near_one")
+    mask = torch.tensor([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0]])
+    boundaries = torch.tensor([[False, True, False, False], [False, False, False, False]])
+    links = module(torch.randn(2, 5, 8), None, mask, boundaries)[0].exp()
+    torch.testing.assert_close(links, torch.tensor([[0.999, 0, 0.999, 0.999], [0.999, 0.999, 0, 0]]))

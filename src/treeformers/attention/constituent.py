@@ -19,6 +19,8 @@ from torch import Tensor, nn
 _NEVER = -1e4
 # Log-probability of a certain link. It rounds to a probability of 1 but keeps a finite gradient.
 _CERTAIN = -1e-20
+# Log-probability of a link of `link_mode="near_one"` in each layer.
+_NEAR_ONE = math.log(0.999)
 # Number of scores computed at once. A block stays in the cache of a CPU, and occupies all cores of a GPU.
 _BLOCK = {"cpu": 2**19}
 _DEVICE_BLOCK = 2**28
@@ -226,6 +228,10 @@ class ConstituentAttention(nn.Module):
             the links.
         eps: Of the layer norm.
         groups: G; divides D.
+        mode: "learned" scores neighbours. The other modes are controls for what the prior brings without a
+            tree: they ignore the scores and have the same weights. "constant" has the links of equal scores,
+            so that the prior only decays with distance. "near_one" has links of 0.999, so that the prior
+            hardly changes the attention.
     """
 
     def __init__(
@@ -235,8 +241,10 @@ class ConstituentAttention(nn.Module):
         arithmetic: Literal["log", "probability"] = "log",
         eps: float = 1e-12,
         groups: int = 1,
+        mode: Literal["learned", "constant", "near_one"] = "learned",
     ) -> None:
         super().__init__()
+        self.mode = mode
         self.scale = scale
         self.groups = groups
         self.arithmetic = arithmetic
@@ -279,7 +287,11 @@ class ConstituentAttention(nn.Module):
             mask, boundaries = (
                 x if x is None else x.repeat_interleave(self.groups, 0) for x in (mask, boundaries)
             )
+        if self.mode != "learned":
+            query = 0 * query  # equal scores; the weights keep a gradient, which is zero
         log_current = neighbor_links(query, key, mask, self.scale, log=True, boundaries=boundaries)
+        if self.mode == "near_one":
+            log_current = log_current.masked_fill(log_current > _NEVER / 2, _NEAR_ONE)
         if self.groups > 1:
             log_current = log_current.unflatten(0, (-1, self.groups))
         if self.arithmetic == "log":

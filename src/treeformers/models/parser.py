@@ -56,6 +56,7 @@ class ParserConfig(PreTrainedConfig):
         tagging_loss_weight: Weight of the tagging loss, which is added to the loss of the actions. 0, as in
             the paper, means no tagging layer.
         pretrained: Configuration of a pretrained encoder.
+        link_mode: Links of the encoder "treebert": "learned", or a control, see `ConstituentAttention`.
     """
 
     model_type = "treeparser"
@@ -79,6 +80,7 @@ class ParserConfig(PreTrainedConfig):
     dropout: float | int = 0.3
     tagging_loss_weight: float | int = 0.0
     pretrained: dict[str, Any] | None = None
+    link_mode: Literal["learned", "constant", "near_one"] = "learned"
 
     def validate_sizes(self) -> None:
         if self.encoder_layers < 1:
@@ -154,6 +156,7 @@ class TreeParser(PreTrainedModel):
             config.encoder_heads,
             config.dropout,
             config.pretrained,
+            config.link_mode,
         )
         self.initial = nn.Linear(self.encoder.width, width)
         self.decoder = _Decoder(config, self.encoder.width)

@@ -21,7 +21,7 @@ class TreeBertConfig(PreTrainedConfig):
 
     Some fields serve a single row of a paper's table: `self_prior`, `link_arithmetic` and `link_level`
     (switches of Wang et al. 2019), `num_link_heads`, `straight_through` and `max_layer_repeats` (further ways
-    of Ginn 2024).
+    of Ginn 2024), `link_mode` (controls).
 
     Args:
         vocab_size: V.
@@ -54,6 +54,8 @@ class TreeBertConfig(PreTrainedConfig):
             "probability" passes probabilities on (Eq. 8).
         link_level: "token" links tokens. "word" averages the states of each word's tokens and links words;
             the tokens of one word are linked with probability 1. It needs `word_ids`.
+        link_mode: "learned", or a control without a tree and with the same weights: "constant" or "near_one",
+            see `ConstituentAttention`. The papers have "learned".
         num_link_heads: G, the number of priors in a layer. G divides H: each prior serves H/G attention
             heads, and its link queries and keys have width D/G. The number of weights does not depend on G.
             The papers have 1.
@@ -89,6 +91,7 @@ class TreeBertConfig(PreTrainedConfig):
     self_prior: float | int = 1.0
     link_arithmetic: Literal["log", "probability"] = "log"
     link_level: Literal["token", "word"] = "token"
+    link_mode: Literal["learned", "constant", "near_one"] = "learned"
     num_link_heads: int = 1
     straight_through: bool = False
     max_layer_repeats: int = 1

@@ -168,7 +168,14 @@ class TreeBertLayer(GradientCheckpointingLayer):
         width, eps = config.hidden_size, float(config.layer_norm_eps)
         self.pre_norm = config.norm == "pre"
         self.constituents = (
-            ConstituentAttention(width, config.link_scale, config.link_arithmetic, eps, config.num_link_heads)
+            ConstituentAttention(
+                width,
+                config.link_scale,
+                config.link_arithmetic,
+                eps,
+                config.num_link_heads,
+                config.link_mode,
+            )
             if config.has_prior
             else None
         )

@@ -70,6 +70,7 @@ class WordEncoder(nn.Module):
         heads: Number of attention heads of a Transformer.
         dropout: Dropout of the embeddings, between layers and of the output, with one mask per sentence.
         pretrained: Configuration of the pretrained encoder, as its `to_dict` returns it.
+        link_mode: Links of "treebert", see `treeformers.attention.constituent.ConstituentAttention`.
     """
 
     def __init__(
@@ -86,6 +87,7 @@ class WordEncoder(nn.Module):
         heads: int = 8,
         dropout: float = 0.3,
         pretrained: dict[str, Any] | None = None,
+        link_mode: Literal["learned", "constant", "near_one"] = "learned",
     ) -> None:
         super().__init__()
         self.encoder = encoder
@@ -110,7 +112,7 @@ class WordEncoder(nn.Module):
             return
         self.project = NormedProjection(input_size, self.width)
         if encoder == "treebert":
-            self.body = _TreeBert(self.width, layers, heads, dropout)
+            self.body = _TreeBert(self.width, layers, heads, dropout, link_mode)
         else:
             layer = nn.TransformerEncoderLayer(
                 self.width, heads, 4 * self.width, dropout, "gelu", batch_first=True, norm_first=True
@@ -170,7 +172,7 @@ class WordEncoder(nn.Module):
 class _TreeBert(nn.Module):
     """Pre-norm TreeBert layers over states with positions, of the same sizes as torch's Transformer here."""
 
-    def __init__(self, width: int, layers: int, heads: int, dropout: float) -> None:
+    def __init__(self, width: int, layers: int, heads: int, dropout: float, link_mode: str) -> None:
         super().__init__()
         config = TreeBertConfig(
             vocab_size=1,
@@ -179,6 +181,7 @@ class _TreeBert(nn.Module):
             intermediate_size=4 * width,
             hidden_dropout_prob=dropout,
             attention_probs_dropout_prob=dropout,
+            link_mode=link_mode,
         )
         self.layers = nn.ModuleList(TreeBertLayer(config) for _ in range(layers))
         self.norm = nn.LayerNorm(width, eps=float(config.layer_norm_eps))

@@ -80,7 +80,7 @@ def test_rows_are_tested_against_the_tree_lstm_of_the_task(tmp_path: Path) -> No
     head, *body = tables_of(folder, "table1")["SST-2"]
     assert head[-3] == "p, against the Tree-LSTM (accuracy)"
     # Two means apart, t = 2 / sqrt(1/3 + 1/3) with four degrees of freedom.
-    assert [cells[-3] for cells in body] == ["0.070", ""]
+    assert [cells[-3] for cells in body] == ["0.070, level", ""]
     assert tables_of(folder, "table1")["SICK-R"][0][-3] == "p, against the Dependency Tree-LSTM (Pearson's r)"
     assert not any("against" in cell for cell in tables_of(folder, "table2")["SST-2"][0])
 

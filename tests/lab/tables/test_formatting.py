@@ -4,9 +4,7 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean, stdev
 from typing import Any
 
-import pytest
-
-from lab.tables.formatting import provenance, rounded, value_or_none, welch, with_sd
+from lab.tables.formatting import provenance, rounded, value_or_none, with_sd
 
 
 def result(figures: Mapping[str, Sequence[float | None]]) -> dict[str, Any]:
@@ -30,36 +28,6 @@ def test_a_mean_with_its_deviation() -> None:
     assert rounded(several, "accuracy") == "47.5" and rounded(several, "accuracy", 0) == "48"
     assert with_sd(several, "f1") is rounded(several, "f1") is with_sd(several, "recall") is None
     assert with_sd(result({"accuracy": [46.04]}), "accuracy") == "46.0"
-
-
-@pytest.mark.parametrize(
-    ("first", "second", "p"),
-    [
-        # t = -1 over 8 degrees: means 3 and 4, both variances 2.5
-        ([1.0, 2.0, 3.0, 4.0, 5.0], [2.0, 3.0, 4.0, 5.0, 6.0], "0.347"),
-        # t = -2 sqrt(3) over 2 degrees, of which one side does not vary
-        ([1.0, 2.0, 3.0], [4.0, 4.0, 4.0], "0.074"),
-        # t = -1.5: p = 1 - 2/pi atan(1.5) over 1 degree, where one side does not vary
-        ([1.0, 3.0], [3.5, 3.5], "0.374"),
-        ([47.0, 47.1, 46.9], [37.0, 37.1, 36.9], "< 0.001"),
-        ([3.0, 3.0], [1.0, 5.0], "1.000"),
-    ],
-)
-@pytest.mark.filterwarnings("ignore:Precision loss")
-def test_welch(first: list[float], second: list[float], p: str) -> None:
-    one, other = result({"accuracy": first}), result({"accuracy": second})
-    assert welch(one, other, "accuracy") == welch(other, one, "accuracy") == p
-
-
-@pytest.mark.parametrize(
-    ("first", "second"),
-    [([1.0], [2.0, 3.0]), ([1.0, 2.0], [2.0]), ([1.0, 2.0], [2.0, None]), ([4.0, 4.0], [5.0, 5.0])],
-)
-@pytest.mark.filterwarnings("error")
-def test_welch_without_enough_to_test_by(first: list[float], second: list[float | None]) -> None:
-    one, other = result({"accuracy": first}), result({"accuracy": second})
-    assert welch(one, other, "accuracy") is welch(other, one, "accuracy") is None
-    assert welch(one, other, "f1") is None
 
 
 def test_figures_as_the_paper_prints_them() -> None:

@@ -92,7 +92,7 @@ def test_translation(folder: Path) -> None:
     ]
     # Welch: t = 3.4 / 0.509902 over 1.0799 degrees of freedom.
     assert body == [
-        ["En-De", "29.47", "2 seeds", "35.2", "33.5 ± 0.7", "0.083", "3.21M", "42"],
+        ["En-De", "29.47", "2 seeds", "35.2", "33.5 ± 0.7", "0.075, level", "3.21M", "42"],
         ["En-De, plain", "", "2 seeds", "", "30.1 ± 0.1", "", "3.21M", ""],
         ["En-Fr", "", "1 seed", "", "20.0", "", "3.21M", ""],
     ]
@@ -103,7 +103,7 @@ def test_classification_beside_the_paper(folder: Path) -> None:
     assert head[1:4] == ["SST-5, paper", "SST-2, paper", "models"] and "Tree Transformer" in head[7]
     # Welch: t = -1 over 8 degrees of freedom.
     assert body == [
-        ["Plain", "37.6", "", "5 seeds", "39.0", "42.0 ± 1.6", "", "0.347", "3.21M"],
+        ["Plain", "37.6", "", "5 seeds", "39.0", "42.0 ± 1.6", "", "0.347, level", "3.21M"],
         ["Tree", "47.4", "84.3", "5 seeds", "40.0", "43.0 ± 1.6", "82.0 ± 1.6", "", "3.21M"],
     ]
 
@@ -145,7 +145,7 @@ def test_documents(folder: Path) -> None:
     )
     _, *body = rows(part(folder, "table2_documents"))
     assert body == [
-        ["Plain", "", "2000", "2 seeds", "", "71.0 ± 1.4", "0.019", "3.21M"],
+        ["Plain", "", "2000", "2 seeds", "", "71.0 ± 1.4", "0.019, behind", "3.21M"],
         ["Tree", "90.1", "2000", "2 seeds", "", "81.0 ± 1.4", "", "3.21M"],
     ]
     assert [line[0] for line in rows(part(folder, "table2"))[1:]] == ["Plain", "Tree"]

@@ -38,10 +38,10 @@ def test_sources_stand_beside_right_branching_of_the_same_encoder(folder: Path) 
         *("CTT, gold trees", "CTT, right-branching", "CTT, random", "Tree-LSTM, gold trees"),
     ]
     gold, right, random, alone = body
-    assert gold[1:6] == ["3 seeds", "45.0", "45.0 ± 1.0", "+3.0", "0.021"]
+    assert gold[1:6] == ["3 seeds", "45.0", "45.0 ± 1.0", "+3.0", "0.085, level"]
     assert right[4:6] == ["", ""] and random[4] == "-3.0"
     assert alone[4:6] == ["", ""]  # without right-branching trees of this encoder
-    assert gold[6:] == ["", "75.0 ± 1.0", "+3.0", "0.021"]
+    assert gold[6:] == ["", "75.0 ± 1.0", "+3.0", "0.085, level"]
 
 
 def test_parsers_stand_beside_the_plain_one(folder: Path) -> None:

@@ -1,0 +1,32 @@
+"""How much of what is scored stands in the training text: what `python -m lab.overlap` counted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from lab.tables.formatting import Results
+from treeformers.drawing.markdown import markdown_table
+
+__all__ = ["PARTS", "overlap"]
+
+
+def overlap(results: Results) -> str:
+    """The share of scored texts that equal or resemble a training text, by pair of corpora."""
+    result = results.get("overlap")
+    if result is None:
+        return ""
+    cells = [
+        (
+            f"`{pair['train']}`",
+            f"`{pair['scored']}`",
+            f"{pair['texts']:,}",
+            100 * pair["exact"] / pair["texts"],
+            100 * pair["near"] / pair["texts"],
+        )
+        for pair in result["pairs"]
+    ]
+    head = ("trained on", "scored on", "texts scored", "equal to a training text, %", "equal or near, %")
+    return f"{markdown_table(head, cells)}\n\nCommit `{result['commit']}`; {result['date']}."
+
+
+PARTS: Mapping[str, Callable[[Results], str]] = {"overlap": overlap}
