@@ -68,11 +68,14 @@ def corrected(cells: Iterable[Iterable[object]], lower_is_better: bool = False) 
         lower_is_better: "ahead" means a lower value, as of an error.
     """
     table = [list(row) for row in cells]
-    places = [
-        (r, c) for r, row in enumerate(table) for c, cell in enumerate(row) if isinstance(cell, Difference)
-    ]
-    tests = [table[r][c] for r, c in places]
-    for (r, c), test, p in zip(places, tests, holm([test.p for test in tests]), strict=True):
+    tests = {
+        (r, c): cell
+        for r, row in enumerate(table)
+        for c, cell in enumerate(row)
+        if isinstance(cell, Difference)
+    }
+    p_values = holm([test.p for test in tests.values()])
+    for ((r, c), test), p in zip(tests.items(), p_values, strict=True):
         word = "level" if p >= LEVEL else "ahead" if (test.value > 0) != lower_is_better else "behind"
         table[r][c] = f"{'< 0.001' if p < 0.001 else f'{p:.3f}'}, {word}"
     return table

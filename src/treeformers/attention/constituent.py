@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+
+LinkMode: TypeAlias = Literal["learned", "constant", "near_one"]
+"""Where links come from, see `ConstituentAttention`."""
 
 # Log-probability of an impossible link. Its exponential is exactly 0 in float32 and in float64.
 _NEVER = -1e4
@@ -241,7 +244,7 @@ class ConstituentAttention(nn.Module):
         arithmetic: Literal["log", "probability"] = "log",
         eps: float = 1e-12,
         groups: int = 1,
-        mode: Literal["learned", "constant", "near_one"] = "learned",
+        mode: LinkMode = "learned",
     ) -> None:
         super().__init__()
         self.mode = mode

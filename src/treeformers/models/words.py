@@ -13,6 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from treeformers.attention.constituent import LinkMode
 from treeformers.models.gru import BidirectionalGRU
 from treeformers.models.pretrained import build_encoder, encoder_config
 from treeformers.models.treebert_config import TreeBertConfig
@@ -87,7 +88,7 @@ class WordEncoder(nn.Module):
         heads: int = 8,
         dropout: float = 0.3,
         pretrained: dict[str, Any] | None = None,
-        link_mode: Literal["learned", "constant", "near_one"] = "learned",
+        link_mode: LinkMode = "learned",
     ) -> None:
         super().__init__()
         self.encoder = encoder
@@ -172,7 +173,7 @@ class WordEncoder(nn.Module):
 class _TreeBert(nn.Module):
     """Pre-norm TreeBert layers over states with positions, of the same sizes as torch's Transformer here."""
 
-    def __init__(self, width: int, layers: int, heads: int, dropout: float, link_mode: str) -> None:
+    def __init__(self, width: int, layers: int, heads: int, dropout: float, link_mode: LinkMode) -> None:
         super().__init__()
         config = TreeBertConfig(
             vocab_size=1,

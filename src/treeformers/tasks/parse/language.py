@@ -31,10 +31,10 @@ class LanguageCheck:
     measures stand for that: short words that it splits, and words that the parser itself tags as foreign.
 
     Args:
-        reader: encodes the words of the parser.
+        reader: encodes the words of the parser. Readers of other classes are not judged.
     """
 
-    def __init__(self, reader: SentenceReader | SubwordReader) -> None:
+    def __init__(self, reader: object) -> None:
         self.reader = reader
         self.warned = False
         self._short = self._split = self._words = self._unknown = 0
@@ -49,8 +49,11 @@ class LanguageCheck:
             words = [word for word in words if any(map(str.isalpha, word))]
             unknown = sum(word not in known and word.lower() not in known for word in words)
             self._judge_words(len(words), unknown, "were never seen in training")
-            return
-        short, split = self.reader.count_short_words(sentences)
+        elif isinstance(self.reader, SubwordReader):
+            self._read_subwords(self.reader, sentences)
+
+    def _read_subwords(self, reader: SubwordReader, sentences: Sequence[Sequence[str]]) -> None:
+        short, split = reader.count_short_words(sentences)
         self._short, self._split = self._short + short, self._split + split
         if self._short < MIN_SHORT_WORDS:
             return
