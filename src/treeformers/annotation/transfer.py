@@ -1,0 +1,439 @@
+"""Sentences and trees into a project, and its trees out of it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+import re
+import sqlite3
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import chain, islice
+from typing import Literal, NamedTuple, TypeAlias
+
+from treeformers.annotation.project import Project, add_names, insert_revision, mark
+from treeformers.annotation.values import FLAT_LABEL, check_annotator, flat_tree, read_tree, tree_table
+from treeformers.data.checks import check_text
+from treeformers.data.sentence_splitter import split_sentences
+from treeformers.trees.escapes import unescape_word
+from treeformers.trees.files import Source, Target, file_name, open_target, read_lines, suffix_of
+from treeformers.trees.formats import CONLL, JSON, holds_trees, read_brackets, read_trees
+from treeformers.trees.heads import to_dependencies
+from treeformers.trees.moves import check_name, check_word
+from treeformers.trees.tree import Tree
+
+__all__ = [
+    "AlreadyImported",
+    "Exported",
+    "Imported",
+    "export_trees",
+    "exported",
+    "import_conllu",
+    "import_file",
+    "import_text",
+    "import_trees",
+]
+
+Format: TypeAlias = Literal["brackets", "conllu", "json"]
+
+MAX_WORDS = 200
+"""Sentences of more words than this are kept, and counted."""
+
+MAX_CHARACTERS = 50_000
+"""A longer line is no sentence."""
+
+_TREES = frozenset({".mrg", ".ptb", ".tree", ".trees", ".brackets"})
+_PARAGRAPH = 1 << 20
+"""Running text without a blank line is split in pieces of so many characters."""
+_SKIPPED_ID = re.compile(r"\d+[-.]\d+")
+_SHARE = 5
+"""One sentence in five, at most, is held out."""
+_CHUNK = 500
+"""Number of sentences that are read or written together."""
+
+
+class AlreadyImported(ValueError):
+    """The project already has exactly these sentences from an earlier import. Nothing was added."""
+
+
+class Imported(NamedTuple):
+    """What an import did.
+
+    Attributes:
+        sentences: number of new sentences.
+        held_out: how many of them are in the held-out set.
+        long: how many have more than 200 words.
+        first_long: where the first of these stands; empty if there is none.
+    """
+
+    sentences: int
+    held_out: int
+    long: int
+    first_long: str
+
+
+class _New(NamedTuple):
+    """A sentence to add. Without words, its text is cut when it is first needed."""
+
+    name: str
+    text: str
+    words: list[str] | None = None
+    tree: Tree | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """A tree that stands for a sentence, or, if the sentence is not accepted, its newest tree."""
+
+    id: int
+    name: str
+    text: str
+    tree: Tree
+    accepted: bool
+    held_out: bool
+    annotator: str
+
+
+def import_file(
+    project: Project, source: Source, running: bool = False, accepted_by: str | None = None
+) -> Imported:
+    """Add the sentences of a file: text, brackets, JSON lines or CoNLL-U.
+
+    The suffix decides, as in `treeformers.data.corpora.load`. Other files hold trees if their first line
+    opens one.
+
+    Args:
+        project: the project.
+        source: a path (gzipped if it ends in .gz), "-" for standard input, or a file object.
+        running: text is running text, not one sentence a line.
+        accepted_by: the annotator who says that the trees of the file are right; by default, they are
+            proposals.
+
+    Raises:
+        FileNotFoundError: the file does not exist.
+        ValueError: the file is malformed, or has no sentences or no trees to accept. The project stays as it
+            was.
+        AlreadyImported: the project already has its sentences.
+    """
+    name = "<stdin>" if source == "-" else file_name(source)
+    suffix = suffix_of(name)
+    if suffix in CONLL:
+        if accepted_by is not None:
+            raise ValueError(f"{name}: CoNLL-U has no constituency trees to accept")
+        return import_conllu(project, source)
+    if suffix in _TREES | JSON:
+        return import_trees(project, read_trees(source), name, accepted_by)
+    lines = read_lines(source)
+    start = []
+    for where, line in lines:
+        start.append((where, line))
+        if line.strip() and not line.lstrip().startswith("#"):
+            break
+    lines = chain(start, lines)
+    if holds_trees(line for _, line in start):
+        return import_trees(project, read_brackets(lines), name, accepted_by)
+    if accepted_by is not None:
+        raise ValueError(f"{name}: text, which has no trees to accept")
+    return _add(project, _running(name, lines) if running else _one_a_line(lines), name)
+
+
+def import_text(project: Project, lines: Iterable[str], name: str, running: bool = False) -> Imported:
+    """Add the sentences of a text.
+
+    Args:
+        project: the project.
+        lines: one sentence each, or the lines of a running text. Blank lines are no sentences.
+        name: where the text comes from.
+        running: see `lines`.
+
+    Raises:
+        ValueError: a line is not text, or there are no sentences.
+        AlreadyImported: the project already has this text.
+    """
+    numbered = ((f"{name}:{number}", line) for number, line in enumerate(lines, start=1))
+    return _add(project, _running(name, numbered) if running else _one_a_line(numbered), name)
+
+
+def import_trees(
+    project: Project, trees: Iterable[Tree], name: str, accepted_by: str | None = None
+) -> Imported:
+    """Add the sentences of trees. An outer node without a label is left out; other empty labels become "X".
+
+    Args:
+        project: the project.
+        trees: the trees. They are proposals.
+        name: where they come from.
+        accepted_by: the annotator who says that they are right.
+
+    Raises:
+        ValueError: as in `import_text`, or a label or word cannot be one.
+    """
+    if accepted_by is not None:
+        check_annotator(accepted_by)
+    return _add(project, _from_trees(name, trees), name, accepted_by)
+
+
+def import_conllu(project: Project, source: Source) -> Imported:
+    """Add the sentences of a CoNLL-U file: words, tags, `sent_id` and `text`. Heads are not read.
+
+    A blank inside a word becomes a no-break space, because brackets cannot hold a blank.
+
+    Raises:
+        FileNotFoundError: the file does not exist.
+        ValueError: as in `import_text`, or the file is malformed.
+    """
+    return _add(project, _from_conllu(source), "<stdin>" if source == "-" else file_name(source))
+
+
+def _one_a_line(lines: Iterable[tuple[str, str]]) -> Iterator[_New]:
+    for where, line in lines:
+        if text := _checked_text(line.strip(), where):
+            yield _New(where, text)
+
+
+def _running(name: str, lines: Iterable[tuple[str, str]]) -> Iterator[_New]:
+    number = 0
+    for paragraph in _paragraphs(lines):
+        for sentence in split_sentences(paragraph):
+            number += 1
+            where = f"{name}#{number}"
+            yield _New(where, _checked_text(" ".join(sentence.text.split()), where))
+
+
+def _paragraphs(lines: Iterable[tuple[str, str]]) -> Iterator[str]:
+    """The parts of a text between blank lines; very long parts are cut at a line end."""
+    part: list[str] = []
+    size = 0
+    for _, line in lines:
+        part.append(line if line.endswith("\n") else line + "\n")
+        size += len(line)
+        if not line.strip() or size > _PARAGRAPH:
+            yield "".join(part)
+            part, size = [], 0
+    yield "".join(part)
+
+
+def _checked_text(text: str, where: str) -> str:
+    check_text(text, where)
+    if len(text) > MAX_CHARACTERS:
+        raise ValueError(
+            f"{where}: a sentence of {len(text):,} characters, expected at most {MAX_CHARACTERS:,}; "
+            "is it running text?"
+        )
+    return text
+
+
+def _from_trees(name: str, trees: Iterable[Tree]) -> Iterator[_New]:
+    for number, tree in enumerate(trees, start=1):
+        where = f"{name}#{number}"
+        while not tree.label and len(tree.children) == 1:
+            tree = tree.children[0]
+        tree = tree.map_labels(lambda label: label or FLAT_LABEL)
+        try:
+            for node in tree.nodes():
+                check_name(node.label, "label" if node.children else "tag")
+                if node.word is not None:
+                    check_word(node.word)
+        except ValueError as error:
+            raise ValueError(f"{where}: {error}") from None
+        yield _New(where, " ".join(map(unescape_word, tree.words)), list(tree.words), tree)
+
+
+def _from_conllu(source: Source) -> Iterator[_New]:
+    comments: dict[str, str] = {}
+    rows: list[tuple[str, str]] = []
+    began = ""
+    for where, line in chain(read_lines(source), [("", "")]):
+        if not line.strip():
+            if rows:
+                words, tags = map(list, zip(*rows, strict=True))
+                tree = flat_tree(words, tags) if any(tag != FLAT_LABEL for tag in tags) else None
+                text = comments.get("text") or " ".join(words)
+                yield _New(comments.get("sent_id") or began, _checked_text(text, began), words, tree)
+            comments, rows, began = {}, [], ""
+            continue
+        began = began or where
+        if line.startswith("#"):
+            key, _, value = line[1:].partition("=")
+            comments[key.strip()] = value.strip()
+            continue
+        columns = line.rstrip("\r\n").split("\t")
+        if len(columns) != 10:
+            raise ValueError(f"{where}: expected 10 columns separated by tabs, got {len(columns)}")
+        if _SKIPPED_ID.fullmatch(columns[0]):
+            continue
+        if columns[0] != str(len(rows) + 1):
+            raise ValueError(f"{where}: expected word number {len(rows) + 1}, got {columns[0][:20]!r}")
+        tag = next((tag for tag in columns[3:5] if tag != "_"), FLAT_LABEL)
+        try:
+            rows.append((check_word(columns[1].replace(" ", "\u00a0")), check_name(tag, "tag")))
+        except ValueError as error:
+            raise ValueError(f"{where}: {error}") from None
+
+
+def _add(project: Project, sentences: Iterable[_New], name: str, accepted_by: str | None = None) -> Imported:
+    """Add sentences in one transaction, and draw those of the held-out set."""
+    settings = project.settings
+    digest = hashlib.sha256()
+    long, first_long, count = 0, "", 0
+    with project.database.write() as connection:
+        first: int = connection.execute("SELECT coalesce(max(id), 0) + 1 FROM sentence").fetchone()[0]
+        rng = random.Random(f"{settings['seed']}:{first}")
+        for chunk in _chunks(sentences):
+            for one in chunk:
+                digest.update(f"{one.text}\t{one.tree or one.words}\n".encode())
+                if len(one.text) > MAX_WORDS and len(one.words or one.text.split()) > MAX_WORDS:
+                    long, first_long = long + 1, first_long or one.name
+            ids = range(first + count, first + count + len(chunk))
+            connection.executemany(
+                "INSERT INTO sentence (id, name, text, words, length, shuffle) VALUES (?, ?, ?, ?, ?, ?)",
+                [
+                    (
+                        id,
+                        one.name,
+                        one.text,
+                        one.words and json.dumps(one.words, ensure_ascii=False),
+                        len(one.text),
+                        rng.getrandbits(62),
+                    )
+                    for id, one in zip(ids, chunk, strict=True)
+                ],
+            )
+            for id, one in zip(ids, chunk, strict=True):
+                if one.tree is not None:
+                    _add_tree(connection, id, one.tree, one.name, accepted_by)
+            count += len(chunk)
+        if not count:
+            raise ValueError(f"{name}: no sentences in it")
+        try:
+            connection.execute(
+                "INSERT INTO import VALUES (?, ?, ?, ?, ?)",
+                (digest.hexdigest(), name, first, count, time.time()),
+            )
+        except sqlite3.IntegrityError:
+            raise AlreadyImported(f"{name}: the project already has these sentences") from None
+        total, held_out = connection.execute("SELECT count(*), sum(held_out) FROM sentence").fetchone()
+        missing = max(0, min(settings["held_out"], total // _SHARE) - held_out)
+        drawn = connection.execute(
+            "UPDATE sentence SET held_out = 1 WHERE id IN "
+            "(SELECT id FROM sentence WHERE id >= ? ORDER BY shuffle LIMIT ?)",
+            (first, missing),
+        ).rowcount
+    # The log of a large import takes as much space as the file until it is emptied.
+    project.database.row("PRAGMA wal_checkpoint(TRUNCATE)")
+    return Imported(count, drawn, long, first_long)
+
+
+def _add_tree(
+    connection: sqlite3.Connection, id: int, tree: Tree, name: str, accepted_by: str | None
+) -> None:
+    revision = insert_revision(connection, id, None, "", "import", name, tree)
+    connection.execute("UPDATE sentence SET proposal = ? WHERE id = ?", (revision, id))
+    add_names(connection, tree)
+    if accepted_by is not None:
+        mark(connection, id, accepted_by, "accept", revision)
+
+
+def _chunks(items: Iterable[_New]) -> Iterator[list[_New]]:
+    remaining = iter(items)
+    while chunk := list(islice(remaining, _CHUNK)):
+        yield chunk
+
+
+def exported(project: Project, everything: bool = False, held_out: bool | None = None) -> Iterator[Exported]:
+    """Yield the trees of a project in the order of its sentences, a few hundred at a time.
+
+    Args:
+        project: the project.
+        everything: also sentences that are not accepted, each with the tree that was edited last, else the
+            proposal, else the flat tree.
+        held_out: only the held-out set, or only the rest.
+    """
+    where = "1" if everything else "sentence.gold IS NOT NULL"
+    if held_out is not None:
+        where += f" AND sentence.held_out = {int(held_out)}"
+    last = 0
+    while rows := project.database.rows(
+        f"""SELECT sentence.*, revision.tree AS tree, coalesce(
+                (SELECT annotator FROM state WHERE sentence = sentence.id AND accepted = sentence.gold
+                    ORDER BY accepted_at DESC LIMIT 1), revision.annotator, '') AS annotator
+            FROM sentence LEFT JOIN revision ON revision.id = coalesce(
+                sentence.gold, (SELECT max(revision) FROM state WHERE state.sentence = sentence.id), proposal)
+            WHERE sentence.id > ? AND {where} ORDER BY sentence.id LIMIT {_CHUNK}""",
+        last,
+    ):
+        for row in rows:
+            tree = read_tree(row["tree"]) if row["tree"] else flat_tree(project.words(row))
+            accepted = row["gold"] is not None
+            yield Exported(
+                row["id"], row["name"], row["text"], tree, accepted, bool(row["held_out"]), row["annotator"]
+            )
+        last = rows[-1]["id"]
+
+
+def export_trees(
+    project: Project, target: Target, format: Format | None = None, everything: bool = False
+) -> int:
+    """Write the trees of a project.
+
+    Args:
+        project: the project.
+        target: a path (gzipped if it ends in .gz), "-" for standard output, or a text file object. A path is
+            replaced only when all is written.
+        format: "brackets"; "json", one object a line, which also has the name, the text and the annotator; or
+            "conllu", dependencies by the head rules of Collins. By default, the suffix decides.
+        everything: also the trees that are not accepted, see `exported`.
+
+    Returns:
+        The number of trees.
+
+    Raises:
+        ValueError: the format is unknown or cannot hold a tree.
+        OSError: the file cannot be written.
+    """
+    suffix = suffix_of(file_name(target))
+    if format is None:
+        format = "conllu" if suffix in CONLL else "json" if suffix in JSON else "brackets"
+    if format not in _WRITERS:
+        raise ValueError(f"unknown format {format!r}: expected brackets, conllu or json")
+    write = _WRITERS[format]
+    count = 0
+    with open_target(target) as stream:
+        for one in exported(project, everything):
+            try:
+                stream.write(write(one))
+            except ValueError as error:
+                raise ValueError(f"{file_name(target)}: sentence {one.id}: {error}") from None
+            count += 1
+    return count
+
+
+def _conllu(one: Exported) -> str:
+    tree = to_dependencies(one.tree)
+    lines = [f"# sent_id = {one.name}", f"# text = {one.text}"]
+    for number, (word, tag, head) in enumerate(zip(tree.words, tree.tags, tree.heads, strict=True), start=1):
+        relation = "_" if head else "root"
+        lines.append(f"{number}\t{word}\t_\t{tag}\t_\t_\t{head}\t{relation}\t_\t_")
+    return "\n".join(lines) + "\n\n"
+
+
+def _json(one: Exported) -> str:
+    fields = {
+        "id": one.id,
+        "name": one.name,
+        "text": one.text,
+        **tree_table(one.tree),
+        "accepted": one.accepted,
+        "held_out": one.held_out,
+        "annotator": one.annotator,
+    }
+    return json.dumps(fields, ensure_ascii=False) + "\n"
+
+
+_WRITERS: Mapping[str, Callable[[Exported], str]] = {
+    "brackets": lambda one: f"{one.tree}\n",
+    "conllu": _conllu,
+    "json": _json,
+}
