@@ -2,7 +2,9 @@
 
 from treeformers.annotation.agreement import Agreement, agreement
 from treeformers.annotation.project import Project
+from treeformers.annotation.proposals import propose
 from treeformers.annotation.queue import next_sentence
+from treeformers.annotation.rounds import retrain, rounds, start_round
 from treeformers.annotation.transfer import (
     export_trees,
     exported,
@@ -26,4 +28,8 @@ __all__ = [
     "import_text",
     "import_trees",
     "next_sentence",
+    "propose",
+    "retrain",
+    "rounds",
+    "start_round",
 ]
