@@ -6,6 +6,7 @@ import json
 import logging
 import os
 import random
+import shutil
 import subprocess
 import sys
 import time
@@ -175,6 +176,7 @@ def retrain(project: Project, start: str = "", propose_to: int = PROPOSED) -> Ro
     trees, held_out = _checked_trees(project)
     with _alone(project):
         _find_killed(project, is_locked=False)
+        _remove_unfinished(project)
         with project.database.write() as connection:
             number = connection.execute(
                 "INSERT INTO round (state, progress, started) VALUES ('running', 'loading', ?)",
@@ -352,6 +354,13 @@ def _checked_trees(project: Project) -> tuple[list[Tree], list[Tree]]:
             "to train a parser"
         )
     return trees, held_out
+
+
+def _remove_unfinished(project: Project) -> None:
+    """Remove the folders of rounds that left no version: checkpoints are large."""
+    for one in rounds(project):
+        if one.model is None:
+            shutil.rmtree(project.models / f"version-{one.id}", ignore_errors=True)
 
 
 @contextmanager
