@@ -213,6 +213,17 @@ def test_long_sentences_are_counted(empty: Project) -> None:
     assert len(sentence.tree) == 500
 
 
+def test_a_large_import_keeps_the_indexes(empty: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    query = "SELECT name, sql FROM sqlite_master WHERE type = 'index' ORDER BY name"
+    before = [tuple(row) for row in empty.database.rows(query)]
+    monkeypatch.setattr("treeformers.annotation.transfer._LARGE", 500)
+    assert import_text(empty, (f"word{n}" for n in range(1200)), "a").sentences == 1200
+    assert [tuple(row) for row in empty.database.rows(query)] == before
+    with pytest.raises(ValueError, match="b:1201 is not text"):
+        import_text(empty, [*(f"new{n}" for n in range(1200)), "\0"], "b")
+    assert [tuple(row) for row in empty.database.rows(query)] == before and empty.counts().sentences == 1200
+
+
 def held_out(project: Project) -> list[int]:
     return [one.id for one in project.listing(limit=1000, state="held_out")]
 

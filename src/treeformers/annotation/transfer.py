@@ -50,6 +50,8 @@ _PARAGRAPH = 1 << 20
 _SKIPPED_ID = re.compile(r"\d+[-.]\d+")
 _SHARE = 5
 """One sentence in five, at most, is held out."""
+_LARGE = 20_000
+"""From so many sentences on, an import makes the indexes anew."""
 _CHUNK = 500
 """Number of sentences that are read or written together."""
 
@@ -281,7 +283,10 @@ def _add(project: Project, sentences: Iterable[_New], name: str, accepted_by: st
     with project.database.write() as connection:
         first: int = connection.execute("SELECT coalesce(max(id), 0) + 1 FROM sentence").fetchone()[0]
         rng = random.Random(f"{settings['seed']}:{first}")
+        dropped: list[str] = []
         for chunk in _chunks(sentences):
+            if count >= _LARGE and not dropped:
+                dropped = _drop_indexes(connection)
             for one in chunk:
                 digest.update(f"{one.text}\t{one.tree or one.words}\n".encode())
                 if len(one.text) > MAX_WORDS and len(one.words or one.text.split()) > MAX_WORDS:
@@ -307,6 +312,8 @@ def _add(project: Project, sentences: Iterable[_New], name: str, accepted_by: st
             count += len(chunk)
         if not count:
             raise ValueError(f"{name}: no sentences in it")
+        for statement in dropped:
+            connection.execute(statement)
         try:
             connection.execute(
                 "INSERT INTO import VALUES (?, ?, ?, ?, ?)",
@@ -324,6 +331,20 @@ def _add(project: Project, sentences: Iterable[_New], name: str, accepted_by: st
     # The log of a large import takes as much space as the file until it is emptied.
     project.database.row("PRAGMA wal_checkpoint(TRUNCATE)")
     return Imported(count, drawn, long, first_long)
+
+
+def _drop_indexes(connection: sqlite3.Connection) -> list[str]:
+    """Drop the indexes of the sentences, and return the statements that make them again.
+
+    Many sentences are added faster without them: their random order would touch every page again and again.
+    """
+    found = connection.execute(
+        "SELECT name, sql FROM sqlite_master "
+        "WHERE type = 'index' AND tbl_name = 'sentence' AND sql IS NOT NULL"
+    ).fetchall()
+    for row in found:
+        connection.execute(f"DROP INDEX {row['name']}")
+    return [row["sql"] for row in found]
 
 
 def _add_tree(

@@ -77,7 +77,9 @@ def annotate(
     A project is one file. Sentences are added from the files that are named. `demo` is a project over a
     hundred English sentences, demo.treebank in this folder.
     """
-    name = annotator or _user()
+    from treeformers.annotation.values import check_annotator
+
+    name = check_annotator(_user() if annotator is None else annotator)
     is_demo = str(project) == DEMO and not project.exists()
     path = Path(f"{DEMO}.treebank") if is_demo else project
     is_new = not (path.exists() and path.stat().st_size)
