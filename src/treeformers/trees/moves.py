@@ -277,10 +277,7 @@ def split_word(tree: Tree, path: Path, at: int) -> Moved:
     if not 0 < at < len(word):
         raise ValueError(f"{word!r} cannot be split at character {at}: expected 1 to {len(word) - 1}")
     parent, index = path[:-1], path[-1]
-    both = (
-        Tree(leaf.label, word=check_word(word[:at])),
-        Tree(leaf.label, word=check_word(word[at:])),
-    )
+    both = tuple(Tree(leaf.label, word=check_word(part)) for part in (word[:at], word[at:]))
     return Moved(_splice(tree, parent, index, index + 1, both), Selection(parent, index, index + 2))
 
 
@@ -422,19 +419,12 @@ def apply_move(tree: Tree, move: Move) -> Moved:
     return split_word(tree, path, _given(move, "at"))
 
 
+# fmt: off
 MOVES = (
-    "wrap",
-    "unwrap",
-    "attach_left",
-    "attach_right",
-    "raise",
-    "split",
-    "merge",
-    "relabel",
-    "retag",
-    "split_word",
-    "join_words",
+    "wrap", "unwrap", "attach_left", "attach_right", "raise", "split", "merge", "relabel", "retag",
+    "split_word", "join_words",
 )
+# fmt: on
 """The names of the moves."""
 
 
