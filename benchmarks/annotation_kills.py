@@ -4,7 +4,7 @@ A child process edits a project through the library: moves, undo, redo, accept, 
 after the call has returned. This process kills it with SIGKILL at a random moment, opens the project, and
 checks that it is whole and that every edit that was reported is there. Then the next child goes on.
 
-    python benchmarks/annotation_kills.py --kills 20 --out benchmarks/results/annotation_kills.json
+    python benchmarks/annotation_kills.py --kills 20 --rounds 20 --out kills.json
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import argparse
 import json
 import os
 import random
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -20,7 +21,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-from treeformers.annotation import Project, import_text
+from treeformers.annotation import Project, import_text, import_trees, retrain, rounds, start_round
+from treeformers.annotation.rounds import Round
+from treeformers.data.grammar import default_grammar
 from treeformers.trees.files import write_json
 from treeformers.trees.moves import MOVES, Move
 
@@ -109,11 +112,62 @@ def kill_and_check(path: Path, kills: int, longest: float, seed: int = 1) -> dic
     return {"kills": kills, "edits": edits, "written_and_not_reported": unreported}
 
 
+def kill_rounds(path: Path, kills: int, longest: float, seed: int = 1) -> dict[str, Any]:
+    """Kill retraining at random moments while trees are edited, and compare an undisturbed round at the end.
+
+    Args:
+        path: a new project.
+        kills: number of rounds.
+        longest: a round lives up to so many seconds after it has begun.
+        seed: seed of the moments.
+
+    Returns:
+        What the killed rounds were doing, and the figures of the last round and of one without kills.
+
+    Raises:
+        AssertionError: an edit is lost, the file is damaged, or the figures differ.
+    """
+    rng = random.Random(seed)
+    trees = [sample.tree for sample in default_grammar().sample(24, seed=seed, max_length=12)]
+    with Project.create(path, held_out=4) as project:
+        import_trees(project, trees, "gold", accepted_by="Ann")
+        import_text(project, [f"{n} a b c d e f" for n in range(SENTENCES)], "pending")
+        expected = retrain_copy(project, path.with_name("copy.treebank"))
+        before = {id: project.sentence(id, "Ben") for id in range(25, 25 + SENTENCES)}
+        for kill in range(kills):
+            process = start_round(project)
+            while len(rounds(project)) == kill:
+                assert process.poll() is None, (project.models / "round.log").read_text()
+                time.sleep(0.01)
+            end = time.monotonic() + rng.uniform(0, longest)
+            while time.monotonic() < end and process.poll() is None:
+                id = rng.choice(list(before))
+                seen = project.sentence(id, "Ben")
+                before[id] = project.apply(id, "Ben", seen.revision, Move("wrap", (), label="S"))
+            process.kill()
+            process.wait()
+            with Project.open(path) as again:
+                assert [row[0] for row in again.database.rows("PRAGMA integrity_check")] == ["ok"]
+                assert all(again.sentence(id, "Ben").tree == seen.tree for id, seen in before.items())
+        killed = [one.progress for one in rounds(project) if one.state == "stopped"]
+        found = retrain(project)
+        assert (found.f1, found.tagging_accuracy) == (expected.f1, expected.tagging_accuracy)
+    return {"kills": kills, "killed": killed, "f1": found.f1, "f1_without_kills": expected.f1}
+
+
+def retrain_copy(project: Project, path: Path) -> Round:
+    project.database.row("PRAGMA wal_checkpoint(TRUNCATE)")
+    shutil.copyfile(project.path, path)
+    with Project.open(path) as copy:
+        return retrain(copy)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--kills", type=int, default=20)
+    parser.add_argument("--rounds", type=int, default=0, help="also kill so many rounds of retraining")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--out", type=Path)
     parser.add_argument("--child", type=Path, help=argparse.SUPPRESS)
@@ -122,7 +176,11 @@ def main() -> None:
         edit_for_ever(given.child, given.seed)
         return
     with tempfile.TemporaryDirectory() as folder:
-        found = kill_and_check(Path(folder, "own.treebank"), given.kills, 2.0, given.seed)
+        found: dict[str, Any] = {
+            "editing": kill_and_check(Path(folder, "own.treebank"), given.kills, 2.0, given.seed)
+        }
+        if given.rounds:
+            found["rounds"] = kill_rounds(Path(folder, "rounds.treebank"), given.rounds, 40.0, given.seed)
     print(json.dumps(found))
     if given.out:
         write_json(given.out, found)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import sqlite3
 
@@ -38,6 +39,12 @@ def test_an_edit_is_there_for_whoever_opens_the_file(project: Project) -> None:
         assert (
             again.history(1)[2].detail == '{"move": "wrap", "path": [], "start": 1, "end": 3, "label": "VP"}'
         )
+
+
+def test_a_sentence_is_json(project: Project) -> None:
+    table = json.loads(json.dumps(edited(project, NP).to_dict()))
+    assert table["tree"]["spans"] == [[0, 5, "X"], [0, 2, "NP"]]
+    assert (table["id"], table["revision"], table["can_undo"], table["alternatives"]) == (1, 2, True, [])
 
 
 def test_undo_and_redo_have_no_end(project: Project) -> None:

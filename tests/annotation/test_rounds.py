@@ -13,8 +13,8 @@ from tiny_encoders import tiny_bert
 from tiny_models import TREES, parser_folder, save_inducer, save_parser
 from treeformers.annotation import Project, import_text, import_trees
 from treeformers.annotation.rounds import (
-    _SIZES,
-    _TRAINING,
+    PACES,
+    SIZES,
     current_model,
     retrain,
     round_recipe,
@@ -34,9 +34,9 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Parsers of the smallest sizes, trained for a moment."""
     sizes = {"embedding_size": 8, "hidden_size": 6, "char_size": 4, "encoder_layers": 1}
     for name, size in sizes.items():
-        monkeypatch.setitem(_SIZES, name, size)
-    for kind, (_, *rest) in _TRAINING.items():
-        monkeypatch.setitem(_TRAINING, kind, (1, *rest))
+        monkeypatch.setitem(SIZES, name, size)
+    for kind, pace in PACES.items():
+        monkeypatch.setitem(PACES, kind, pace._replace(sentences=1, fewest=2))
 
 
 def with_words(number: int) -> Tree:
@@ -79,6 +79,10 @@ def test_a_round_goes_on_from_the_newest_version_if_it_has_an_encoder(tmp_path: 
     assert (first.start, first.f1) == (encoder, None) and "no figure" in first.progress
     recipe = round_recipe(project, training_trees(project)[0])
     assert recipe.model == {"start_from": str(first.model)}
+    import_trees(project, [Tree("NEW", tree.children) for tree in TREES], "more", accepted_by="Ann")
+    second = retrain(project, propose_to=0)
+    assert (second.start, second.trees) == (str(first.model), 14) and second.model is not None
+    assert any("NEW" in action for action in Parser.from_pretrained(second.model).actions)
 
 
 def test_where_a_round_starts(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 from command_line import complaint, output, run
 from tiny_models import TREES, save_parser
 from treeformers.annotation import Project, rounds
-from treeformers.annotation.rounds import _SIZES, _TRAINING
+from treeformers.annotation.rounds import PACES, SIZES
 from treeformers.trees.formats import read_trees
 
 
@@ -54,9 +54,9 @@ def test_running_text_words_and_standard_input(tmp_path: Path, text: Path) -> No
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("embedding_size", "hidden_size", "char_size"):
-        monkeypatch.setitem(_SIZES, name, 4)
-    for kind, (_, *rest) in _TRAINING.items():
-        monkeypatch.setitem(_TRAINING, kind, (1, *rest))
+        monkeypatch.setitem(SIZES, name, 4)
+    for kind, pace in PACES.items():
+        monkeypatch.setitem(PACES, kind, pace._replace(sentences=1, fewest=2))
 
 
 @pytest.mark.usefixtures("small")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
 from treeformers.trees.tree import Tree
@@ -73,6 +73,12 @@ class Sentence:
     can_redo: bool
     alternatives: tuple[Tree, ...]
     doubtful: tuple[DoubtfulSpan, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The sentence as JSON holds it; trees as in JSON lines."""
+        table = {field.name: getattr(self, field.name) for field in fields(self)}
+        others = [tree_table(tree) for tree in self.alternatives]
+        return {**table, "tree": tree_table(self.tree), "alternatives": others}
 
 
 class Conflict(ValueError):
