@@ -33,7 +33,7 @@ GOLD = [
 ]
 CONLLU = """# sent_id = one
 # text = Ann can't
-1\tAnn\t_\tPROPN\t_\t_\t0\troot\t_\t_
+1\tAnn\t_\tPROPN\t_\t_\t_\t_\t_\t_
 2-3\tcan't\t_\t_\t_\t_\t_\t_\t_\t_
 2\tca\t_\tAUX\t_\t_\t_\t_\t_\t_
 3\tn't\t_\t_\tRB\t_\t_\t_\t_\t_
@@ -175,7 +175,7 @@ def test_an_export_that_fails_leaves_the_old_file(empty: Project, tmp_path: Path
             b'{"words": ["a"], "tags": ["X"], "spans": [[0, 1, "N P"]]}\n',
             r"a.jsonl#1: 'N P' cannot be a label",
         ),
-        ("a.conllu", b"1\tAnn\t_\n", r"a.conllu:1: expected 10 columns"),
+        ("a.conllu", CONLLU.encode() + b"\n1\tAnn\t_\n", r"a.conllu:11: 3 columns, expected 10"),
         ("a.conllu", CONLLU.replace("3\tn't", "4\tn't").encode(), r"a.conllu:6: expected word number 3"),
     ],
 )

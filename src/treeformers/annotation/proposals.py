@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
 
 from treeformers.annotation.project import Project, add_names, insert_revision
-from treeformers.annotation.values import tree_table
+from treeformers.trees.formats import tree_to_json
 from treeformers.trees.tree import Tree
 
 __all__ = ["Predictor", "expected_gain", "propose"]
@@ -120,4 +120,7 @@ def _predict(
             [part.first_word, part.stop_word, part.label, round(part.probability, 4)]
             for part in parsed.constituents
         ]
-        yield parsed.tree, (parsed.probability, spans, [tree_table(one.tree) for one in parsed.alternatives])
+        yield (
+            parsed.tree,
+            (parsed.probability, spans, [tree_to_json(one.tree) for one in parsed.alternatives]),
+        )

@@ -5,21 +5,22 @@ from __future__ import annotations
 import hashlib
 import json
 import random
-import re
 import sqlite3
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain, islice
+from os import PathLike
 from typing import Literal, NamedTuple, TypeAlias
 
 from treeformers.annotation.project import Project, add_names, insert_revision, mark
-from treeformers.annotation.values import FLAT_LABEL, check_annotator, flat_tree, read_tree, tree_table
+from treeformers.annotation.values import FLAT_LABEL, check_annotator, flat_tree, read_tree
 from treeformers.data.checks import check_text
 from treeformers.data.sentence_splitter import split_sentences
+from treeformers.trees.conll import CONLL, holds_conll, read_conllu
 from treeformers.trees.escapes import unescape_word
 from treeformers.trees.files import Source, Target, file_name, open_target, read_lines, suffix_of
-from treeformers.trees.formats import CONLL, JSON, holds_trees, read_brackets, read_trees
+from treeformers.trees.formats import JSON, holds_trees, read_brackets, read_trees, tree_to_json
 from treeformers.trees.heads import to_dependencies
 from treeformers.trees.moves import check_name, check_word
 from treeformers.trees.tree import Tree
@@ -47,7 +48,6 @@ MAX_CHARACTERS = 50_000
 _TREES = frozenset({".mrg", ".ptb", ".tree", ".trees", ".brackets"})
 _PARAGRAPH = 1 << 20
 """Running text without a blank line is split in pieces of so many characters."""
-_SKIPPED_ID = re.compile(r"\d+[-.]\d+")
 _SHARE = 5
 """One sentence in five, at most, is held out."""
 _LARGE = 20_000
@@ -121,7 +121,8 @@ def import_file(
     """
     name = "<stdin>" if source == "-" else file_name(source)
     suffix = suffix_of(name)
-    if suffix in CONLL:
+    is_path = isinstance(source, str | PathLike) and source != "-"
+    if suffix in CONLL or (is_path and holds_conll(name)):
         if accepted_by is not None:
             raise ValueError(f"{name}: CoNLL-U has no constituency trees to accept")
         return import_conllu(project, source)
@@ -186,7 +187,8 @@ def import_conllu(project: Project, source: Source) -> Imported:
         FileNotFoundError: the file does not exist.
         ValueError: as in `import_text`, or the file is malformed.
     """
-    return _add(project, _from_conllu(source), "<stdin>" if source == "-" else file_name(source))
+    name = "<stdin>" if source == "-" else file_name(source)
+    return _add(project, _from_conllu(source, name), name)
 
 
 def _one_a_line(lines: Iterable[tuple[str, str]]) -> Iterator[_New]:
@@ -243,36 +245,19 @@ def _from_trees(name: str, trees: Iterable[Tree]) -> Iterator[_New]:
         yield _New(where, " ".join(map(unescape_word, tree.words)), list(tree.words), tree)
 
 
-def _from_conllu(source: Source) -> Iterator[_New]:
-    comments: dict[str, str] = {}
-    rows: list[tuple[str, str]] = []
-    began = ""
-    for where, line in chain(read_lines(source), [("", "")]):
-        if not line.strip():
-            if rows:
-                words, tags = map(list, zip(*rows, strict=True))
-                tree = flat_tree(words, tags) if any(tag != FLAT_LABEL for tag in tags) else None
-                text = comments.get("text") or " ".join(words)
-                yield _New(comments.get("sent_id") or began, _checked_text(text, began), words, tree)
-            comments, rows, began = {}, [], ""
-            continue
-        began = began or where
-        if line.startswith("#"):
-            key, _, value = line[1:].partition("=")
-            comments[key.strip()] = value.strip()
-            continue
-        columns = line.rstrip("\r\n").split("\t")
-        if len(columns) != 10:
-            raise ValueError(f"{where}: expected 10 columns separated by tabs, got {len(columns)}")
-        if _SKIPPED_ID.fullmatch(columns[0]):
-            continue
-        if columns[0] != str(len(rows) + 1):
-            raise ValueError(f"{where}: expected word number {len(rows) + 1}, got {columns[0][:20]!r}")
-        tag = next((tag for tag in columns[3:5] if tag != "_"), FLAT_LABEL)
+def _from_conllu(source: Source, name: str) -> Iterator[_New]:
+    for number, sentence in enumerate(read_conllu(source), start=1):
+        where = sentence.sent_id or f"{name}#{number}"
         try:
-            rows.append((check_word(columns[1].replace(" ", "\u00a0")), check_name(tag, "tag")))
+            words = [check_word(word.replace(" ", "\u00a0")) for word in sentence.words]
+            rows = sentence.word_rows
+            tags = [next((tag for tag in (row.upos, row.xpos) if tag != "_"), FLAT_LABEL) for row in rows]
+            for tag in tags:
+                check_name(tag, "tag")
         except ValueError as error:
-            raise ValueError(f"{where}: {error}") from None
+            raise ValueError(f"{name}: sentence {number}: {error}") from None
+        tree = flat_tree(words, tags) if any(tag != FLAT_LABEL for tag in tags) else None
+        yield _New(where, _checked_text(sentence.text or " ".join(sentence.words), where), words, tree)
 
 
 def _add(project: Project, sentences: Iterable[_New], name: str, accepted_by: str | None = None) -> Imported:
@@ -445,7 +430,7 @@ def _json(one: Exported) -> str:
         "id": one.id,
         "name": one.name,
         "text": one.text,
-        **tree_table(one.tree),
+        **tree_to_json(one.tree),
         "accepted": one.accepted,
         "held_out": one.held_out,
         "annotator": one.annotator,

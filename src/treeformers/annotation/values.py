@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
+from treeformers.trees.formats import tree_to_json
 from treeformers.trees.tree import Tree
 
 __all__ = [
@@ -23,7 +24,6 @@ __all__ = [
     "flat_tree",
     "read_tree",
     "tree_from_table",
-    "tree_table",
     "written_tree",
 ]
 
@@ -77,8 +77,8 @@ class Sentence:
     def to_dict(self) -> dict[str, Any]:
         """The sentence as JSON holds it; trees as in JSON lines."""
         table = {field.name: getattr(self, field.name) for field in fields(self)}
-        others = [tree_table(tree) for tree in self.alternatives]
-        return {**table, "tree": tree_table(self.tree), "alternatives": others}
+        others = [tree_to_json(tree) for tree in self.alternatives]
+        return {**table, "tree": tree_to_json(self.tree), "alternatives": others}
 
 
 class Conflict(ValueError):
@@ -175,19 +175,14 @@ def flat_tree(words: Sequence[str], tags: Sequence[str] | None = None) -> Tree:
     return Tree(FLAT_LABEL, tuple(leaves))
 
 
-def tree_table(tree: Tree) -> dict[str, Any]:
-    """A tree as JSON lines hold it."""
-    return {"words": tree.words, "tags": tree.tags, "spans": tree.spans()}
-
-
 def tree_from_table(table: dict[str, Any]) -> Tree:
-    """The inverse of `tree_table`."""
+    """The inverse of `treeformers.trees.formats.tree_to_json`."""
     return Tree.from_spans(table["words"], map(tuple, table["spans"]), table["tags"])
 
 
 def written_tree(tree: Tree) -> str:
     """A tree as the file holds it: words, tags and spans as JSON, which keeps every character."""
-    return json.dumps(tree_table(tree), ensure_ascii=False, separators=(",", ":"))
+    return json.dumps(tree_to_json(tree), ensure_ascii=False, separators=(",", ":"))
 
 
 def read_tree(text: str) -> Tree:
