@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import io
+from pathlib import Path
+
 import pytest
 
-from tiny_models import tiny_inducer, tiny_parser
-from treeformers.annotation import Project, import_text, next_sentence, propose
+from tiny_models import TREES, save_parser, tiny_inducer, tiny_parser
+from treeformers.annotation import Project, import_conllu, import_text, import_trees, next_sentence, propose
 from treeformers.annotation.project import DOUBTFUL
 from treeformers.annotation.proposals import expected_gain
 from treeformers.induction import trivial_tree
+from treeformers.tasks.tree_predictors import load_tree_predictor
 from treeformers.trees.moves import Move
 from treeformers.trees.tree import Tree
 
@@ -71,6 +75,19 @@ def test_what_somebody_has_begun_is_left_alone(project: Project) -> None:
     import_text(project, ["Cleo sings"], "more.txt")
     assert propose(project, model, "right") == 1
     assert propose(project, model, "other", limit=2) == 2
+
+
+def test_trees_of_a_file_are_kept_but_not_flat_ones(project: Project) -> None:
+    import_trees(project, [TREES[0]], "own.mrg")
+    import_conllu(project, io.StringIO("1\tAnn\t_\tPROPN\t_\t_\t_\t_\t_\t_\n"))
+    assert propose(project, Branching(), "right") == 6
+    assert project.sentence(6, "Ann").tree == TREES[0]
+    assert [one.origin for one in project.history(7)] == ["start", "model"]
+
+
+def test_a_predictor_with_options_gives_alternatives_too(project: Project, tmp_path: Path) -> None:
+    propose(project, load_tree_predictor(save_parser(tmp_path / "parser"), beam=6), "tiny")
+    assert len(project.sentence(1, "Ann").alternatives) == 4
 
 
 def test_gains_of_another_model_are_forgotten(project: Project) -> None:

@@ -17,8 +17,8 @@ ALTERNATIVES = 4
 
 _CHUNK = 256
 _UNBEGUN = """gold IS NULL AND NOT EXISTS (SELECT 1 FROM state WHERE state.sentence = sentence.id)"""
-_OF_ANOTHER = """NOT EXISTS (SELECT 1 FROM revision
-    WHERE revision.id = sentence.proposal AND origin = 'model' AND detail = ?)"""
+_WANTED = """NOT EXISTS (SELECT 1 FROM revision
+    WHERE revision.id = sentence.proposal AND (origin = 'import' OR origin = 'model' AND detail = ?))"""
 
 Words = Sequence[str]
 
@@ -38,7 +38,7 @@ def propose(
     batch_size: int = 64,
     progress: Callable[[int, int], None] | None = None,
 ) -> int:
-    """Propose a tree for each sentence that nobody has begun and that has none of this model.
+    """Propose a tree for each sentence that nobody has begun and that has none of this model or of a file.
 
     The held-out set comes first, then the others in random order. Every few hundred trees are written
     together; a program that is killed and called again goes on from there. Expected gains of other models are
@@ -57,11 +57,11 @@ def propose(
     """
     with project.database.write() as connection:
         connection.execute(
-            f"UPDATE sentence SET gain = NULL WHERE gain IS NOT NULL AND gold IS NULL AND {_OF_ANOTHER}",
+            f"UPDATE sentence SET gain = NULL WHERE gain IS NOT NULL AND gold IS NULL AND {_WANTED}",
             (model,),
         )
     chosen = project.database.rows(
-        f"SELECT id FROM sentence WHERE {_UNBEGUN} AND {_OF_ANOTHER} ORDER BY held_out DESC, shuffle LIMIT ?",
+        f"SELECT id FROM sentence WHERE {_UNBEGUN} AND {_WANTED} ORDER BY held_out DESC, shuffle LIMIT ?",
         model,
         -1 if limit is None else limit,
     )

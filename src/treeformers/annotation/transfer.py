@@ -83,6 +83,7 @@ class _New(NamedTuple):
     text: str
     words: list[str] | None = None
     tree: Tree | None = None
+    origin: str = "import"
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,7 +258,8 @@ def _from_conllu(source: Source, name: str) -> Iterator[_New]:
         except ValueError as error:
             raise ValueError(f"{name}: sentence {number}: {error}") from None
         tree = flat_tree(words, tags) if any(tag != FLAT_LABEL for tag in tags) else None
-        yield _New(where, _checked_text(sentence.text or " ".join(sentence.words), where), words, tree)
+        text = _checked_text(sentence.text or " ".join(sentence.words), where)
+        yield _New(where, text, words, tree, "start")
 
 
 def _add(project: Project, sentences: Iterable[_New], name: str, accepted_by: str | None = None) -> Imported:
@@ -293,7 +295,7 @@ def _add(project: Project, sentences: Iterable[_New], name: str, accepted_by: st
             )
             for id, one in zip(ids, chunk, strict=True):
                 if one.tree is not None:
-                    _add_tree(connection, id, one.tree, one.name, accepted_by)
+                    _add_tree(connection, id, one, accepted_by)
             count += len(chunk)
         if not count:
             raise ValueError(f"{name}: no sentences in it")
@@ -332,12 +334,11 @@ def _drop_indexes(connection: sqlite3.Connection) -> list[str]:
     return [row["sql"] for row in found]
 
 
-def _add_tree(
-    connection: sqlite3.Connection, id: int, tree: Tree, name: str, accepted_by: str | None
-) -> None:
-    revision = insert_revision(connection, id, None, "", "import", name, tree)
+def _add_tree(connection: sqlite3.Connection, id: int, one: _New, accepted_by: str | None) -> None:
+    assert one.tree is not None
+    revision = insert_revision(connection, id, None, "", one.origin, one.name, one.tree)
     connection.execute("UPDATE sentence SET proposal = ? WHERE id = ?", (revision, id))
-    add_names(connection, tree)
+    add_names(connection, one.tree)
     if accepted_by is not None:
         mark(connection, id, accepted_by, "accept", revision)
 
