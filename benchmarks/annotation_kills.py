@@ -21,7 +21,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from treeformers.annotation import Project, import_text, import_trees, retrain, rounds, start_round
+from treeformers.annotation import Project, import_text, import_trees, list_rounds, retrain, start_round
 from treeformers.annotation.rounds import Round
 from treeformers.data.grammar import default_grammar
 from treeformers.trees.files import write_json
@@ -136,7 +136,7 @@ def kill_rounds(path: Path, kills: int, longest: float, seed: int = 1) -> dict[s
         before = {id: project.sentence(id, "Ben") for id in range(25, 25 + SENTENCES)}
         for kill in range(kills):
             process = start_round(project)
-            while len(rounds(project)) == kill:
+            while len(list_rounds(project)) == kill:
                 assert process.poll() is None, (project.models / "round.log").read_text()
                 time.sleep(0.01)
             end = time.monotonic() + rng.uniform(0, longest)
@@ -149,7 +149,7 @@ def kill_rounds(path: Path, kills: int, longest: float, seed: int = 1) -> dict[s
             with Project.open(path) as again:
                 assert [row[0] for row in again.database.rows("PRAGMA integrity_check")] == ["ok"]
                 assert all(again.sentence(id, "Ben").tree == seen.tree for id, seen in before.items())
-        killed = [one.progress for one in rounds(project) if one.state == "stopped"]
+        killed = [one.progress for one in list_rounds(project) if one.state == "stopped"]
         found = retrain(project)
         assert (found.f1, found.tagging_accuracy) == (expected.f1, expected.tagging_accuracy)
     return {"kills": kills, "killed": killed, "f1": found.f1, "f1_without_kills": expected.f1}

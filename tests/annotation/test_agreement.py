@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from treeformers.annotation import Project, agreement, import_trees
+from treeformers.annotation import Project, compare_annotators, import_trees
 from treeformers.trees.moves import Move
 from treeformers.trees.tree import Tree
 
@@ -15,7 +15,7 @@ def test_agreement(project: Project) -> None:
     other = Tree.from_brackets("(S (NP (DT the) (NN dog)) (VP (VBZ sees) (X (NN Ann))))")
     flat = Tree.from_brackets("(S (NP (DT the) (NN dog) (VBZ sees)) (NP (NNP Ann)))")
     with pytest.raises(ValueError, match="no sentence is accepted by both Ann and Ben"):
-        agreement(project, "Ann", "Ben")
+        compare_annotators(project, "Ann", "Ben")
     for id, tree in ((6, other), (7, flat), (8, None)):
         base = project.sentence(id, "Ann").revision
         project.accept(id, "Ann", base)
@@ -25,7 +25,7 @@ def test_agreement(project: Project) -> None:
             changed = project.put(id, "Ben", base, tree)
         project.accept(id, "Ben", changed.revision)
     project.accept(1, "Ann", 0)
-    found = agreement(project, "Ann", "Ben")
+    found = compare_annotators(project, "Ann", "Ben")
     # Sentence 6: 3 of 4 and 4 with labels, 4 without. Sentence 7: S and NP over Ann of 4 and 3.
     assert found.labeled_f1 == pytest.approx(100 * 2 * 5 / 15)
     assert found.unlabeled_f1 == pytest.approx(100 * 2 * 6 / 15)
@@ -34,7 +34,7 @@ def test_agreement(project: Project) -> None:
     nouns = found.by_label["NP"]
     assert (nouns.f1, nouns.both, nouns.first_only, nouns.second_only) == (pytest.approx(400 / 7), 2, 2, 1)
     assert found.by_label["X"].f1 == 0
-    back = agreement(project, "Ben", "Ann")
+    back = compare_annotators(project, "Ben", "Ann")
     assert (back.labeled_f1, back.unlabeled_f1, back.tags) == (
         found.labeled_f1,
         found.unlabeled_f1,
@@ -42,4 +42,4 @@ def test_agreement(project: Project) -> None:
     )
     assert back.by_label["NP"].first_only == 1
     with pytest.raises(ValueError, match="expected two"):
-        agreement(project, "Ann", "Ann")
+        compare_annotators(project, "Ann", "Ann")

@@ -8,24 +8,21 @@ from pathlib import Path
 import pytest
 
 from tiny_models import TREES, save_parser, tiny_inducer, tiny_parser
-from treeformers.annotation import Project, import_conllu, import_text, import_trees, next_sentence, propose
+from treeformers.annotation import (
+    Project,
+    RightBranching,
+    import_conllu,
+    import_text,
+    import_trees,
+    next_sentence,
+    propose,
+)
 from treeformers.annotation.project import DOUBTFUL
 from treeformers.annotation.proposals import expected_gain
 from treeformers.induction import trivial_tree
 from treeformers.tasks.tree_predictors import load_tree_predictor
 from treeformers.trees.moves import Move
 from treeformers.trees.tree import Tree
-
-
-class Branching:
-    """Proposes trees that branch to the right, and counts the sentences."""
-
-    def __init__(self) -> None:
-        self.seen = 0
-
-    def parse(self, sentences, batch_size):  # type: ignore[no-untyped-def]
-        self.seen += len(sentences)
-        return [trivial_tree(words) for words in sentences]
 
 
 def test_a_parser_proposes_trees_alternatives_and_probabilities(project: Project) -> None:
@@ -65,8 +62,8 @@ def test_the_expected_gain_does_not_prefer_long_sentences() -> None:
 def test_what_somebody_has_begun_is_left_alone(project: Project) -> None:
     begun = project.apply(1, "Ann", 0, Move("wrap", (), label="S"))
     project.accept(2, "Ann", 0)
-    model = Branching()
-    assert propose(project, model, "right") == model.seen == 3
+    model = RightBranching()
+    assert propose(project, model, "right") == 3
     assert project.sentence(1, "Ann") == begun
     assert project.sentence(2, "Ben").revision == 0
     third = project.sentence(3, "Ann")
@@ -80,7 +77,7 @@ def test_what_somebody_has_begun_is_left_alone(project: Project) -> None:
 def test_trees_of_a_file_are_kept_but_not_flat_ones(project: Project) -> None:
     import_trees(project, [TREES[0]], "own.mrg")
     import_conllu(project, io.StringIO("1\tAnn\t_\tPROPN\t_\t_\t_\t_\t_\t_\n"))
-    assert propose(project, Branching(), "right") == 6
+    assert propose(project, RightBranching(), "right") == 6
     assert project.sentence(6, "Ann").tree == TREES[0]
     assert [one.origin for one in project.history(7)] == ["start", "model"]
 
@@ -92,7 +89,7 @@ def test_a_predictor_with_options_gives_alternatives_too(project: Project, tmp_p
 
 def test_gains_of_another_model_are_forgotten(project: Project) -> None:
     propose(project, tiny_parser(), "tiny")
-    propose(project, Branching(), "right", limit=1)
+    propose(project, RightBranching(), "right", limit=1)
     assert not project.database.rows("SELECT 1 FROM sentence WHERE gain IS NOT NULL")
 
 

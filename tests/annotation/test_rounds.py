@@ -16,9 +16,9 @@ from treeformers.annotation.rounds import (
     PACES,
     SIZES,
     current_model,
+    list_rounds,
     retrain,
     round_recipe,
-    rounds,
     start_round,
     training_trees,
 )
@@ -66,7 +66,7 @@ def test_a_round_gives_a_version_a_figure_and_new_proposals(tmp_path: Path) -> N
     seen = project.sentence(15, "Ann")
     (proposed,) = Parser.from_pretrained(done.model).analyze([seen.tree.words], alternatives=4)
     assert seen.tree == proposed.tree and project.history(15)[0].detail == "version-1"
-    assert rounds(project) == [done]
+    assert list_rounds(project) == [done]
     second = retrain(project)
     assert second.model == project.models / "version-2" and second.start == ""
 
@@ -113,7 +113,7 @@ def test_too_few_trees_are_one_line(tmp_path: Path) -> None:
             ValueError, match="3 accepted trees outside the held-out set, expected at least 10"
         ):
             train(project)
-    assert rounds(project) == []
+    assert list_rounds(project) == []
 
 
 def test_a_sentence_of_the_held_out_set_trains_nowhere_else(tmp_path: Path) -> None:
@@ -138,7 +138,7 @@ def test_a_round_that_fails_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyP
     project = made(tmp_path, 10, 0)
     with pytest.raises(FileNotFoundError):
         retrain(project, "nobody")
-    (failed,) = rounds(project)
+    (failed,) = list_rounds(project)
     assert failed.state == "failed" and failed.progress.startswith("nobody: neither a folder")
     assert failed.model is None and failed.ended is not None and current_model(project) == ""
 
@@ -148,20 +148,20 @@ def test_a_round_that_fails_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("treeformers.tasks.train.train_once", stop)
     with pytest.raises(KeyboardInterrupt):
         retrain(project)
-    assert [one.state for one in rounds(project)] == ["failed", "stopped"]
+    assert [one.state for one in list_rounds(project)] == ["failed", "stopped"]
 
 
 def test_a_killed_round_is_told_and_leaves_the_project(tmp_path: Path) -> None:
     project = made(tmp_path, 10, 0)
     before = project.sentence(12, "Ann")
     process = start_round(project)
-    while not rounds(project):
+    while not list_rounds(project):
         assert process.poll() is None and time.sleep(0.02) is None
-    assert rounds(project)[0].state == "running"
+    assert list_rounds(project)[0].state == "running"
     process.send_signal(signal.SIGKILL)
     process.wait()
     with Project.open(project.path) as again:
-        (killed,) = rounds(again)
+        (killed,) = list_rounds(again)
         assert (killed.state, killed.model) == ("stopped", None)
         assert re.fullmatch("killed while (loading|training)", killed.progress)
         assert again.sentence(12, "Ann") == before

@@ -8,7 +8,7 @@ import pytest
 
 from command_line import complaint, output, run
 from tiny_models import TREES, save_parser
-from treeformers.annotation import Project, rounds
+from treeformers.annotation import Project, list_rounds
 from treeformers.annotation.rounds import PACES, SIZES
 from treeformers.trees.formats import read_trees
 
@@ -77,7 +77,7 @@ def test_accepted_trees_train_a_parser(tmp_path: Path, text: Path) -> None:
     assert "version-1\t" in output("annotate", path, "--retrain")
     assert "version-1: " in output("annotate", path, "--status")
     with Project.open(path) as project:
-        assert [one.state for one in rounds(project)] == ["finished"]
+        assert [one.state for one in list_rounds(project)] == ["finished"]
 
 
 def test_the_demonstration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

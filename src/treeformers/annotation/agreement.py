@@ -11,7 +11,7 @@ from treeformers.annotation.values import check_annotator, read_tree
 from treeformers.metrics.comparison import percent, signature
 from treeformers.trees.tree import Tree
 
-__all__ = ["Agreement", "LabelAgreement", "agreement"]
+__all__ = ["Agreement", "LabelAgreement", "compare_annotators"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class Agreement:
     signature: str
 
 
-def agreement(project: Project, first: str, second: str) -> Agreement:
+def compare_annotators(project: Project, first: str, second: str) -> Agreement:
     """Compare the accepted trees of two annotators.
 
     Raises:

@@ -7,10 +7,11 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
 
 from treeformers.annotation.project import Project, add_names, insert_revision
+from treeformers.induction import trivial_tree
 from treeformers.trees.formats import tree_to_json
 from treeformers.trees.tree import Tree
 
-__all__ = ["Predictor", "expected_gain", "propose"]
+__all__ = ["Predictor", "RightBranching", "expected_gain", "propose"]
 
 ALTERNATIVES = 4
 """Number of further trees that are kept for each sentence."""
@@ -28,6 +29,14 @@ class Predictor(Protocol):
 
     def parse(self, sentences: Sequence[Words], batch_size: int, /) -> list[Tree]:
         """One tree for each sentence, which is a list of words."""
+
+
+class RightBranching:
+    """Proposes trees that branch to the right, for a language of which no model knows anything."""
+
+    def parse(self, sentences: Sequence[Words], batch_size: int, /) -> list[Tree]:
+        """One tree for each sentence."""
+        return [trivial_tree(words, "right") for words in sentences]
 
 
 def propose(

@@ -32,9 +32,9 @@ __all__ = [
     "MIN_TREES",
     "Round",
     "current_model",
+    "list_rounds",
     "retrain",
     "round_recipe",
-    "rounds",
     "start_round",
     "training_trees",
 ]
@@ -133,7 +133,7 @@ class Round:
     signature: str = ""
 
 
-def rounds(project: Project) -> list[Round]:
+def list_rounds(project: Project) -> list[Round]:
     """All rounds of a project, oldest first; those with a model make the curve of its figures.
 
     A round whose process was killed becomes "stopped": nothing of the project is lost with it.
@@ -160,7 +160,7 @@ def rounds(project: Project) -> list[Round]:
 
 def current_model(project: Project) -> str:
     """The newest version of the project, else the model that its settings name; empty if there is none."""
-    for one in reversed(rounds(project)):
+    for one in reversed(list_rounds(project)):
         if one.model is not None and (one.model / "config.json").is_file():
             return str(one.model)
     return str(project.settings["model"])
@@ -178,7 +178,7 @@ def training_trees(project: Project) -> tuple[list[Tree], list[Tree]]:
 
 
 def start_round(project: Project, start: str = "") -> subprocess.Popen[bytes]:
-    """Retrain in a process of its own, which goes on if this one ends. `rounds` shows its progress.
+    """Retrain in a process of its own, which goes on if this one ends. `list_rounds` shows its progress.
 
     The arguments and errors are those of `retrain`; an error that comes later is in `Round.progress`.
     """
@@ -231,7 +231,7 @@ def retrain(project: Project, start: str = "", propose_to: int = PROPOSED) -> Ro
             _note(project, number, reason, "failed" if failed else "stopped")
             raise
         _note(project, number, said, "finished")
-    return next(one for one in rounds(project) if one.id == number)
+    return next(one for one in list_rounds(project) if one.id == number)
 
 
 def _run(
@@ -378,7 +378,7 @@ def _checked_trees(project: Project) -> tuple[list[Tree], list[Tree]]:
 
 def _remove_unfinished(project: Project) -> None:
     """Remove the folders of rounds that left no version: checkpoints are large."""
-    for one in rounds(project):
+    for one in list_rounds(project):
         if one.model is None:
             shutil.rmtree(project.models / f"version-{one.id}", ignore_errors=True)
 

@@ -188,14 +188,14 @@ def _retrain(project: Project) -> None:
 
 
 def _print_status(project: Project) -> None:
-    from treeformers.annotation import rounds
+    from treeformers.annotation import list_rounds
 
     counts = project.counts()
     typer.echo(f"{project.path}: {count(counts.sentences, 'sentence')}, {counts.accepted:,} accepted")
     typer.echo(f"held-out set: {count(counts.held_out, 'sentence')}, {counts.accepted_held_out:,} accepted")
     for name, number in project.annotators().items():
         typer.echo(f"{name}: {count(number, 'tree')} accepted")
-    for one in rounds(project):
+    for one in list_rounds(project):
         if one.model is None:
             typer.echo(f"round {one.id}: {one.state}, {one.progress}")
         else:
