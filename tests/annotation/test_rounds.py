@@ -103,6 +103,8 @@ def test_where_a_round_starts(tmp_path: Path) -> None:
         assert round_recipe(project, untagged, encoder).model["tagging_loss_weight"] == 0.0
         with pytest.raises(FileNotFoundError, match="neither a folder"):
             recipe("nobody")
+        with pytest.raises(ValueError, match="an inducer, expected a parser"):
+            recipe(str(inducer))
         assert current_model(project) == ""
 
 

@@ -299,6 +299,8 @@ def round_recipe(
     """
     start = start or _default_start(project)
     kind = _kind(start) if start else "random"
+    if kind not in PACES:
+        raise ValueError(f"{start}: an inducer, expected a parser or a pretrained encoder")
     pace = PACES[kind]
     tagged = any(tag != "X" for tree in trees for tag in tree.tags)
     model: dict[str, Any]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 import logging
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -114,6 +113,8 @@ def open_page(project: Project, annotator: str) -> None:
 
 
 def _user() -> str:
+    import getpass
+
     try:
         return getpass.getuser()
     except (ImportError, KeyError, OSError):  # a machine may not know the name
