@@ -94,6 +94,19 @@ names = st.text(
 )
 
 
+def test_a_profile_cleans_trees(empty: Project, tmp_path: Path) -> None:
+    path = tmp_path / "gold.txt"
+    path.write_text("( (S (NP-SBJ-1 (-NONE- *T*)) (VP (VB go)) (. .)) )\n\n(TOP (NP=2 (NN tea)))\n")
+    import_file(empty, path, profile="penn")
+    assert [str(empty.sentence(id, "Ann").tree) for id in (1, 2)] == [
+        "(S (VP (VB go)) (. .))",
+        "(NP (NN tea))",
+    ]
+    assert empty.listing()[1].name == f"{path}:3"
+    with pytest.raises(ValueError, match="nothing"):
+        import_file(empty, path, profile="nothing")
+
+
 @given(trees(words=tokens.filter(lambda word: "\0" not in word), tags=names, labels=names))
 @settings(max_examples=25, deadline=None)
 def test_every_tree_comes_back(tree: Tree) -> None:
@@ -168,13 +181,14 @@ def test_an_export_that_fails_leaves_the_old_file(empty: Project, tmp_path: Path
         (
             "a.jsonl",
             b'{"words": ["a b"], "tags": ["X"], "spans": []}\n',
-            r"a.jsonl#1: 'a b' cannot be a word",
+            r"a.jsonl:1: 'a b' cannot be a word",
         ),
         (
             "a.jsonl",
             b'{"words": ["a"], "tags": ["X"], "spans": [[0, 1, "N P"]]}\n',
-            r"a.jsonl#1: 'N P' cannot be a label",
+            r"a.jsonl:1: 'N P' cannot be a label",
         ),
+        ("a.export", b"#BOS 1\n", r"a.export: discontinuous trees"),
         ("a.conllu", CONLLU.encode() + b"\n1\tAnn\t_\n", r"a.conllu:11: 3 columns, expected 10"),
         ("a.conllu", CONLLU.replace("3\tn't", "4\tn't").encode(), r"a.conllu:6: expected word number 3"),
     ],

@@ -18,11 +18,13 @@ from treeformers.annotation.values import FLAT_LABEL, check_annotator, flat_tree
 from treeformers.data.checks import check_text
 from treeformers.data.sentence_splitter import split_sentences
 from treeformers.trees.conll import CONLL, holds_conll, read_conllu
+from treeformers.trees.discontinuous_formats import format_of_suffix
 from treeformers.trees.escapes import unescape_word
 from treeformers.trees.files import Source, Target, file_name, open_target, read_lines, suffix_of
-from treeformers.trees.formats import JSON, holds_trees, read_brackets, read_trees, tree_to_json
+from treeformers.trees.formats import JSON, holds_trees, placed_trees, tree_format, tree_to_json
 from treeformers.trees.heads import to_dependencies
 from treeformers.trees.moves import check_name, check_word
+from treeformers.trees.profiles import find_profile
 from treeformers.trees.tree import Tree
 
 __all__ = [
@@ -100,7 +102,11 @@ class Exported:
 
 
 def import_file(
-    project: Project, source: Source, running: bool = False, accepted_by: str | None = None
+    project: Project,
+    source: Source,
+    running: bool = False,
+    accepted_by: str | None = None,
+    profile: str | None = None,
 ) -> Imported:
     """Add the sentences of a file: text, brackets, JSON lines or CoNLL-U.
 
@@ -113,6 +119,8 @@ def import_file(
         running: text is running text, not one sentence a line.
         accepted_by: the annotator who says that the trees of the file are right; by default, they are
             proposals.
+        profile: the scheme of the trees, see `treeformers.trees.formats.read_trees`. By default, the trees
+            are as they stand, with traces and function tags.
 
     Raises:
         FileNotFoundError: the file does not exist.
@@ -123,12 +131,12 @@ def import_file(
     name = "<stdin>" if source == "-" else file_name(source)
     suffix = suffix_of(name)
     is_path = isinstance(source, str | PathLike) and source != "-"
+    if format_of_suffix(name):
+        raise ValueError(f"{name}: discontinuous trees; expected text, trees in brackets or CoNLL-U")
     if suffix in CONLL or (is_path and holds_conll(name)):
         if accepted_by is not None:
             raise ValueError(f"{name}: CoNLL-U has no constituency trees to accept")
         return import_conllu(project, source)
-    if suffix in _TREES | JSON:
-        return import_trees(project, read_trees(source), name, accepted_by)
     lines = read_lines(source)
     start = []
     for where, line in lines:
@@ -136,8 +144,12 @@ def import_file(
         if line.strip() and not line.lstrip().startswith("#"):
             break
     lines = chain(start, lines)
-    if holds_trees(line for _, line in start):
-        return import_trees(project, read_brackets(lines), name, accepted_by)
+    if profile or suffix in _TREES | JSON or holds_trees(line for _, line in start):
+        scheme = find_profile(profile) if profile else None
+        placed = placed_trees(lines, tree_format(source, None), scheme)
+        clean = ((where, tree if scheme is None else scheme.clean(tree)) for where, tree in placed)
+        found = ((where, tree) for where, tree in clean if tree is not None)
+        return _add(project, _from_trees(found), name, accepted_by)
     if accepted_by is not None:
         raise ValueError(f"{name}: text, which has no trees to accept")
     return _add(project, _running(name, lines) if running else _one_a_line(lines), name)
@@ -174,9 +186,8 @@ def import_trees(
     Raises:
         ValueError: as in `import_text`, or a label or word cannot be one.
     """
-    if accepted_by is not None:
-        check_annotator(accepted_by)
-    return _add(project, _from_trees(name, trees), name, accepted_by)
+    placed = ((f"{name}#{number}", tree) for number, tree in enumerate(trees, start=1))
+    return _add(project, _from_trees(placed), name, accepted_by)
 
 
 def import_conllu(project: Project, source: Source) -> Imported:
@@ -230,9 +241,8 @@ def _checked_text(text: str, where: str) -> str:
     return text
 
 
-def _from_trees(name: str, trees: Iterable[Tree]) -> Iterator[_New]:
-    for number, tree in enumerate(trees, start=1):
-        where = f"{name}#{number}"
+def _from_trees(trees: Iterable[tuple[str, Tree]]) -> Iterator[_New]:
+    for where, tree in trees:
         while not tree.label and len(tree.children) == 1:
             tree = tree.children[0]
         tree = tree.map_labels(lambda label: label or FLAT_LABEL)
@@ -264,6 +274,8 @@ def _from_conllu(source: Source, name: str) -> Iterator[_New]:
 
 def _add(project: Project, sentences: Iterable[_New], name: str, accepted_by: str | None = None) -> Imported:
     """Add sentences in one transaction, and draw those of the held-out set."""
+    if accepted_by is not None:
+        check_annotator(accepted_by)
     settings = project.settings
     digest = hashlib.sha256()
     long, first_long, count = 0, "", 0

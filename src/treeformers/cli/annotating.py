@@ -42,6 +42,12 @@ def annotate(
         bool,
         typer.Option("--accepted", help="The trees of the files are right; otherwise they are proposals."),
     ] = False,
+    profile: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME|FILE.toml", help="Scheme of the trees; by default, they are as they stand."
+        ),
+    ] = None,
     annotator: Annotated[
         str | None, typer.Option(metavar="NAME", help="Who annotates; by default the user of this machine.")
     ] = None,
@@ -87,7 +93,7 @@ def annotate(
         if given:
             opened.configure(**given)
         try:
-            added = _add(opened, texts or [], running, name if accepted else None)
+            added = _add(opened, texts or [], running, name if accepted else None, profile)
         except BaseException:
             if is_new:  # a faulty file leaves no empty project
                 opened.close()
@@ -145,14 +151,16 @@ def _opened(path: Path, texts: list[str], is_demo: bool, tokenized: bool) -> Pro
     return made
 
 
-def _add(project: Project, texts: list[str], running: bool, accepted_by: str | None) -> int:
+def _add(
+    project: Project, texts: list[str], running: bool, accepted_by: str | None, profile: str | None
+) -> int:
     """Add files, and return the number of new sentences."""
     from treeformers.annotation.transfer import MAX_WORDS, AlreadyImported, import_file
 
     total = 0
     for text in texts:
         try:
-            done = import_file(project, text, running, accepted_by)
+            done = import_file(project, text, running, accepted_by, profile)
         except AlreadyImported as error:
             logger.info("%s; nothing was added", error)
             continue
