@@ -13,7 +13,6 @@ import argparse
 import json
 import os
 import random
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -156,8 +155,7 @@ def kill_rounds(path: Path, kills: int, longest: float, seed: int = 1) -> dict[s
 
 
 def retrain_copy(project: Project, path: Path) -> Round:
-    project.database.row("PRAGMA wal_checkpoint(TRUNCATE)")
-    shutil.copyfile(project.path, path)
+    project.database.row("VACUUM INTO ?", str(path))
     with Project.open(path) as copy:
         return retrain(copy)
 

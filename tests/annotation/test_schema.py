@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import sqlite3
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
 import pytest
 
 from command_line import files_of_at_most
-from treeformers.annotation import Project, import_text, schema
+from treeformers.annotation import Project, export_trees, import_file, import_text, schema
 from treeformers.trees.moves import Move
 
 LONG = Move("wrap", (), label="A" * 90)
@@ -50,12 +52,15 @@ def test_a_migration_that_fails_changes_nothing(project: Project, monkeypatch: p
 
 def test_what_is_no_project(tmp_path: Path) -> None:
     text, empty, other = tmp_path / "a.txt", tmp_path / "empty", tmp_path / "other.db"
+    short = tmp_path / "short.txt"
+    short.write_text("Ann ran\n")
     text.write_text("The dog barks.\n" * 300)
     empty.touch()
     with sqlite3.connect(other) as connection:
         connection.execute("CREATE TABLE t (x)")
     for path, problem in (
-        (text, "a file, not a project"),
+        (text, "not a project"),
+        (short, "not a project"),
         (empty, "an empty file, not a project"),
         (other, "a SQLite file, but not a project"),
     ):
@@ -119,6 +124,28 @@ def test_a_file_that_cannot_grow_is_one_line(project: Project) -> None:
             current = project.apply(1, "Ann", current.revision, LONG)
     assert project.sentence(1, "Ann") == current
     assert project.undo(1, "Ann", current.revision).can_redo
+
+
+def test_opening_again_keeps_the_locks(project: Project, tmp_path: Path) -> None:
+    """A plain `close` of the file would release them, and a program that ends would remove the log."""
+    first = project.accept(1, "Ann", 0)
+    Project.open(project.path).close()
+    with pytest.raises(ValueError, match="the project itself"):
+        import_file(project, project.path)
+    with pytest.raises(ValueError, match="the project itself"):
+        export_trees(project, tmp_path / "own.treebank")
+    assert accepted_in_another_program(project.path) == 1
+    project.accept(2, "Ann", 0)
+    assert accepted_in_another_program(project.path) == 2
+    assert project.sentence(1, "Ann") == first
+
+
+def accepted_in_another_program(path: Path) -> int:
+    code = (
+        "import sqlite3, sys; connection = sqlite3.connect(sys.argv[1]); "
+        "print(connection.execute('SELECT count(accepted) FROM state').fetchone()[0]); connection.close()"
+    )
+    return int(subprocess.check_output([sys.executable, "-c", code, str(path)]))
 
 
 def test_threads_share_a_project(project: Project) -> None:

@@ -94,8 +94,10 @@ def test_bad_input_is_one_line(tmp_path: Path, text: Path) -> None:
     bad = tmp_path / "bad.txt"
     bad.write_bytes(b"fine\nbad \xff\n")
     assert complaint("annotate", path, bad).startswith(f"{bad}:2: not UTF-8")
+    assert "neither a model folder" in complaint("annotate", path, text, "--model", "nobody")
+    assert "neither a folder" in complaint("annotate", path, text, "--encoder", "nobody")
     assert not any(tmp_path.glob("own.treebank*"))
-    assert complaint("annotate", text) == f"{text}: a file, not a project"
+    assert complaint("annotate", text) == f"{text}: not a project, or a damaged one"
     output("annotate", path, text)
     assert complaint("annotate", path, bad).startswith(f"{bad}:2: not UTF-8")
     assert "expected at least 10 to train a parser" in complaint("annotate", path, "--retrain")

@@ -25,7 +25,6 @@ BUSY_SECONDS = 10.0
 """How long a transaction waits for that of another program."""
 
 _CACHE_KIBIBYTES = 65536
-_MAGIC = b"SQLite format 3\0"
 
 _VERSION_1 = (
     """CREATE TABLE setting (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID""",
@@ -174,11 +173,13 @@ class Database:
             BlockingIOError: another program has locked it.
             ValueError: it is no project, is damaged, or a newer version made it.
         """
-        with open(path, "rb") as file:
-            magic = file.read(len(_MAGIC))
-        if magic != _MAGIC:
-            raise ValueError(f"{path}: {'an empty file' if not magic else 'a file'}, not a project")
-        if not os.access(path, os.W_OK):
+        # Nothing but SQLite may open the file: closing it elsewhere in a process would release the locks of
+        # all connections of that process, and another program could then remove the log that they write.
+        if not path.stat().st_size:
+            raise ValueError(f"{path}: an empty file, not a project")
+        if path.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+        if not os.access(path, os.R_OK | os.W_OK):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
         database = cls._connect(path, "rw")
         try:
@@ -291,5 +292,5 @@ def _one_line(path: Path) -> Iterator[None]:
             case sqlite3.SQLITE_CORRUPT:
                 raise ValueError(f"{path}: damaged: {error}") from None
             case sqlite3.SQLITE_NOTADB:
-                raise ValueError(f"{path}: damaged, or not a project") from None
+                raise ValueError(f"{path}: not a project, or a damaged one") from None
         raise

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import random
 import sqlite3
 import time
@@ -128,6 +129,7 @@ def import_file(
             was.
         AlreadyImported: the project already has its sentences.
     """
+    _check_other(project, source)
     name = "<stdin>" if source == "-" else file_name(source)
     suffix = suffix_of(name)
     is_path = isinstance(source, str | PathLike) and source != "-"
@@ -199,8 +201,16 @@ def import_conllu(project: Project, source: Source) -> Imported:
         FileNotFoundError: the file does not exist.
         ValueError: as in `import_text`, or the file is malformed.
     """
+    _check_other(project, source)
     name = "<stdin>" if source == "-" else file_name(source)
     return _add(project, _from_conllu(source, name), name)
+
+
+def _check_other(project: Project, file: Source | Target) -> None:
+    """Refuse the file of the project itself: nothing but SQLite may open or replace it."""
+    is_path = isinstance(file, str | PathLike) and file != "-"
+    if is_path and os.path.exists(file_name(file)) and os.path.samefile(file_name(file), project.path):
+        raise ValueError(f"{project.path}: the project itself, expected another file")
 
 
 def _one_a_line(lines: Iterable[tuple[str, str]]) -> Iterator[_New]:
@@ -412,6 +422,7 @@ def export_trees(
         ValueError: the format is unknown or cannot hold a tree.
         OSError: the file cannot be written.
     """
+    _check_other(project, target)
     suffix = suffix_of(file_name(target))
     if format is None:
         format = "conllu" if suffix in CONLL else "json" if suffix in JSON else "brackets"

@@ -14,6 +14,7 @@ from treeformers.trees.text import count
 
 if TYPE_CHECKING:
     from treeformers.annotation import Project
+    from treeformers.tasks.tree_predictors import TreePredictor
 
 logger = logging.getLogger(__name__)
 
@@ -89,19 +90,17 @@ def annotate(
     path = Path(f"{DEMO}.treebank") if is_demo else project
     is_new = not (path.exists() and path.stat().st_size)
     with _opened(path, texts or [], is_demo, tokenized) as opened:
-        given = {key: value for key, value in (("model", model), ("encoder", encoder)) if value}
-        if given:
-            opened.configure(**given)
         try:
+            predictor = _set_models(opened, model, encoder)
             added = _add(opened, texts or [], running, name if accepted else None, profile)
         except BaseException:
-            if is_new:  # a faulty file leaves no empty project
+            if is_new:  # a faulty file or a wrong name leaves no empty project
                 opened.close()
                 for suffix in ("", "-wal", "-shm"):
                     Path(f"{path}{suffix}").unlink(missing_ok=True)
             raise
-        if added or model:
-            _propose(opened)
+        if added or model or (is_demo and is_new):
+            _propose(opened, model, predictor)
         if retrain:
             _retrain(opened)
         if export:
@@ -147,7 +146,6 @@ def _opened(path: Path, texts: list[str], is_demo: bool, tokenized: bool) -> Pro
         made.configure(tokenizer="blank", model=DEFAULT_MODEL if is_installed(DEFAULT_MODEL) else "")
         trees = [tree for part in load_open_english().values() for tree in part]
         import_text(made, (" ".join(tree.words) for tree in trees), "open-english")
-        _propose(made)
     return made
 
 
@@ -177,15 +175,32 @@ def _add(
     return total
 
 
-def _propose(project: Project) -> None:
-    """Propose trees of the present model, if there is one."""
+def _set_models(project: Project, model: str | None, encoder: str | None) -> TreePredictor | None:
+    """Keep the names of models that exist and fit, and return the loaded one that proposes trees."""
+    predictor = None
+    if model:
+        from treeformers.tasks.tree_predictors import load_tree_predictor
+
+        predictor = load_tree_predictor(model)
+        project.configure(model=model)
+    if encoder:
+        from treeformers.models.pretrained import find_pretrained
+
+        find_pretrained(encoder)
+        project.configure(encoder=encoder)
+    return predictor
+
+
+def _propose(project: Project, model: str | None, predictor: TreePredictor | None) -> None:
+    """Propose trees of a model; by default of the present one, if there is one."""
     from treeformers.annotation.proposals import propose
     from treeformers.annotation.rounds import PROPOSED, current_model
 
-    if name := current_model(project):
-        from treeformers.tasks.tree_predictors import load_parser_or_inducer
+    if name := model or current_model(project):
+        from treeformers.tasks.tree_predictors import load_tree_predictor
 
-        done = propose(project, load_parser_or_inducer(name), Path(name).name, PROPOSED)
+        predictor = predictor or load_tree_predictor(name)
+        done = propose(project, predictor, Path(name).name, PROPOSED)
         logger.info("%s proposed trees for %s", name, count(done, "sentence"))
 
 
