@@ -24,7 +24,8 @@ DEMO = "demo"
 
 def annotate(
     project: Annotated[
-        Path, typer.Argument(help="File of the project, which is made if a text follows; or demo.")
+        Path,
+        typer.Argument(metavar="PROJECT", help="File of the project, made if a text follows it; or demo."),
     ],
     texts: Annotated[
         list[str] | None,
