@@ -95,6 +95,15 @@ def test_the_page_on_treebanks_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert find_profile("mine.toml").title == "My corpus of letters"
 
 
+def test_the_page_on_annotation_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = (ROOT / "docs" / "how-to" / "annotate.md").read_text(encoding="utf-8")
+    names: dict[str, Any] = {}
+    exec("\n".join(BLOCK.findall(text)), names)
+    assert names["found"].sentences == 2 and len(names["found"].disagreements) == 1
+    assert "(NP (X" in Path("luna.brackets").read_text()
+
+
 @pytest.mark.parametrize("page", ALL_PAGES, ids=lambda path: path.relative_to(ROOT).as_posix())
 def test_imports_are_there(page: Path) -> None:
     for block in BLOCK.finditer(page.read_text(encoding="utf-8")):

@@ -6,6 +6,7 @@ import os
 
 import typer
 
+from treeformers.cli.annotating import annotate
 from treeformers.cli.console import Command, Commands, RenamedCommands
 from treeformers.cli.corpora import download_corpus, generate_agreement, generate_grammar, list_corpora
 from treeformers.cli.cutting import cut
@@ -31,7 +32,7 @@ if "OMP_WAIT_POLICY" not in os.environ:
 app = typer.Typer(
     cls=Commands,
     name="treeformers",
-    help="Where attention meets syntax trees: induce, parse, find, measure, classify, translate, draw.",
+    help="Where attention meets syntax trees: induce, parse, annotate, find, measure, classify, translate.",
     epilog="Example: treeformers demo",
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -60,6 +61,7 @@ for command, example in (
     (draw, "draw trees.txt --out trees.html"),
     (reproduce, "reproduce wang2019/tree-l10-wsj-all --scale small"),
     (serve, "serve runs/news runs/parser"),
+    (annotate, "annotate own.treebank text.txt"),
     (env, "env"),
 ):
     app.command(cls=Command, epilog=f"Example: treeformers {example}")(command)

@@ -60,7 +60,7 @@ DeviceOption = Annotated[
 ]
 
 _ARGUMENT = re.compile(r"\b(encoding|input_format)='([\w-]+)'")
-_WRITES = {"--out", "--json", "--html", "--reliability", "--write"}
+_WRITES = {"--export", "--out", "--json", "--html", "--reliability", "--write"}
 _COLUMNS = {
     "sentence_f1": "sentence F1",
     "corpus_f1": "corpus F1",

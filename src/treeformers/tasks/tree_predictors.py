@@ -46,14 +46,15 @@ class TreePredictor:
         parse: takes sentences and a batch size; returns one tree for each sentence.
         read_line: turns a line of text into a sentence. A blank line becomes an empty sentence.
         labeled: whether the trees have labels.
-        analyze: for a parser, takes and returns the same as `parse`, but with probabilities.
+        analyze: for a parser, the same as `parse`, but with probabilities. It also takes `alternatives`, the
+            number of further trees of each sentence; by default 1.
         input_tags: the tags that the model knows, if each sentence must be `TaggedWords`; otherwise empty.
     """
 
     parse: Callable[[Sequence[Any], int], list[Tree]]
     read_line: Callable[[str], str | Sequence[str]]
     labeled: bool
-    analyze: Callable[[Sequence[str | Sequence[str]], int], list[ParsedSentence]] | None = None
+    analyze: Callable[..., list[ParsedSentence]] | None = None
     input_tags: frozenset[str] = frozenset()
 
 
@@ -113,7 +114,12 @@ def load_tree_predictor(
         parse,
         read_line,
         is_parser,
-        analyze and (lambda sentences, batch_size: analyze(sentences, batch_size, beam)),
+        analyze
+        and (
+            lambda sentences, batch_size, alternatives=1: analyze(
+                sentences, batch_size, beam, alternatives=alternatives
+            )
+        ),
         input_tags,
     )
     # This fails here, before any input is read, if the options do not fit the model.

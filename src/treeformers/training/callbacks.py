@@ -42,17 +42,30 @@ class _LastMetrics(TrainerCallback):
 
 
 class ProgressLog(_LastMetrics):
-    """Logs a line at each evaluation, with the step, the losses, the validation metric and the time left."""
+    """Logs a line at each evaluation, with the step, the losses, the validation metric and the time left.
+
+    Lines between evaluations have the level DEBUG.
+    """
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         self.start, self.first_step = time.perf_counter(), state.global_step
 
+    def on_log(
+        self, args: Any, state: Any, control: Any, logs: dict[str, float] | None = None, **kwargs: Any
+    ) -> None:
+        super().on_log(args, state, control, logs)
+        if logs and "loss" in logs:
+            self._say(logging.DEBUG, state)
+
     def on_evaluate(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        if state.is_world_process_zero:
-            step, total = state.global_step, state.max_steps
+        self._say(logging.INFO, state)
+
+    def _say(self, level: int, state: Any) -> None:
+        step, total = state.global_step, state.max_steps
+        if state.is_world_process_zero and step > self.first_step:
             seconds = (time.perf_counter() - self.start) * (total - step) / (step - self.first_step)
             left = timedelta(seconds=round(seconds))
-            logger.info("step %d of %d: %s, %s left", step, total, self.describe(", "), left)
+            logger.log(level, "step %d of %d: %s, %s left", step, total, self.describe(", "), left)
 
 
 class ProgressBar(_LastMetrics):

@@ -1,0 +1,135 @@
+"""Trees that a model proposes for the sentences that nobody has begun."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Protocol
+
+from treeformers.annotation.project import Project, add_names, insert_revision
+from treeformers.induction import trivial_tree
+from treeformers.trees.formats import tree_to_json
+from treeformers.trees.tree import Tree
+
+__all__ = ["Predictor", "RightBranching", "expected_gain", "propose"]
+
+ALTERNATIVES = 4
+"""Number of further trees that are kept for each sentence."""
+
+_CHUNK = 256
+_UNBEGUN = """gold IS NULL AND NOT EXISTS (SELECT 1 FROM state WHERE state.sentence = sentence.id)"""
+_WANTED = """NOT EXISTS (SELECT 1 FROM revision
+    WHERE revision.id = sentence.proposal AND (origin = 'import' OR origin = 'model' AND detail = ?))"""
+
+Words = Sequence[str]
+
+
+class Predictor(Protocol):
+    """A parser or an inducer. If it also has `analyze`, as a `Parser` has, its probabilities are kept."""
+
+    def parse(self, sentences: Sequence[Words], batch_size: int, /) -> list[Tree]:
+        """One tree for each sentence, which is a list of words."""
+
+
+class RightBranching:
+    """Proposes trees that branch to the right, for a language of which no model knows anything."""
+
+    def parse(self, sentences: Sequence[Words], batch_size: int, /) -> list[Tree]:
+        """One tree for each sentence."""
+        return [trivial_tree(words, "right") for words in sentences]
+
+
+def propose(
+    project: Project,
+    predictor: Predictor,
+    model: str,
+    limit: int | None = None,
+    batch_size: int = 64,
+    progress: Callable[[int, int], None] | None = None,
+) -> int:
+    """Propose a tree for each sentence that nobody has begun and that has none of this model or of a file.
+
+    The held-out set comes first, then the others in random order. Every few hundred trees are written
+    together; a program that is killed and called again goes on from there. Expected gains of other models are
+    forgotten, because they cannot be compared.
+
+    Args:
+        project: the project.
+        predictor: the model.
+        model: its name, for the history.
+        limit: most sentences to propose trees for; by default all.
+        batch_size: number of sentences that the model reads at once.
+        progress: called with the number of sentences that are done, and of all.
+
+    Returns:
+        The number of sentences with a new proposal.
+    """
+    with project.database.write() as connection:
+        connection.execute(
+            f"UPDATE sentence SET gain = NULL WHERE gain IS NOT NULL AND gold IS NULL AND {_WANTED}",
+            (model,),
+        )
+    chosen = project.database.rows(
+        f"SELECT id FROM sentence WHERE {_UNBEGUN} AND {_WANTED} ORDER BY held_out DESC, shuffle LIMIT ?",
+        model,
+        -1 if limit is None else limit,
+    )
+    ids = [row["id"] for row in chosen]
+    for start in range(0, len(ids), _CHUNK):
+        if progress:
+            progress(start, len(ids))
+        chunk = ids[start : start + _CHUNK]
+        places = ", ".join("?" * len(chunk))
+        rows = project.database.rows(f"SELECT * FROM sentence WHERE id IN ({places}) ORDER BY id", *chunk)
+        found = list(_predict(predictor, [project.words(row) for row in rows], batch_size))
+        with project.database.write() as connection:
+            for row, (tree, proposal) in zip(rows, found, strict=True):
+                revision = insert_revision(connection, row["id"], None, "", "model", model, tree)
+                gain = None
+                if proposal is not None:
+                    probability, spans, alternatives = proposal
+                    gain = expected_gain([span[3] for span in spans], len(tree))
+                    connection.execute(
+                        "INSERT INTO proposal VALUES (?, ?, ?, ?)",
+                        (revision, probability, json.dumps(spans), json.dumps(alternatives)),
+                    )
+                connection.execute(
+                    "UPDATE sentence SET proposal = ?, gain = ? WHERE id = ?", (revision, gain, row["id"])
+                )
+                add_names(connection, tree)
+    if progress:
+        progress(len(ids), len(ids))
+    return len(ids)
+
+
+def expected_gain(probabilities: Sequence[float], words: int) -> float:
+    """The number of constituents of a tree that are probably wrong, for each word.
+
+    The sum of 1 - p over the constituents is the expected number of wrong ones. Divided by the number of
+    words, it does not prefer long sentences.
+
+    Args:
+        probabilities: the probability of each constituent.
+        words: number of words, at least 1.
+    """
+    return sum(1 - probability for probability in probabilities) / words
+
+
+def _predict(
+    predictor: Predictor, sentences: list[list[str]], batch_size: int
+) -> Iterator[tuple[Tree, tuple[float, list[Any], list[Any]] | None]]:
+    """Yield the trees, each with its probability, those of its constituents, and other trees, if known."""
+    analyze = getattr(predictor, "analyze", None)
+    if analyze is None:
+        for tree in predictor.parse(sentences, batch_size):
+            yield tree, None
+        return
+    for parsed in analyze(sentences, batch_size, alternatives=ALTERNATIVES):
+        spans = [
+            [part.first_word, part.stop_word, part.label, round(part.probability, 4)]
+            for part in parsed.constituents
+        ]
+        yield (
+            parsed.tree,
+            (parsed.probability, spans, [tree_to_json(one.tree) for one in parsed.alternatives]),
+        )

@@ -1,0 +1,296 @@
+"""The file of a project: its tables, versions and migrations, and one clear line for each fault.
+
+Every transaction that `Database.write` ends is on the disk: the journal is a write-ahead log, and each commit
+waits for the disk. A killed program loses the transaction that it was in, and nothing else.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+__all__ = ["APPLICATION", "MIGRATIONS", "Database"]
+
+APPLICATION = 0x74726565
+"""Marks a SQLite file as a project: its `application_id`, the letters "tree"."""
+
+BUSY_SECONDS = 10.0
+"""How long a transaction waits for that of another program."""
+
+_CACHE_KIBIBYTES = 65536
+
+_VERSION_1 = (
+    """CREATE TABLE setting (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID""",
+    # words: a JSON list; NULL if the text is to be cut into words. shuffle: the random order of the queue.
+    # proposal: the newest proposed tree. gain: its expected gain. gold: the tree that stands for the
+    # sentence.
+    """CREATE TABLE sentence (
+        id INTEGER PRIMARY KEY,
+        name TEXT NOT NULL,
+        text TEXT NOT NULL,
+        words TEXT,
+        length INTEGER NOT NULL,
+        shuffle INTEGER NOT NULL,
+        held_out INTEGER NOT NULL DEFAULT 0,
+        proposal INTEGER REFERENCES revision (id),
+        gain REAL,
+        gold INTEGER REFERENCES revision (id),
+        adjudicated INTEGER NOT NULL DEFAULT 0
+    )""",
+    # A file whose sentences were added. digest: of its sentences, so that none is added twice.
+    """CREATE TABLE import (
+        digest TEXT PRIMARY KEY,
+        name TEXT NOT NULL,
+        first INTEGER NOT NULL,
+        sentences INTEGER NOT NULL,
+        at REAL NOT NULL
+    )""",
+    # One state of a tree. parent: the revision that it was made from. Proposals have no annotator and no
+    # parent.
+    """CREATE TABLE revision (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        sentence INTEGER NOT NULL REFERENCES sentence (id),
+        parent INTEGER REFERENCES revision (id),
+        annotator TEXT NOT NULL,
+        origin TEXT NOT NULL,
+        detail TEXT NOT NULL,
+        tree TEXT NOT NULL,
+        at REAL NOT NULL
+    )""",
+    # spans: JSON [[start, end, label, probability], ...]. alternatives: a JSON list of trees, best first.
+    """CREATE TABLE proposal (
+        revision INTEGER PRIMARY KEY REFERENCES revision (id),
+        probability REAL NOT NULL,
+        spans TEXT NOT NULL,
+        alternatives TEXT NOT NULL
+    )""",
+    # Where each annotator stands. A tree is accepted if `accepted` is the current revision.
+    """CREATE TABLE state (
+        sentence INTEGER NOT NULL REFERENCES sentence (id),
+        annotator TEXT NOT NULL,
+        revision INTEGER NOT NULL REFERENCES revision (id),
+        accepted INTEGER REFERENCES revision (id),
+        accepted_at REAL,
+        PRIMARY KEY (sentence, annotator)
+    ) WITHOUT ROWID""",
+    """CREATE TABLE event (
+        id INTEGER PRIMARY KEY,
+        sentence INTEGER NOT NULL REFERENCES sentence (id),
+        annotator TEXT NOT NULL,
+        action TEXT NOT NULL,
+        revision INTEGER NOT NULL REFERENCES revision (id),
+        at REAL NOT NULL
+    )""",
+    """CREATE TABLE label (
+        kind TEXT NOT NULL,
+        name TEXT NOT NULL,
+        guideline TEXT NOT NULL DEFAULT '',
+        PRIMARY KEY (kind, name)
+    ) WITHOUT ROWID""",
+    # One retraining. result: JSON, the figures of the version.
+    """CREATE TABLE round (
+        id INTEGER PRIMARY KEY,
+        state TEXT NOT NULL,
+        progress TEXT NOT NULL DEFAULT '',
+        start TEXT NOT NULL DEFAULT '',
+        started REAL NOT NULL,
+        ended REAL,
+        result TEXT
+    )""",
+    "CREATE INDEX pending_at_random ON sentence (held_out, shuffle) WHERE gold IS NULL",
+    "CREATE INDEX pending_by_length ON sentence (held_out, length, shuffle) WHERE gold IS NULL",
+    "CREATE INDEX pending_by_gain ON sentence (held_out, gain DESC, shuffle) WHERE gold IS NULL",
+    "CREATE INDEX settled ON sentence (held_out, id) WHERE gold IS NOT NULL",
+    "CREATE INDEX held_out ON sentence (id) WHERE held_out",
+    "CREATE INDEX revisions ON revision (sentence)",
+    "CREATE INDEX children ON revision (parent) WHERE parent IS NOT NULL",
+    "CREATE INDEX events ON event (sentence)",
+    "CREATE INDEX states ON state (annotator)",
+    """CREATE TRIGGER revision_is_never_changed BEFORE UPDATE ON revision
+        BEGIN SELECT RAISE(ABORT, 'a revision is never changed'); END""",
+    """CREATE TRIGGER revision_is_never_removed BEFORE DELETE ON revision
+        BEGIN SELECT RAISE(ABORT, 'a revision is never removed'); END""",
+)
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (_VERSION_1,)
+"""The statements that lead from one version of the tables to the next. A published one is never changed."""
+
+
+class Database:
+    """The SQLite file of a project. Several threads and programs may use it at once.
+
+    Args:
+        path: the file.
+        connection: a connection to it.
+    """
+
+    def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
+        self.path = path
+        self._connection = connection
+        self._lock = threading.RLock()
+
+    @classmethod
+    def create(cls, path: Path) -> Database:
+        """Make a new file. An empty file counts as none: a killed program may have left it.
+
+        Raises:
+            FileExistsError: the file exists.
+            FileNotFoundError: its folder does not exist.
+            OSError: the file cannot be written.
+        """
+        if not path.parent.is_dir():
+            raise FileNotFoundError(errno.ENOENT, "no such folder", str(path.parent))
+        if path.exists() and (path.is_dir() or path.stat().st_size):
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path))
+        database = cls._connect(path, "rwc")
+        try:
+            # In one transaction with the journal of SQLite's default, a killed program leaves an empty file.
+            with database.write() as connection:
+                if connection.execute("PRAGMA application_id").fetchone()[0]:
+                    raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path))
+                connection.execute(f"PRAGMA application_id = {APPLICATION}")
+                database._migrate(connection, 0)
+            database._configure()
+        except BaseException:
+            database.close()
+            raise
+        return database
+
+    @classmethod
+    def open(cls, path: Path) -> Database:
+        """Open a file, and bring its tables to the newest version.
+
+        Raises:
+            FileNotFoundError: the file does not exist.
+            PermissionError: it cannot be read or written.
+            BlockingIOError: another program has locked it.
+            ValueError: it is no project, is damaged, or a newer version made it.
+        """
+        # Nothing but SQLite may open the file: closing it elsewhere in a process would release the locks of
+        # all connections of that process, and another program could then remove the log that they write.
+        if not path.stat().st_size:
+            raise ValueError(f"{path}: an empty file, not a project")
+        if path.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+        if not os.access(path, os.R_OK | os.W_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+        database = cls._connect(path, "rw")
+        try:
+            database._check_version()
+            database._configure()
+        except BaseException:
+            database.close()
+            raise
+        return database
+
+    @classmethod
+    def _connect(cls, path: Path, mode: str) -> Database:
+        with _one_line(path):
+            connection = sqlite3.connect(
+                f"file:{quote(os.path.abspath(path))}?mode={mode}",
+                timeout=BUSY_SECONDS,
+                isolation_level=None,
+                check_same_thread=False,
+                uri=True,
+            )
+        connection.row_factory = sqlite3.Row
+        return cls(path, connection)
+
+    def _configure(self) -> None:
+        with _one_line(self.path):
+            for pragma in (
+                "journal_mode = WAL",
+                "synchronous = FULL",
+                "foreign_keys = ON",
+                f"cache_size = -{_CACHE_KIBIBYTES}",
+            ):
+                self._connection.execute(f"PRAGMA {pragma}")
+
+    def _check_version(self) -> None:
+        application = self.row("PRAGMA application_id")
+        version = self.row("PRAGMA user_version")
+        assert application is not None and version is not None
+        if application[0] != APPLICATION:
+            raise ValueError(f"{self.path}: a SQLite file, but not a project")
+        newest = len(MIGRATIONS)
+        if version[0] > newest:
+            raise ValueError(
+                f"{self.path}: made by a newer version of treeformers (its tables have version {version[0]}, "
+                f"this one reads up to {newest}): update treeformers"
+            )
+        if version[0] < newest:
+            with self.write() as connection:
+                self._migrate(connection, connection.execute("PRAGMA user_version").fetchone()[0])
+
+    @staticmethod
+    def _migrate(connection: sqlite3.Connection, version: int) -> None:
+        for statements in MIGRATIONS[version:]:
+            for statement in statements:
+                connection.execute(statement)
+        connection.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
+
+    @contextmanager
+    def write(self) -> Iterator[sqlite3.Connection]:
+        """One transaction: all of the block is on the disk when it ends, or nothing of it.
+
+        Raises:
+            OSError: the disk is full, or the file cannot be written; nothing was changed.
+            BlockingIOError: another program writes for more than ten seconds.
+            ValueError: the file is damaged.
+        """
+        with self._lock, _one_line(self.path):
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._connection
+                self._connection.execute("COMMIT")
+            except BaseException:
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
+                raise
+
+    def rows(self, sql: str, *values: Any) -> list[sqlite3.Row]:
+        """All rows of a query. Errors are those of `write`."""
+        with self._lock, _one_line(self.path):
+            return self._connection.execute(sql, values).fetchall()
+
+    def row(self, sql: str, *values: Any) -> sqlite3.Row | None:
+        """The first row of a query; None if there is none. Errors are those of `write`."""
+        with self._lock, _one_line(self.path):
+            found: sqlite3.Row | None = self._connection.execute(sql, values).fetchone()
+            return found
+
+    def close(self) -> None:
+        """Close the file. Closing twice does no harm."""
+        with self._lock:
+            self._connection.close()
+
+
+@contextmanager
+def _one_line(path: Path) -> Iterator[None]:
+    """Say of a fault of the file or the disk what it is. Other errors of SQLite are bugs and stay."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        code = getattr(error, "sqlite_errorcode", None)
+        match code and code & 0xFF:
+            case sqlite3.SQLITE_FULL:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path)) from None
+            case sqlite3.SQLITE_IOERR:
+                problem = f"{os.strerror(errno.EIO)}; the disk may be full"
+                raise OSError(errno.EIO, problem, str(path)) from None
+            case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_PERM:
+                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path)) from None
+            case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
+                raise BlockingIOError(f"{path}: another program has locked it; close that program") from None
+            case sqlite3.SQLITE_CORRUPT:
+                raise ValueError(f"{path}: damaged: {error}") from None
+            case sqlite3.SQLITE_NOTADB:
+                raise ValueError(f"{path}: not a project, or a damaged one") from None
+        raise

@@ -1,0 +1,469 @@
+"""Sentences and trees into a project, and its trees out of it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import random
+import sqlite3
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import chain, islice
+from os import PathLike
+from typing import Literal, NamedTuple, TypeAlias
+
+from treeformers.annotation.project import Project, add_names, insert_revision, mark
+from treeformers.annotation.values import FLAT_LABEL, check_annotator, flat_tree, read_tree
+from treeformers.data.checks import check_text
+from treeformers.data.sentence_splitter import split_sentences
+from treeformers.trees.conll import CONLL, holds_conll, read_conllu
+from treeformers.trees.discontinuous_formats import format_of_suffix
+from treeformers.trees.escapes import unescape_word
+from treeformers.trees.files import Source, Target, file_name, open_target, read_lines, suffix_of
+from treeformers.trees.formats import JSON, holds_trees, placed_trees, tree_format, tree_to_json
+from treeformers.trees.heads import to_dependencies
+from treeformers.trees.moves import check_name, check_word
+from treeformers.trees.profiles import find_profile
+from treeformers.trees.tree import Tree
+
+__all__ = [
+    "AlreadyImported",
+    "Exported",
+    "Imported",
+    "export_trees",
+    "exported",
+    "import_conllu",
+    "import_file",
+    "import_text",
+    "import_trees",
+]
+
+Format: TypeAlias = Literal["brackets", "conllu", "json"]
+
+MAX_WORDS = 200
+"""Sentences of more words than this are kept, and counted."""
+
+MAX_CHARACTERS = 50_000
+"""A longer line is no sentence."""
+
+_TREES = frozenset({".mrg", ".ptb", ".tree", ".trees", ".brackets"})
+_PARAGRAPH = 1 << 20
+"""Running text without a blank line is split in pieces of so many characters."""
+_SHARE = 5
+"""One sentence in five, at most, is held out."""
+_LARGE = 20_000
+"""From so many sentences on, an import makes the indexes anew."""
+_CHUNK = 500
+"""Number of sentences that are read or written together."""
+
+
+class AlreadyImported(ValueError):
+    """The project already has exactly these sentences from an earlier import. Nothing was added."""
+
+
+class Imported(NamedTuple):
+    """What an import did.
+
+    Attributes:
+        sentences: number of new sentences.
+        held_out: how many of them are in the held-out set.
+        long: how many have more than 200 words.
+        first_long: where the first of these stands; empty if there is none.
+    """
+
+    sentences: int
+    held_out: int
+    long: int
+    first_long: str
+
+
+class _New(NamedTuple):
+    """A sentence to add. Without words, its text is cut when it is first needed."""
+
+    name: str
+    text: str
+    words: list[str] | None = None
+    tree: Tree | None = None
+    origin: str = "import"
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """A tree that stands for a sentence, or, if the sentence is not accepted, its newest tree."""
+
+    id: int
+    name: str
+    text: str
+    tree: Tree
+    accepted: bool
+    held_out: bool
+    annotator: str
+
+
+def import_file(
+    project: Project,
+    source: Source,
+    running: bool = False,
+    accepted_by: str | None = None,
+    profile: str | None = None,
+) -> Imported:
+    """Add the sentences of a file: text, brackets, JSON lines or CoNLL-U.
+
+    The suffix decides, as in `treeformers.data.corpora.load`. Other files hold trees if their first line
+    opens one.
+
+    Args:
+        project: the project.
+        source: a path (gzipped if it ends in .gz), "-" for standard input, or a file object.
+        running: text is running text, not one sentence a line.
+        accepted_by: the annotator who says that the trees of the file are right; by default, they are
+            proposals.
+        profile: the scheme of the trees, see `treeformers.trees.formats.read_trees`. By default, the trees
+            are as they stand, with traces and function tags.
+
+    Raises:
+        FileNotFoundError: the file does not exist.
+        ValueError: the file is malformed, or has no sentences or no trees to accept. The project stays as it
+            was.
+        AlreadyImported: the project already has its sentences.
+    """
+    _check_other(project, source)
+    name = "<stdin>" if source == "-" else file_name(source)
+    suffix = suffix_of(name)
+    is_path = isinstance(source, str | PathLike) and source != "-"
+    if format_of_suffix(name):
+        raise ValueError(f"{name}: discontinuous trees; expected text, trees in brackets or CoNLL-U")
+    if suffix in CONLL or (is_path and holds_conll(name)):
+        if accepted_by is not None:
+            raise ValueError(f"{name}: CoNLL-U has no constituency trees to accept")
+        return import_conllu(project, source)
+    lines = read_lines(source)
+    start = []
+    for where, line in lines:
+        start.append((where, line))
+        if line.strip() and not line.lstrip().startswith("#"):
+            break
+    lines = chain(start, lines)
+    if profile or suffix in _TREES | JSON or holds_trees(line for _, line in start):
+        scheme = find_profile(profile) if profile else None
+        placed = placed_trees(lines, tree_format(source, None), scheme)
+        clean = ((where, tree if scheme is None else scheme.clean(tree)) for where, tree in placed)
+        found = ((where, tree) for where, tree in clean if tree is not None)
+        return _add(project, _from_trees(found), name, accepted_by)
+    if accepted_by is not None:
+        raise ValueError(f"{name}: text, which has no trees to accept")
+    return _add(project, _running(name, lines) if running else _one_a_line(lines), name)
+
+
+def import_text(project: Project, lines: Iterable[str], name: str, running: bool = False) -> Imported:
+    """Add the sentences of a text.
+
+    Args:
+        project: the project.
+        lines: one sentence each, or the lines of a running text. Blank lines are no sentences.
+        name: where the text comes from.
+        running: see `lines`.
+
+    Raises:
+        ValueError: a line is not text, or there are no sentences.
+        AlreadyImported: the project already has this text.
+    """
+    numbered = ((f"{name}:{number}", line) for number, line in enumerate(lines, start=1))
+    return _add(project, _running(name, numbered) if running else _one_a_line(numbered), name)
+
+
+def import_trees(
+    project: Project, trees: Iterable[Tree], name: str, accepted_by: str | None = None
+) -> Imported:
+    """Add the sentences of trees. An outer node without a label is left out; other empty labels become "X".
+
+    Args:
+        project: the project.
+        trees: the trees. They are proposals.
+        name: where they come from.
+        accepted_by: the annotator who says that they are right.
+
+    Raises:
+        ValueError: as in `import_text`, or a label or word cannot be one.
+    """
+    placed = ((f"{name}#{number}", tree) for number, tree in enumerate(trees, start=1))
+    return _add(project, _from_trees(placed), name, accepted_by)
+
+
+def import_conllu(project: Project, source: Source) -> Imported:
+    """Add the sentences of a CoNLL-U file: words, tags, `sent_id` and `text`. Heads are not read.
+
+    A blank inside a word becomes a no-break space, because brackets cannot hold a blank.
+
+    Raises:
+        FileNotFoundError: the file does not exist.
+        ValueError: as in `import_text`, or the file is malformed.
+    """
+    _check_other(project, source)
+    name = "<stdin>" if source == "-" else file_name(source)
+    return _add(project, _from_conllu(source, name), name)
+
+
+def _check_other(project: Project, file: Source | Target) -> None:
+    """Refuse the file of the project itself: nothing but SQLite may open or replace it."""
+    is_path = isinstance(file, str | PathLike) and file != "-"
+    if is_path and os.path.exists(file_name(file)) and os.path.samefile(file_name(file), project.path):
+        raise ValueError(f"{project.path}: the project itself, expected another file")
+
+
+def _one_a_line(lines: Iterable[tuple[str, str]]) -> Iterator[_New]:
+    for where, line in lines:
+        if text := _checked_text(line.strip(), where):
+            yield _New(where, text)
+
+
+def _running(name: str, lines: Iterable[tuple[str, str]]) -> Iterator[_New]:
+    number = 0
+    for paragraph in _paragraphs(lines):
+        for sentence in split_sentences(paragraph):
+            number += 1
+            where = f"{name}#{number}"
+            yield _New(where, _checked_text(" ".join(sentence.text.split()), where))
+
+
+def _paragraphs(lines: Iterable[tuple[str, str]]) -> Iterator[str]:
+    """The parts of a text between blank lines; very long parts are cut at a line end."""
+    part: list[str] = []
+    size = 0
+    for _, line in lines:
+        part.append(line if line.endswith("\n") else line + "\n")
+        size += len(line)
+        if not line.strip() or size > _PARAGRAPH:
+            yield "".join(part)
+            part, size = [], 0
+    yield "".join(part)
+
+
+def _checked_text(text: str, where: str) -> str:
+    check_text(text, where)
+    if len(text) > MAX_CHARACTERS:
+        raise ValueError(
+            f"{where}: a sentence of {len(text):,} characters, expected at most {MAX_CHARACTERS:,}; "
+            "is it running text?"
+        )
+    return text
+
+
+def _from_trees(trees: Iterable[tuple[str, Tree]]) -> Iterator[_New]:
+    for where, tree in trees:
+        while not tree.label and len(tree.children) == 1:
+            tree = tree.children[0]
+        tree = tree.map_labels(lambda label: label or FLAT_LABEL)
+        try:
+            for node in tree.nodes():
+                check_name(node.label, "label" if node.children else "tag")
+                if node.word is not None:
+                    check_word(node.word)
+        except ValueError as error:
+            raise ValueError(f"{where}: {error}") from None
+        yield _New(where, " ".join(map(unescape_word, tree.words)), list(tree.words), tree)
+
+
+def _from_conllu(source: Source, name: str) -> Iterator[_New]:
+    for number, sentence in enumerate(read_conllu(source), start=1):
+        where = sentence.sent_id or f"{name}#{number}"
+        try:
+            words = [check_word(word.replace(" ", "\u00a0")) for word in sentence.words]
+            rows = sentence.word_rows
+            tags = [next((tag for tag in (row.upos, row.xpos) if tag != "_"), FLAT_LABEL) for row in rows]
+            for tag in tags:
+                check_name(tag, "tag")
+        except ValueError as error:
+            raise ValueError(f"{name}: sentence {number}: {error}") from None
+        tree = flat_tree(words, tags) if any(tag != FLAT_LABEL for tag in tags) else None
+        text = _checked_text(sentence.text or " ".join(sentence.words), where)
+        yield _New(where, text, words, tree, "start")
+
+
+def _add(project: Project, sentences: Iterable[_New], name: str, accepted_by: str | None = None) -> Imported:
+    """Add sentences in one transaction, and draw those of the held-out set."""
+    if accepted_by is not None:
+        check_annotator(accepted_by)
+    settings = project.settings
+    digest = hashlib.sha256()
+    long, first_long, count = 0, "", 0
+    with project.database.write() as connection:
+        first: int = connection.execute("SELECT coalesce(max(id), 0) + 1 FROM sentence").fetchone()[0]
+        rng = random.Random(f"{settings['seed']}:{first}")
+        dropped: list[str] = []
+        for chunk in _chunks(sentences):
+            if count >= _LARGE and not dropped:
+                dropped = _drop_indexes(connection)
+            for one in chunk:
+                digest.update(f"{one.text}\t{one.tree or one.words}\n".encode())
+                if len(one.text) > MAX_WORDS and len(one.words or one.text.split()) > MAX_WORDS:
+                    long, first_long = long + 1, first_long or one.name
+            ids = range(first + count, first + count + len(chunk))
+            connection.executemany(
+                "INSERT INTO sentence (id, name, text, words, length, shuffle) VALUES (?, ?, ?, ?, ?, ?)",
+                [
+                    (
+                        id,
+                        one.name,
+                        one.text,
+                        one.words and json.dumps(one.words, ensure_ascii=False),
+                        len(one.text),
+                        rng.getrandbits(62),
+                    )
+                    for id, one in zip(ids, chunk, strict=True)
+                ],
+            )
+            for id, one in zip(ids, chunk, strict=True):
+                if one.tree is not None:
+                    _add_tree(connection, id, one, accepted_by)
+            count += len(chunk)
+        if not count:
+            raise ValueError(f"{name}: no sentences in it")
+        for statement in dropped:
+            connection.execute(statement)
+        try:
+            connection.execute(
+                "INSERT INTO import VALUES (?, ?, ?, ?, ?)",
+                (digest.hexdigest(), name, first, count, time.time()),
+            )
+        except sqlite3.IntegrityError:
+            raise AlreadyImported(f"{name}: the project already has these sentences") from None
+        total, held_out = connection.execute("SELECT count(*), sum(held_out) FROM sentence").fetchone()
+        missing = max(0, min(settings["held_out"], total // _SHARE) - held_out)
+        drawn = connection.execute(
+            "UPDATE sentence SET held_out = 1 WHERE id IN "
+            "(SELECT id FROM sentence WHERE id >= ? ORDER BY shuffle LIMIT ?)",
+            (first, missing),
+        ).rowcount
+    # The log of a large import takes as much space as the file until it is emptied.
+    project.database.row("PRAGMA wal_checkpoint(TRUNCATE)")
+    return Imported(count, drawn, long, first_long)
+
+
+def _drop_indexes(connection: sqlite3.Connection) -> list[str]:
+    """Drop the indexes of the sentences, and return the statements that make them again.
+
+    Many sentences are added faster without them: their random order would touch every page again and again.
+    """
+    found = connection.execute(
+        "SELECT name, sql FROM sqlite_master "
+        "WHERE type = 'index' AND tbl_name = 'sentence' AND sql IS NOT NULL"
+    ).fetchall()
+    for row in found:
+        connection.execute(f"DROP INDEX {row['name']}")
+    return [row["sql"] for row in found]
+
+
+def _add_tree(connection: sqlite3.Connection, id: int, one: _New, accepted_by: str | None) -> None:
+    assert one.tree is not None
+    revision = insert_revision(connection, id, None, "", one.origin, one.name, one.tree)
+    connection.execute("UPDATE sentence SET proposal = ? WHERE id = ?", (revision, id))
+    add_names(connection, one.tree)
+    if accepted_by is not None:
+        mark(connection, id, accepted_by, "accept", revision)
+
+
+def _chunks(items: Iterable[_New]) -> Iterator[list[_New]]:
+    remaining = iter(items)
+    while chunk := list(islice(remaining, _CHUNK)):
+        yield chunk
+
+
+def exported(project: Project, everything: bool = False, held_out: bool | None = None) -> Iterator[Exported]:
+    """Yield the trees of a project in the order of its sentences, a few hundred at a time.
+
+    Args:
+        project: the project.
+        everything: also sentences that are not accepted, each with the tree that was edited last, else the
+            proposal, else the flat tree.
+        held_out: only the held-out set, or only the rest.
+    """
+    where = "1" if everything else "sentence.gold IS NOT NULL"
+    if held_out is not None:
+        where += f" AND sentence.held_out = {int(held_out)}"
+    last = 0
+    while rows := project.database.rows(
+        f"""SELECT sentence.*, revision.tree AS tree, coalesce(
+                (SELECT annotator FROM state WHERE sentence = sentence.id AND accepted = sentence.gold
+                    ORDER BY accepted_at DESC LIMIT 1), revision.annotator, '') AS annotator
+            FROM sentence LEFT JOIN revision ON revision.id = coalesce(
+                sentence.gold, (SELECT max(revision) FROM state WHERE state.sentence = sentence.id), proposal)
+            WHERE sentence.id > ? AND {where} ORDER BY sentence.id LIMIT {_CHUNK}""",
+        last,
+    ):
+        for row in rows:
+            tree = read_tree(row["tree"]) if row["tree"] else flat_tree(project.words(row))
+            accepted = row["gold"] is not None
+            yield Exported(
+                row["id"], row["name"], row["text"], tree, accepted, bool(row["held_out"]), row["annotator"]
+            )
+        last = rows[-1]["id"]
+
+
+def export_trees(
+    project: Project, target: Target, format: Format | None = None, everything: bool = False
+) -> int:
+    """Write the trees of a project.
+
+    Args:
+        project: the project.
+        target: a path (gzipped if it ends in .gz), "-" for standard output, or a text file object. A path is
+            replaced only when all is written.
+        format: "brackets"; "json", one object a line, which also has the name, the text and the annotator; or
+            "conllu", dependencies by the head rules of Collins. By default, the suffix decides.
+        everything: also the trees that are not accepted, see `exported`.
+
+    Returns:
+        The number of trees.
+
+    Raises:
+        ValueError: the format is unknown or cannot hold a tree.
+        OSError: the file cannot be written.
+    """
+    _check_other(project, target)
+    suffix = suffix_of(file_name(target))
+    if format is None:
+        format = "conllu" if suffix in CONLL else "json" if suffix in JSON else "brackets"
+    if format not in _WRITERS:
+        raise ValueError(f"unknown format {format!r}: expected brackets, conllu or json")
+    write = _WRITERS[format]
+    count = 0
+    with open_target(target) as stream:
+        for one in exported(project, everything):
+            try:
+                stream.write(write(one))
+            except ValueError as error:
+                raise ValueError(f"{file_name(target)}: sentence {one.id}: {error}") from None
+            count += 1
+    return count
+
+
+def _conllu(one: Exported) -> str:
+    tree = to_dependencies(one.tree)
+    lines = [f"# sent_id = {one.name}", f"# text = {one.text}"]
+    for number, (word, tag, head) in enumerate(zip(tree.words, tree.tags, tree.heads, strict=True), start=1):
+        relation = "_" if head else "root"
+        lines.append(f"{number}\t{word}\t_\t{tag}\t_\t_\t{head}\t{relation}\t_\t_")
+    return "\n".join(lines) + "\n\n"
+
+
+def _json(one: Exported) -> str:
+    fields = {
+        "id": one.id,
+        "name": one.name,
+        "text": one.text,
+        **tree_to_json(one.tree),
+        "accepted": one.accepted,
+        "held_out": one.held_out,
+        "annotator": one.annotator,
+    }
+    return json.dumps(fields, ensure_ascii=False) + "\n"
+
+
+_WRITERS: Mapping[str, Callable[[Exported], str]] = {
+    "brackets": lambda one: f"{one.tree}\n",
+    "conllu": _conllu,
+    "json": _json,
+}

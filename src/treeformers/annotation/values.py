@@ -1,0 +1,190 @@
+"""The values of a project: what callers get, and trees as the file holds them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any, NamedTuple
+
+from treeformers.trees.formats import tree_to_json
+from treeformers.trees.tree import Tree
+
+__all__ = [
+    "Conflict",
+    "Counts",
+    "DoubtfulSpan",
+    "Event",
+    "Listed",
+    "Name",
+    "Revision",
+    "Sentence",
+    "check_annotator",
+    "flat_tree",
+    "read_tree",
+    "tree_from_table",
+    "written_tree",
+]
+
+FLAT_LABEL = "X"
+"""The label of the flat tree that a sentence starts from if nobody has proposed a tree, and its tags."""
+MAX_ANNOTATOR = 60
+"""Longest name of an annotator, in characters."""
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
+
+
+class DoubtfulSpan(NamedTuple):
+    """A constituent of the proposed tree that the model is not certain of, and its probability."""
+
+    start: int
+    end: int
+    label: str
+    probability: float
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A sentence as an annotator sees it.
+
+    Attributes:
+        id: its number in the project, from 1.
+        name: where it comes from: `sent_id`, or file and line.
+        text: its text.
+        revision: number of the state of the tree; an edit names it. 0 is the flat tree before any edit.
+        tree: the tree of this annotator.
+        accepted: whether the annotator says that the tree is right.
+        held_out: whether it is in the held-out set.
+        can_undo: whether there is an earlier state.
+        can_redo: whether there is a later state.
+        alternatives: other trees of the model over the same words, best first.
+        doubtful: the doubtful constituents of the model's tree, if the words are still the same.
+    """
+
+    id: int
+    name: str
+    text: str
+    revision: int
+    tree: Tree
+    accepted: bool
+    held_out: bool
+    can_undo: bool
+    can_redo: bool
+    alternatives: tuple[Tree, ...]
+    doubtful: tuple[DoubtfulSpan, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The sentence as JSON holds it; trees as in JSON lines."""
+        table = {field.name: getattr(self, field.name) for field in fields(self)}
+        others = [tree_to_json(tree) for tree in self.alternatives]
+        return {**table, "tree": tree_to_json(self.tree), "alternatives": others}
+
+
+class Conflict(ValueError):
+    """The tree has changed since the revision that an edit names. Nothing was written.
+
+    Attributes:
+        current: the sentence as it is now.
+    """
+
+    def __init__(self, current: Sentence, revision: int) -> None:
+        super().__init__(
+            f"sentence {current.id} was changed in another window: its revision is {current.revision}, "
+            f"the edit was made on {revision}"
+        )
+        self.current = current
+
+
+class Revision(NamedTuple):
+    """One state of a tree.
+
+    Attributes:
+        id: its number.
+        parent: the revision that it was made from; None for proposals.
+        annotator: who made it; empty for proposals.
+        origin: "start" (the flat tree), "import", "model", "move", "reset", or "put" (another tree, such as
+            an alternative).
+        detail: the file, the model or the move (JSON).
+        tree: the tree.
+        time: seconds since 1970.
+    """
+
+    id: int
+    parent: int | None
+    annotator: str
+    origin: str
+    detail: str
+    tree: Tree
+    time: float
+
+
+class Event(NamedTuple):
+    """What an annotator did: "move", "put", "reset", "undo", "redo", "accept", "reopen" or "adjudicate"."""
+
+    annotator: str
+    action: str
+    revision: int
+    time: float
+
+
+class Listed(NamedTuple):
+    """A sentence in a list. `state` is "pending", "begun" or "accepted"."""
+
+    id: int
+    name: str
+    text: str
+    state: str
+    held_out: bool
+
+
+class Name(NamedTuple):
+    """A label or tag of the inventory. `kind` is "label" or "tag"."""
+
+    kind: str
+    name: str
+    guideline: str
+
+
+class Counts(NamedTuple):
+    """Numbers of sentences. `accepted` and `accepted_held_out` have a tree that stands for the sentence."""
+
+    sentences: int
+    accepted: int
+    held_out: int
+    accepted_held_out: int
+
+
+def check_annotator(name: str) -> str:
+    """Refuse what is no name: a blank one, control characters, more than 60 characters.
+
+    Raises:
+        ValueError: it is not valid.
+    """
+    if not isinstance(name, str) or not name.strip() or _CONTROL.search(name) or len(name) > MAX_ANNOTATOR:
+        raise ValueError(
+            f"{name!r} cannot be an annotator: expected a name of 1 to {MAX_ANNOTATOR} characters"
+        )
+    return name
+
+
+def flat_tree(words: Sequence[str], tags: Sequence[str] | None = None) -> Tree:
+    """All words under one node."""
+    tags = tags or [FLAT_LABEL] * len(words)
+    leaves = (Tree(tag, word=word) for tag, word in zip(tags, words, strict=True))
+    return Tree(FLAT_LABEL, tuple(leaves))
+
+
+def tree_from_table(table: dict[str, Any]) -> Tree:
+    """The inverse of `treeformers.trees.formats.tree_to_json`."""
+    return Tree.from_spans(table["words"], map(tuple, table["spans"]), table["tags"])
+
+
+def written_tree(tree: Tree) -> str:
+    """A tree as the file holds it: words, tags and spans as JSON, which keeps every character."""
+    return json.dumps(tree_to_json(tree), ensure_ascii=False, separators=(",", ":"))
+
+
+def read_tree(text: str) -> Tree:
+    """The inverse of `written_tree`."""
+    return tree_from_table(json.loads(text))

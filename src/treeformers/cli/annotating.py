@@ -1,0 +1,229 @@
+"""`treeformers annotate`."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from treeformers.cli.console import DeviceOption
+from treeformers.training.model_names import DEFAULT_MODEL, is_installed
+from treeformers.trees.text import count
+
+if TYPE_CHECKING:
+    from treeformers.annotation import Project
+    from treeformers.tasks.tree_predictors import TreePredictor
+
+logger = logging.getLogger(__name__)
+
+DEMO = "demo"
+"""The name of the project over the embedded English sentences."""
+
+
+def annotate(
+    project: Annotated[
+        Path,
+        typer.Argument(metavar="PROJECT", help="File of the project, made if a text follows it; or demo."),
+    ],
+    texts: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[TEXT]...",
+            help="Files to add: text, trees in brackets, JSON lines or CoNLL-U; - is standard input.",
+        ),
+    ] = None,
+    running: Annotated[
+        bool, typer.Option("--text", help="Files are running text, not one sentence a line.")
+    ] = False,
+    tokenized: Annotated[
+        bool, typer.Option("--tokenized", help="A new project: white space separates the words of a text.")
+    ] = False,
+    accepted: Annotated[
+        bool,
+        typer.Option("--accepted", help="The trees of the files are right; otherwise they are proposals."),
+    ] = False,
+    profile: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME|FILE.toml", help="Scheme of the trees; by default, they are as they stand."
+        ),
+    ] = None,
+    annotator: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Who annotates; by default the user of this machine.")
+    ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MODEL", help="Parser or inducer that proposes trees; a parser is trained further."
+        ),
+    ] = None,
+    encoder: Annotated[
+        str | None,
+        typer.Option(metavar="ENCODER", help="Pretrained encoder for a parser, if there is no parser yet."),
+    ] = None,
+    retrain: Annotated[
+        bool, typer.Option("--retrain", help="Train a parser on the accepted trees, and stop.")
+    ] = False,
+    export: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write the accepted trees, and stop: brackets, or by suffix .jsonl or .conllu.",
+        ),
+    ] = None,
+    status: Annotated[
+        bool,
+        typer.Option("--status", help="Print what the project holds and how good its parsers are, and stop."),
+    ] = False,
+    device: DeviceOption = None,
+) -> None:
+    """Make a treebank from raw text: trees are proposed and corrected, and a parser learns from them.
+
+    A project is one file. Sentences are added from the files that are named. `demo` is a project over a
+    hundred English sentences, demo.treebank in this folder.
+    """
+    from treeformers.annotation.values import check_annotator
+
+    name = check_annotator(_user() if annotator is None else annotator)
+    is_demo = str(project) == DEMO and not project.exists()
+    path = Path(f"{DEMO}.treebank") if is_demo else project
+    is_new = not (path.exists() and path.stat().st_size)
+    with _opened(path, texts or [], is_demo, tokenized) as opened:
+        try:
+            predictor = _set_models(opened, model, encoder)
+            added = _add(opened, texts or [], running, name if accepted else None, profile)
+        except BaseException:
+            if is_new:  # a faulty file or a wrong name leaves no empty project
+                opened.close()
+                for suffix in ("", "-wal", "-shm"):
+                    Path(f"{path}{suffix}").unlink(missing_ok=True)
+            raise
+        if added or model or (is_demo and is_new):
+            _propose(opened, model, predictor)
+        if retrain:
+            _retrain(opened)
+        if export:
+            from treeformers.annotation import export_trees
+
+            typer.echo(f"{export}: {count(export_trees(opened, export), 'accepted tree')}")
+        if status or not (retrain or export):
+            _print_status(opened)
+        if not (retrain or export or status):
+            open_page(opened, name)
+
+
+def open_page(project: Project, annotator: str) -> None:
+    """Where the page on a project is to be opened. Until then, `treeformers.annotation` edits it."""
+
+
+def _user() -> str:
+    import getpass
+
+    try:
+        return getpass.getuser()
+    except (ImportError, KeyError, OSError):  # a machine may not know the name
+        return "annotator"
+
+
+def _opened(path: Path, texts: list[str], is_demo: bool, tokenized: bool) -> Project:
+    """Open a project, or make one."""
+    from treeformers.annotation import Project, import_text
+
+    if path.exists() and path.stat().st_size:
+        if tokenized:
+            raise ValueError(f"--tokenized is for a new project, {path} exists")
+        return Project.open(path)
+    if not texts and not is_demo:
+        raise FileNotFoundError(f"{path}: no such project; name a text after it to make one")
+    for text in texts:
+        if text != "-":
+            open(text, "rb").close()  # a wrong name leaves no empty project
+    made = Project.create(path, tokenizer="blank" if tokenized else "penn")
+    if is_demo:
+        from treeformers.data.open_english import load_open_english
+
+        made.configure(tokenizer="blank", model=DEFAULT_MODEL if is_installed(DEFAULT_MODEL) else "")
+        trees = [tree for part in load_open_english().values() for tree in part]
+        import_text(made, (" ".join(tree.words) for tree in trees), "open-english")
+    return made
+
+
+def _add(
+    project: Project, texts: list[str], running: bool, accepted_by: str | None, profile: str | None
+) -> int:
+    """Add files, and return the number of new sentences."""
+    from treeformers.annotation.transfer import MAX_WORDS, AlreadyImported, import_file
+
+    total = 0
+    for text in texts:
+        try:
+            done = import_file(project, text, running, accepted_by, profile)
+        except AlreadyImported as error:
+            logger.info("%s; nothing was added", error)
+            continue
+        held_out = f", {done.held_out} of them in the held-out set" if done.held_out else ""
+        logger.info("%s: %s%s", text, count(done.sentences, "sentence"), held_out)
+        if done.long:
+            logger.warning(
+                "warning: %s of more than %d words, the first one is %s",
+                count(done.long, "sentence"),
+                MAX_WORDS,
+                done.first_long,
+            )
+        total += done.sentences
+    return total
+
+
+def _set_models(project: Project, model: str | None, encoder: str | None) -> TreePredictor | None:
+    """Keep the names of models that exist and fit, and return the loaded one that proposes trees."""
+    predictor = None
+    if model:
+        from treeformers.tasks.tree_predictors import load_tree_predictor
+
+        predictor = load_tree_predictor(model)
+        project.configure(model=model)
+    if encoder:
+        from treeformers.models.pretrained import find_pretrained
+
+        find_pretrained(encoder)
+        project.configure(encoder=encoder)
+    return predictor
+
+
+def _propose(project: Project, model: str | None, predictor: TreePredictor | None) -> None:
+    """Propose trees of a model; by default of the present one, if there is one."""
+    from treeformers.annotation.proposals import propose
+    from treeformers.annotation.rounds import PROPOSED, current_model
+
+    if name := model or current_model(project):
+        from treeformers.tasks.tree_predictors import load_tree_predictor
+
+        predictor = predictor or load_tree_predictor(name)
+        done = propose(project, predictor, Path(name).name, PROPOSED)
+        logger.info("%s proposed trees for %s", name, count(done, "sentence"))
+
+
+def _retrain(project: Project) -> None:
+    from treeformers.annotation import retrain
+
+    done = retrain(project)
+    typer.echo(f"{done.model}\t{count(done.trees, 'tree')}\t{done.progress}")
+
+
+def _print_status(project: Project) -> None:
+    from treeformers.annotation import list_rounds
+
+    counts = project.counts()
+    typer.echo(f"{project.path}: {count(counts.sentences, 'sentence')}, {counts.accepted:,} accepted")
+    typer.echo(f"held-out set: {count(counts.held_out, 'sentence')}, {counts.accepted_held_out:,} accepted")
+    for name, number in project.annotators().items():
+        typer.echo(f"{name}: {count(number, 'tree')} accepted")
+    for one in list_rounds(project):
+        if one.model is None:
+            typer.echo(f"round {one.id}: {one.state}, {one.progress}")
+        else:
+            figure = "no figure" if one.f1 is None else f"F1 {one.f1:.1f} on {count(one.held_out, 'tree')}"
+            ending = "" if one.state == "finished" else f", {one.state}, {one.progress}"
+            typer.echo(f"{one.model}: {count(one.trees, 'tree')}, {figure}{ending}")
