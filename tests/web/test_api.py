@@ -508,6 +508,9 @@ class TestGuards:
                 found = client.post("/api/parse", json={"text": "a b", "models": ["counting"]})
                 assert (found.status_code, found.headers["retry-after"]) == (503, "2")
                 assert "0.1 seconds" in found.json()["error"]
+            deadline = time.monotonic() + 30
+            while model.stopped < 2 and time.monotonic() < deadline:
+                time.sleep(0.01)
             model.go.set()
             answer(client, "/api/parse", text="c d", models=["counting"])
         assert model.calls == [[("a", "b")], [("a", "b")], [("c", "d")]]
