@@ -9,6 +9,7 @@ import os
 import socket
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import uvicorn
 
@@ -20,7 +21,10 @@ from treeformers.web.limits import Limits
 from treeformers.web.logs import logging_as_json
 from treeformers.web.models import ServedModel
 
-__all__ = ["demo_model", "serve"]
+if TYPE_CHECKING:
+    from treeformers.web.guards import Guard
+
+__all__ = ["LOOPBACK", "demo_model", "run", "serve"]
 
 logger = logging.getLogger(__name__)
 
@@ -76,7 +80,21 @@ def serve(
         ValueError: the port is taken, the host is not an address of this machine, or as in `create_app`.
     """
     hosts = LOOPBACK if host in LOOPBACK else ("*",)
-    app = create_app(models, limits, report, hosts)
+    run(create_app(models, limits, report, hosts), host, port, started)
+
+
+def run(app: Guard, host: str, port: int, started: Callable[[str], None]) -> None:
+    """Run an application until it is interrupted or terminated; running requests are then finished.
+
+    Args:
+        app: the application.
+        host: address to listen on.
+        port: port to listen on; 0 is any free one.
+        started: called with the address when the server listens.
+
+    Raises:
+        ValueError: the port is taken, or the host is not an address of this machine.
+    """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         listening = socket.create_server((host, port), family=family, backlog=256)
