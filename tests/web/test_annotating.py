@@ -152,7 +152,7 @@ def test_a_round_that_cannot_begin_says_why(
     client: TestClient, project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tree = Tree("S", (Tree("N", word="Ann"), Tree("V", word="runs")))
-    import_trees(project, [tree] * rounds.MIN_TREES, "gold", accepted_by="Ann")
+    import_trees(project, [tree] * 2 * rounds.MIN_TREES, "gold", accepted_by="Ann")
     monkeypatch.setattr(rounds.sys, "executable", "false")
     monkeypatch.setattr(annotating, "_last_line", lambda project: "no memory")
     assert client.post("/api/rounds").status_code == 202
