@@ -47,7 +47,8 @@ let project = null;
 let shown = null; // the sentence
 let nodes = [];
 let selection = null;
-let recent = [];
+const uses = new Map(); // how often this page has shown a label or tag
+const latest = {}; // the label and the tag that were given last
 let turn = Promise.resolve();
 
 const say = (text) => { find("status").textContent = text; };
@@ -116,6 +117,7 @@ function describe(node) {
   return `${node.label === "X" ? (node.word === null ? "no label" : "no tag") : node.label} · ${words.length > 1 ? `words ${node.start + 1}–${node.end}` : `word ${node.start + 1}`} · “${words.length > 8 ? `${words.slice(0, 4).join(" ")} … ${words.at(-1)}` : words.join(" ")}”${doubt}`;
 }
 
+const keyOf = (letter) => make("kbd", { "aria-hidden": "true" }, letter);
 const key = ([start, end, label]) => `${start} ${end} ${label}`;
 
 /** The buttons of the other trees of the parser, and of the proposed tree. */
@@ -128,11 +130,11 @@ function showOthers() {
     const [first] = spans;
     const words = first ? tree.words.slice(first[0], first[1]) : [];
     const said = first ? `${first[2]} ${words.length > 3 ? `${words[0]} … ${words.at(-1)}` : words.join(" ")}` : "fewer nodes";
-    return make("button", { type: "button", title: `${counted(spans.length, "other constituent")}, ${counted(retagged, "other tag")}`, onclick: () => run(() => choose(i)) }, make("kbd", {}, String(i + 1)), spans.length > 1 ? `${said} + ${spans.length - 1}` : said);
+    return make("button", { type: "button", title: `${counted(spans.length, "other constituent")}, ${counted(retagged, "other tag")}`, onclick: () => run(() => choose(i)) }, keyOf(String(i + 1)), spans.length > 1 ? `${said} + ${spans.length - 1}` : said);
   }).filter(Boolean);
-  if (shown.can_undo) buttons.push(make("button", { type: "button", onclick: () => run(reset) }, make("kbd", {}, "0"), "The proposed tree"));
-  if (shown.doubtful.length) buttons.push(make("button", { type: "button", onclick: () => run(nextDoubt) }, make("kbd", {}, "d"), "Next doubtful"));
-  buttons.push(make("button", { type: "button", onclick: () => run(mark) }, make("kbd", {}, "a"), shown.accepted ? "Not right yet" : "Accept"));
+  if (shown.can_undo) buttons.push(make("button", { type: "button", onclick: () => run(reset) }, keyOf("0"), "The proposed tree"));
+  if (shown.doubtful.length) buttons.push(make("button", { type: "button", onclick: () => run(nextDoubt) }, keyOf("d"), "Next doubtful"));
+  buttons.push(make("button", { type: "button", onclick: () => run(mark) }, keyOf("a"), shown.accepted ? "Not right yet" : "Accept"));
   find("others").replaceChildren(...buttons);
 }
 
@@ -150,19 +152,14 @@ async function edit(action, fields = {}) {
   }
 }
 
-const names = (kind) => {
-  const all = project.inventory.filter((one) => one.kind === kind);
-  const first = recent.filter((one) => one.kind === kind).map(({ name }) => all.find((one) => one.name === name) ?? { kind, name, guideline: "" });
-  return [...first, ...all.filter((one) => !first.some(({ name }) => name === one.name))];
-};
-
-async function name(kind, title) {
-  const found = await askName(title, names(kind));
-  return found;
+/** The labels or tags, the most frequent first. */
+function names(kind) {
+  const often = ({ name }) => uses.get(`${kind} ${name}`) ?? 0;
+  return project.inventory.filter((one) => one.kind === kind).sort((a, b) => often(b) - often(a));
 }
 
 function remember(kind, label) {
-  recent = [{ kind, name: label }, ...recent.filter((one) => one.kind !== kind || one.name !== label)];
+  latest[kind] = label;
   if (!project.inventory.some((one) => one.kind === kind && one.name === label)) project.inventory.push({ kind, name: label, guideline: "" });
 }
 
@@ -175,7 +172,7 @@ async function move(asked) {
   const fields = { move: done, ...selection.place };
   if (done === "wrap" || done === "relabel" || done === "retag") {
     const kind = done === "retag" ? "tag" : "label";
-    const label = await name(kind, { wrap: "Label of the new node", relabel: `Label instead of ${node.label}`, retag: `Tag of ${node.word}` }[done]);
+    const label = await askName({ wrap: "Label of the new node", relabel: `Label instead of ${node.label}`, retag: `Tag of ${node.word}` }[done], names(kind), latest[kind]);
     if (label === null) return;
     if (await edit("moves", { move: { ...fields, label } })) remember(kind, label);
     return;
@@ -237,6 +234,10 @@ async function count() {
 async function open(id) {
   complain(null);
   const sentence = await ask(`api/sentences/${id}?annotator=${encodeURIComponent(project.annotator)}`);
+  for (const node of readSpans(sentence.tree)) {
+    const use = `${node.children.length ? "label" : "tag"} ${node.label}`;
+    uses.set(use, (uses.get(use) ?? 0) + 1);
+  }
   if (visited[place] !== id) {
     visited.splice(place + 1);
     place = visited.push(id) - 1;
@@ -336,7 +337,7 @@ function arrow(event) {
 }
 
 function button(move, text, letter, does, command) {
-  const made = make("button", { type: "button", title: does, onclick: () => run(command) }, letter ? make("kbd", { "aria-hidden": "true" }, letter) : null, text);
+  const made = make("button", { type: "button", title: does, onclick: () => run(command) }, letter ? keyOf(letter) : null, text);
   made.dataset.move = move;
   return made;
 }
@@ -350,8 +351,8 @@ const sentences = new SentenceList(find("sentences"), (id) => run(() => open(id)
 find("tree").append(view.box);
 find("moves").append(
   ...MOVES.map(([asked, text, letter, does]) => button(asked, text, letter, does, () => move(asked))),
-  button("before", "Select also the sister before", "", "Shift and an arrow key do the same", () => select(selection.extended(-1))),
-  button("after", "Select also the sister after", "", "Shift and an arrow key do the same", () => select(selection.extended(1))),
+  button("before", "Extend before", "", "Selects also the sister before; Shift and an arrow key do the same", () => select(selection.extended(-1))),
+  button("after", "Extend after", "", "Selects also the sister after; Shift and an arrow key do the same", () => select(selection.extended(1))),
 );
 find("previous").addEventListener("click", () => run(() => step(-1)));
 find("next").addEventListener("click", () => run(next));

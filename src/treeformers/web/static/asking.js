@@ -19,8 +19,11 @@ function open(title, settle, ...content) {
 
 const leave = (close) => make("p", { className: "bar" }, make("button", { type: "button", onclick: close }, "Cancel"));
 
-/** Ask for one of `names`, each {name, guideline}, or for a new name. The first match is taken by Enter. */
-export function askName(title, names) {
+/**
+ * Ask for one of `names`, each {name, guideline}, or for a new name. Enter takes the first match; if nothing is typed,
+ * that is the `latest`.
+ */
+export function askName(title, names, latest) {
   return new Promise((settle) => {
     const id = `names-${(numbers += 1)}`;
     const list = make("ul", { id, role: "listbox", "aria-label": "Names" });
@@ -41,7 +44,8 @@ export function askName(title, names) {
       const typed = input.value.trim();
       const low = typed.toLowerCase();
       const rank = ({ name }) => [name === typed, name.toLowerCase() === low, name.toLowerCase().startsWith(low), name.toLowerCase().includes(low)].indexOf(true);
-      matches = names.filter((one) => rank(one) >= 0).sort((a, b) => rank(a) - rank(b));
+      const found = names.filter((one) => rank(one) >= 0).sort((a, b) => rank(a) - rank(b));
+      matches = typed ? found.filter((one) => rank(one) < 3 || rank(found[0]) === 3) : found.sort((a, b) => (b.name === latest) - (a.name === latest));
       if (typed && !names.some(({ name }) => name === typed)) matches.push({ name: typed, guideline: "new" });
       list.replaceChildren(...matches.map(({ name, guideline }, i) =>
         make("li", { id: `${id}-${i}`, role: "option", onclick: () => take(name) }, make("b", {}, name), guideline ? make("small", {}, guideline) : null)));
