@@ -3,7 +3,7 @@
 import { ask } from "./api.js";
 import { askName, askPlace, showKeys } from "./asking.js";
 import { save } from "./download.js";
-import { Selection, cuts, possible, readSpans, runsLeft } from "./edits.js";
+import { Selection, cuts, possible, readSpans } from "./edits.js";
 import { counted, make, percent } from "./elements.js";
 import { Rounds } from "./rounds.js";
 import { SentenceList } from "./sentences.js";
@@ -76,7 +76,7 @@ function show(sentence) {
       doubts.add(node.index);
     }
   }
-  view.show(nodes, { doubts, mirrored: runsLeft(sentence.tree.words) });
+  view.show(nodes, { doubts });
   find("place").replaceChildren(`Sentence ${sentence.id}`, make("small", {}, sentence.name),
     ...(sentence.accepted ? [make("span", { className: "badge-text" }, "accepted")] : []),
     ...(sentence.held_out ? [make("span", { className: "badge-text plain", title: "This tree scores models and trains none." }, "held out")] : []));
@@ -323,7 +323,7 @@ function onKey(event) {
 
 function arrow(event) {
   if (event.ctrlKey || event.metaKey) return null;
-  const [left, right] = runsLeft(shown.tree.words) ? ["after", "before"] : ["before", "after"];
+  const [left, right] = view.rightToLeft ? ["after", "before"] : ["before", "after"];
   const direction = { ArrowUp: "up", ArrowDown: "down", ArrowLeft: left, ArrowRight: right }[event.key];
   if (!direction) return null;
   if (event.shiftKey) return () => select(selection.extended({ before: -1, after: 1 }[direction] ?? 0));
@@ -348,7 +348,7 @@ const rounds = new Rounds(find("rounds"), complain, () => run(async () => {
 }));
 const sentences = new SentenceList(find("sentences"), (id) => run(() => open(id)), complain);
 
-find("tree").append(view.box);
+find("tree").append(view.frame);
 find("moves").append(
   ...MOVES.map(([asked, text, letter, does]) => button(asked, text, letter, does, () => move(asked))),
   button("before", "Extend before", "", "Selects also the sister before; Shift and an arrow key do the same", () => select(selection.extended(-1))),

@@ -1,6 +1,5 @@
 // The nodes of a tree for the editor, what is selected in it, and which moves are possible there.
 
-const RIGHT_TO_LEFT = /[\u0590-\u08FF\uFB1D-\uFDFF\uFE70-\uFEFC]|[\u{10800}-\u{10FFF}]|[\u{1E800}-\u{1EFFF}]/u;
 const segmenter = new Intl.Segmenter(undefined, { granularity: "grapheme" });
 
 /** Nodes in pre-order, as those of `readBrackets`, each with its `path`, from words, tags and spans in pre-order. */
@@ -26,9 +25,6 @@ export function readSpans({ words, tags, spans }) {
   fill(words.length);
   return nodes;
 }
-
-/** Whether most of the words that have a direction run from right to left. */
-export const runsLeft = (words) => 2 * words.filter((word) => RIGHT_TO_LEFT.test(word)).length > words.filter((word) => /\p{L}/u.test(word)).length;
 
 /** The places between the characters that a reader sees, each as the number of code points before it. */
 export function cuts(word) {
