@@ -67,7 +67,7 @@ async def _unreadable(request: Request, error: Exception) -> JSONResponse:
     """Name the faulty field. The answer does not repeat the request, which may hold invalid characters."""
     assert isinstance(error, RequestValidationError)
     kind = request.headers.get("content-type", "none")
-    if not kind.startswith("application/json"):
+    if request.method != "GET" and not kind.startswith("application/json"):
         return problem(400, f"the content type is {kind[:40]}, expected application/json")
     for found in error.errors():
         if found["type"] == "json_invalid":
