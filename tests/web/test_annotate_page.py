@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -254,6 +255,18 @@ def test_the_second_window_is_told(page: Page, project: Project) -> None:
     page.problems.clear()  # the browser logs the status 409
 
 
+def test_rounds_and_their_curve(page: Page, project: Project) -> None:
+    figures = {"trees": 20, "held_out": 4, "f1": 61.25, "exact_match": 25.0, "tagging_accuracy": 90.0}
+    insert = "INSERT INTO round (state, progress, started, result) VALUES (?, 'killed', 0, ?)"
+    with project.database.write() as connection:
+        connection.execute(insert, ("finished", json.dumps(figures)))
+        connection.execute(insert, ("stopped", None))
+    page.page.get_by_text("Train a parser").click()
+    expect(page.page.get_by_role("row", name="1 20 61.3 25.0 90.0 4 finished")).to_be_visible()
+    expect(page.page.get_by_role("row", name="2 – – – – – stopped: killed")).to_be_visible()
+    expect(page.page.get_by_role("img", name="20 trees: F1 61.3")).to_be_visible()
+
+
 def _relabel(label: str) -> Any:
     from treeformers.trees.moves import Move
 
@@ -286,7 +299,7 @@ def test_alternatives_and_doubtful_constituents(browser: Any, tmp_path: Path) ->
             page = Page(browser, address)
             expect(page.page.locator(".node.doubt .note")).to_have_text("55 %")
             page.press("d")
-            expect(page.page.locator(".detail")).to_contain_text("VP · words 2–3 · “sees Ben” · probability")
+            expect(page.page.locator(".detail")).to_contain_text("VP · words 2–3 · “\u2068sees Ben\u2069”")
             page.press("1")
             expect_tree(page, project, str(flat))
             page.press("z", "0")

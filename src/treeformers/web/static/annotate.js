@@ -50,6 +50,8 @@ let selection = null;
 const uses = new Map(); // how often this page has shown a label or tag
 const latest = {}; // the label and the tag that were given last
 let turn = Promise.resolve();
+let waiting = 0; // number of commands that are not done
+const held = []; // keys that were pressed meanwhile
 
 const say = (text) => { find("status").textContent = text; };
 
@@ -58,9 +60,13 @@ function complain(error) {
   find("problem").hidden = !error;
 }
 
-/** Do things one after another, also if keys come faster than answers. */
+/** Do things one after another. Keys that come faster than answers are held back. */
 function run(command) {
-  turn = turn.then(command).catch(complain);
+  waiting += 1;
+  turn = turn.then(command).catch(complain).finally(() => {
+    waiting -= 1;
+    while (held.length && !waiting) onKey(held.shift());
+  });
   return turn;
 }
 
@@ -99,8 +105,10 @@ function select(next) {
   const inTree = view.box.contains(document.activeElement) || document.activeElement === document.body;
   view.choose(new Set(chosen.map((node) => node.index)), selection.head.index);
   if (inTree) view.focus();
-  const words = shown.tree.words.slice(chosen[0].start, chosen.at(-1).end);
-  find("detail").textContent = chosen.length > 1 ? `${chosen.length} sisters · words ${chosen[0].start + 1}–${chosen.at(-1).end} · “${words.length > 8 ? `${words.slice(0, 4).join(" ")} … ${words.at(-1)}` : words.join(" ")}”` : describe(chosen[0]);
+  const [{ start }, { end }] = [chosen[0], chosen.at(-1)];
+  const [name, sure] = chosen.length > 1 ? [`${chosen.length} sisters`, ""] : describe(chosen[0]);
+  const words = end - start > 1 ? `words ${start + 1}–${end}` : `word ${end}`;
+  find("detail").textContent = `${name} · ${words} · “\u2068${shorten(shown.tree.words.slice(start, end), 8)}\u2069”${sure}`;
   const can = possible(selection);
   for (const button of find("moves").querySelectorAll("button")) button.disabled = !offers(can, button.dataset.move);
 }
@@ -111,11 +119,13 @@ function offers(can, move) {
   return can.has(move);
 }
 
+/** The name of a node, and its probability if it is doubtful. */
 function describe(node) {
-  const doubt = node.probability === undefined ? "" : ` · probability ${percent(node.probability)}`;
-  const words = shown.tree.words.slice(node.start, node.end);
-  return `${node.label === "X" ? (node.word === null ? "no label" : "no tag") : node.label} · ${words.length > 1 ? `words ${node.start + 1}–${node.end}` : `word ${node.start + 1}`} · “${words.length > 8 ? `${words.slice(0, 4).join(" ")} … ${words.at(-1)}` : words.join(" ")}”${doubt}`;
+  const name = node.label !== "X" ? node.label : node.word === null ? "no label" : "no tag";
+  return [name, node.probability === undefined ? "" : ` · probability ${percent(node.probability)}`];
 }
+
+const shorten = (words, most) => (words.length > most ? `${words.slice(0, most / 2).join(" ")} … ${words.at(-1)}` : words.join(" "));
 
 const keyOf = (letter) => make("kbd", { "aria-hidden": "true" }, letter);
 const key = ([start, end, label]) => `${start} ${end} ${label}`;
@@ -124,13 +134,14 @@ const key = ([start, end, label]) => `${start} ${end} ${label}`;
 function showOthers() {
   const own = new Set(shown.tree.spans.map(key));
   const buttons = shown.alternatives.map((tree, i) => {
+    const there = new Set(tree.spans.map(key));
     const spans = tree.spans.filter((span) => !own.has(key(span)));
+    const lacking = shown.tree.spans.filter((span) => !there.has(key(span)));
     const retagged = tree.tags.filter((tag, word) => tag !== shown.tree.tags[word]).length;
-    if (!spans.length && !retagged && tree.spans.length === own.size) return null;
-    const [first] = spans;
-    const words = first ? tree.words.slice(first[0], first[1]) : [];
-    const said = first ? `${first[2]} ${words.length > 3 ? `${words[0]} … ${words.at(-1)}` : words.join(" ")}` : "fewer nodes";
-    return make("button", { type: "button", title: `${counted(spans.length, "other constituent")}, ${counted(retagged, "other tag")}`, onclick: () => run(() => choose(i)) }, keyOf(String(i + 1)), spans.length > 1 ? `${said} + ${spans.length - 1}` : said);
+    if (!spans.length && !lacking.length && !retagged) return null;
+    const first = spans[0] ?? lacking[0];
+    const said = first ? `${spans.length ? "" : "no "}${first[2]} ${shorten(tree.words.slice(first[0], first[1]), 3)}` : "other tags";
+    return make("button", { type: "button", title: `Another tree: ${counted(spans.length, "other constituent")}, ${counted(retagged, "other tag")}`, onclick: () => run(() => choose(i)) }, keyOf(String(i + 1)), spans.length > 1 ? `${said} + ${spans.length - 1}` : said);
   }).filter(Boolean);
   if (shown.can_undo) buttons.push(make("button", { type: "button", onclick: () => run(reset) }, keyOf("0"), "The proposed tree"));
   if (shown.doubtful.length) buttons.push(make("button", { type: "button", onclick: () => run(nextDoubt) }, keyOf("d"), "Next doubtful"));
@@ -172,7 +183,7 @@ async function move(asked) {
   const fields = { move: done, ...selection.place };
   if (done === "wrap" || done === "relabel" || done === "retag") {
     const kind = done === "retag" ? "tag" : "label";
-    const label = await askName({ wrap: "Label of the new node", relabel: `Label instead of ${node.label}`, retag: `Tag of ${node.word}` }[done], names(kind), latest[kind]);
+    const label = await askName({ wrap: "Label of the new node", relabel: `Label instead of ${node.label}`, retag: `Tag of ${node.word}` }[done], names(kind), latest[kind], held);
     if (label === null) return;
     if (await edit("moves", { move: { ...fields, label } })) remember(kind, label);
     return;
@@ -314,6 +325,11 @@ function onKey(event) {
   if (event.ctrlKey || event.metaKey) {
     if (pressed !== "z" && pressed !== "y") return;
     if (event.shiftKey) pressed = "y";
+  }
+  if (waiting) {
+    event.preventDefault();
+    held.push(event);
+    return;
   }
   const command = arrow(event) ?? (Object.hasOwn(ACTIONS, pressed) ? ACTIONS[pressed] : null);
   if (!command) return;

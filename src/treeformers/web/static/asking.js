@@ -21,9 +21,9 @@ const leave = (close) => make("p", { className: "bar" }, make("button", { type: 
 
 /**
  * Ask for one of `names`, each {name, guideline}, or for a new name. Enter takes the first match; if nothing is typed,
- * that is the `latest`.
+ * that is the `latest`. `held` are keys that were pressed before the dialog opened; those that it takes are removed.
  */
-export function askName(title, names, latest) {
+export function askName(title, names, latest, held) {
   return new Promise((settle) => {
     const id = `names-${(numbers += 1)}`;
     const list = make("ul", { id, role: "listbox", "aria-label": "Names" });
@@ -63,6 +63,12 @@ export function askName(title, names, latest) {
     const dialog = open(title, settle, input, list, leave(() => dialog.close()));
     fill();
     input.focus();
+    while (held.length && dialog.open) {
+      const { key } = held.shift();
+      if (key.length === 1) input.value += key;
+      fill();
+      if (key === "Enter" && matches.length) take(matches[place].name);
+    }
   });
 }
 
