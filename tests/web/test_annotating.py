@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import errno
 import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -212,6 +214,11 @@ def test_a_token_is_needed_where_one_is_set(project: Project) -> None:
         assert opened.status_code == 303 and opened.headers["location"] == "/"
         assert "HttpOnly; SameSite=Strict" in opened.headers["set-cookie"]
         assert client.get("/api/project").status_code == 200
+
+
+def test_the_page_opens_without_torch() -> None:
+    code = "import sys, treeformers.web.annotating; sys.exit('torch' in sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_other_host_names_are_refused(project: Project) -> None:

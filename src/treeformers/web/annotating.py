@@ -25,12 +25,11 @@ from treeformers.annotation import (
 from treeformers.annotation.queue import Order
 from treeformers.annotation.rounds import MIN_TREES
 from treeformers.trees.moves import Move, Selection, apply_move
-from treeformers.web.api import REFUSALS
-from treeformers.web.application import new_app, problem
+from treeformers.web.application import REFUSALS, new_app, problem
 from treeformers.web.guards import Guard
 from treeformers.web.limits import Limits
 from treeformers.web.messages import LARGEST, ChooseRequest, EditRequest, MoveRequest, Problem
-from treeformers.web.server import LOOPBACK, run
+from treeformers.web.running import LOOPBACK, run
 
 __all__ = ["annotation_app", "serve_project"]
 

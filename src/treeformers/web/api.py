@@ -12,7 +12,8 @@ from fastapi.responses import HTMLResponse, JSONResponse
 from starlette.exceptions import HTTPException
 
 from treeformers import __version__
-from treeformers.web.application import new_app
+from treeformers.query.reader import PatternError
+from treeformers.web.application import REFUSALS, new_app, problem
 from treeformers.web.guards import Guard
 from treeformers.web.limits import Limits
 from treeformers.web.messages import (
@@ -28,13 +29,12 @@ from treeformers.web.messages import (
     ModelInfo,
     Parsed,
     ParseRequest,
-    Problem,
     SentenceRequest,
     Steps,
     TreebankRequest,
     TreeRequest,
 )
-from treeformers.web.models import ServedModel
+from treeformers.web.models import ModelNotLoaded, ServedModel
 from treeformers.web.service import Service
 
 __all__ = ["EXAMPLES", "create_app"]
@@ -51,22 +51,6 @@ PARSER_EXAMPLES = (
     "it rains, or else stay until the end of the week.",
     EXAMPLES[2],
 )
-REFUSALS: dict[int | str, dict[str, Any]] = {
-    400: {"model": Problem, "description": "The request is not JSON in UTF-8, or names another host."},
-    413: {"model": Problem, "description": "The request is too large."},
-    422: {"model": Problem, "description": "The request cannot be read, or exceeds a limit."},
-    500: {
-        "model": Problem,
-        "description": "A model cannot be loaded, or the service failed.",
-    },
-    503: {
-        "model": Problem,
-        "description": "Too many concurrent requests, or no answer in time.",
-        "headers": {
-            "Retry-After": {"description": "Seconds to wait.", "schema": {"type": "integer"}},
-        },
-    },
-}
 
 
 def create_app(
@@ -100,6 +84,8 @@ def create_app(
     service = Service(models, limits)
 
     app = new_app("index.html", "Parse sentences and inspect models.", service.close)
+    app.add_exception_handler(PatternError, _bad_pattern)
+    app.add_exception_handler(ModelNotLoaded, _not_loaded)
 
     @app.get("/health")
     async def health(request: Request) -> Health:
@@ -189,3 +175,12 @@ def _read_report(path: str | Path | None) -> tuple[Any, str]:
     except (ValueError, RecursionError):
         raise ValueError(f"{path}: neither a page in .html nor JSON") from None
     return "json", content
+
+
+async def _bad_pattern(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, PatternError)
+    return problem(422, error.reason, column=error.column)
+
+
+async def _not_loaded(request: Request, error: Exception) -> JSONResponse:
+    return problem(500, str(error))

@@ -14,12 +14,27 @@ from fastapi.staticfiles import StaticFiles
 from starlette.exceptions import HTTPException
 
 from treeformers import __version__
-from treeformers.query.reader import PatternError
-from treeformers.web.models import ModelNotLoaded
+from treeformers.web.messages import Problem
 
-__all__ = ["STATIC", "new_app", "problem"]
+__all__ = ["REFUSALS", "STATIC", "new_app", "problem"]
 
 STATIC = Path(__file__).parent / "static"
+REFUSALS: dict[int | str, dict[str, Any]] = {
+    400: {"model": Problem, "description": "The request is not JSON in UTF-8, or names another host."},
+    413: {"model": Problem, "description": "The request is too large."},
+    422: {"model": Problem, "description": "The request cannot be read, or exceeds a limit."},
+    500: {
+        "model": Problem,
+        "description": "A model cannot be loaded, or the service failed.",
+    },
+    503: {
+        "model": Problem,
+        "description": "Too many concurrent requests, or no answer in time.",
+        "headers": {
+            "Retry-After": {"description": "Seconds to wait.", "schema": {"type": "integer"}},
+        },
+    },
+}
 
 
 def new_app(page: str, description: str, close: Callable[[], None]) -> FastAPI:
@@ -45,9 +60,7 @@ def new_app(page: str, description: str, close: Callable[[], None]) -> FastAPI:
         lifespan=lifespan,
     )
     app.add_exception_handler(RequestValidationError, _unreadable)
-    app.add_exception_handler(PatternError, _bad_pattern)
     app.add_exception_handler(ValueError, _bad_input)
-    app.add_exception_handler(ModelNotLoaded, _not_loaded)
     app.add_exception_handler(HTTPException, _other)
     app.add_exception_handler(Exception, _failed)
 
@@ -80,15 +93,6 @@ async def _unreadable(request: Request, error: Exception) -> JSONResponse:
 
 async def _bad_input(request: Request, error: Exception) -> JSONResponse:
     return problem(422, " ".join(str(error).split()))
-
-
-async def _bad_pattern(request: Request, error: Exception) -> JSONResponse:
-    assert isinstance(error, PatternError)
-    return problem(422, error.reason, column=error.column)
-
-
-async def _not_loaded(request: Request, error: Exception) -> JSONResponse:
-    return problem(500, str(error))
 
 
 async def _other(request: Request, error: Exception) -> JSONResponse:
