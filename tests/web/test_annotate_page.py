@@ -255,6 +255,20 @@ def test_the_second_window_is_told(page: Page, project: Project) -> None:
     page.problems.clear()  # the browser logs the status 409
 
 
+def test_labels_and_guidelines(page: Page, project: Project) -> None:
+    page.page.get_by_text("Labels and guidelines").click()
+    page.page.get_by_label("New name").fill("AP")
+    page.button("Add").click()
+    guideline = page.page.get_by_label("Guideline of the label AP")
+    guideline.fill("An adjective.")
+    guideline.press("Tab")
+    page.select("dog N")
+    page.press("w", *"ap")
+    expect(page.page.get_by_role("listbox", name="Names")).to_have_text("APAn adjective.apnew")
+    page.press("Enter")
+    expect_tree(page, project, "(S (NP (D the) (AP (N dog))) (VP (V sees) (NP (N Ann))) (P .))")
+
+
 def test_rounds_and_their_curve(page: Page, project: Project) -> None:
     figures = {"trees": 20, "held_out": 4, "f1": 61.25, "exact_match": 25.0, "tagging_accuracy": 90.0}
     insert = "INSERT INTO round (state, progress, started, result) VALUES (?, 'killed', 0, ?)"
@@ -334,7 +348,7 @@ def test_scripts_from_right_to_left_on_a_phone(browser: Any, tmp_path: Path) -> 
 def test_no_faults_of_accessibility(browser: Any, address: str, scheme: str) -> None:
     page = Page(browser, f"{address}/#1", color_scheme=scheme, bypass_csp=True)
     page.page.evaluate(AXE[0].read_text(encoding="utf-8"))
-    for summary in ("Train a parser", "All sentences"):
+    for summary in ("Train a parser", "Labels and guidelines", "All sentences"):
         page.page.get_by_text(summary).click()
     page.select("the dog NP, words 1 to 2")
     assert faults(page.page) == []

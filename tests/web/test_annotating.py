@@ -137,6 +137,14 @@ def test_lists_and_the_queue(client: TestClient) -> None:
     assert "no sentence 9" in client.get("/api/sentences/9?annotator=Ann").json()["error"]
 
 
+def test_labels_get_guidelines(client: TestClient) -> None:
+    body = {"kind": "label", "name": "NP", "guideline": "A noun with all that depends on it."}
+    assert client.post("/api/inventory", json=body).json() == [body]
+    assert client.get("/api/project").json()["inventory"] == [body]
+    refused = client.post("/api/inventory", json={**body, "name": "N P"})
+    assert refused.status_code == 422 and "cannot be a label" in refused.json()["error"]
+
+
 def test_rounds(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
     refused = client.post("/api/rounds")
     assert refused.status_code == 422

@@ -28,7 +28,7 @@ from treeformers.trees.moves import Move, Selection, apply_move
 from treeformers.web.application import REFUSALS, new_app, problem
 from treeformers.web.guards import Guard
 from treeformers.web.limits import Limits
-from treeformers.web.messages import LARGEST, ChooseRequest, EditRequest, MoveRequest, Problem
+from treeformers.web.messages import LARGEST, ChooseRequest, EditRequest, MoveRequest, NameRequest, Problem
 from treeformers.web.running import LOOPBACK, run
 
 __all__ = ["annotation_app", "serve_project"]
@@ -117,6 +117,12 @@ def annotation_app(
     def counts() -> dict[str, int]:
         """The numbers of sentences."""
         return _counts(project)
+
+    @app.post("/api/inventory", responses=_EDITS)
+    def write_guideline(request: NameRequest) -> list[dict[str, Any]]:
+        """Write the guideline of a label or tag, which may be new. The answer is the whole inventory."""
+        project.describe(request.kind, request.name, request.guideline)
+        return [name._asdict() for name in project.inventory()]
 
     @app.get("/api/sentences")
     def sentences(

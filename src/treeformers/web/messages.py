@@ -30,6 +30,7 @@ __all__ = [
     "MeasuredValue",
     "ModelInfo",
     "MoveRequest",
+    "NameRequest",
     "ParseRequest",
     "Parsed",
     "ParsedSentence",
@@ -122,6 +123,14 @@ class ChooseRequest(EditRequest):
     """One of the alternatives."""
 
     alternative: int = Field(ge=0, description="Its place among the alternatives of the sentence, from 0.")
+
+
+class NameRequest(_Request):
+    """A label or tag of the inventory."""
+
+    kind: Literal["label", "tag"]
+    name: str = Field(description="The label or tag.")
+    guideline: str = Field(max_length=2000, description="One line: when annotators use it.")
 
 
 class Problem(BaseModel):

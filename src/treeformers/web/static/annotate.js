@@ -5,6 +5,7 @@ import { askName, askPlace, showKeys } from "./asking.js";
 import { save } from "./download.js";
 import { Selection, cuts, possible, readSpans } from "./edits.js";
 import { counted, make, percent } from "./elements.js";
+import { Names } from "./names.js";
 import { Rounds } from "./rounds.js";
 import { SentenceList } from "./sentences.js";
 import { TreeView } from "./trees.js";
@@ -172,6 +173,7 @@ function names(kind) {
 function remember(kind, label) {
   latest[kind] = label;
   if (!project.inventory.some((one) => one.kind === kind && one.name === label)) project.inventory.push({ kind, name: label, guideline: "" });
+  labels.show(project.inventory);
 }
 
 /** Make a move; ask for its label or place first. */
@@ -360,8 +362,10 @@ function button(move, text, letter, does, command) {
 
 const rounds = new Rounds(find("rounds"), complain, () => run(async () => {
   project = { ...(await ask("api/project")), annotator: project.annotator };
+  labels.show(project.inventory);
   if (shown) await open(shown.id);
 }));
+const labels = new Names(find("names"), complain, (inventory) => { project.inventory = inventory; });
 const sentences = new SentenceList(find("sentences"), (id) => run(() => open(id)), complain);
 
 find("tree").append(view.frame);
@@ -387,6 +391,7 @@ run(async () => {
   find("project").textContent = project.name;
   document.title = `${project.name} · treeformers annotate`;
   find("annotator").value = project.annotator;
+  labels.show(project.inventory);
   const asked = Number(location.hash.slice(1));
   if (!(await count())) return complain(new Error("The project has no sentences. Name a text after it: treeformers annotate PROJECT TEXT"));
   return asked ? open(asked) : next();
