@@ -59,6 +59,7 @@ const say = (text) => { find("status").textContent = text; };
 function complain(error) {
   find("problem").textContent = error ? error.message : "";
   find("problem").hidden = !error;
+  if (error) find("problem").scrollIntoView({ block: "nearest" });
 }
 
 /** Do things one after another. Keys that come faster than answers are held back. */
@@ -141,7 +142,7 @@ function showOthers() {
     const retagged = tree.tags.filter((tag, word) => tag !== shown.tree.tags[word]).length;
     if (!spans.length && !lacking.length && !retagged) return null;
     const first = spans[0] ?? lacking[0];
-    const said = first ? `${spans.length ? "" : "no "}${first[2]} ${shorten(tree.words.slice(first[0], first[1]), 3)}` : "other tags";
+    const said = first ? `${spans.length ? "" : "without "}${first[2]} ${shorten(tree.words.slice(first[0], first[1]), 3)}` : "other tags";
     return make("button", { type: "button", title: `Another tree: ${counted(spans.length, "other constituent")}, ${counted(retagged, "other tag")}`, onclick: () => run(() => choose(i)) }, keyOf(String(i + 1)), spans.length > 1 ? `${said} + ${spans.length - 1}` : said);
   }).filter(Boolean);
   if (shown.can_undo) buttons.push(make("button", { type: "button", onclick: () => run(reset) }, keyOf("0"), "The proposed tree"));
