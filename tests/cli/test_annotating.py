@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,19 @@ from tiny_models import TREES, save_parser
 from treeformers.annotation import Project, list_rounds
 from treeformers.annotation.rounds import PACES, SIZES
 from treeformers.trees.formats import read_trees
+
+
+@pytest.fixture(autouse=True)
+def pages(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The addresses of the pages that commands serve; none runs."""
+    addresses: list[str] = []
+
+    def run(app: object, host: str, port: int, started: Callable[[str], None]) -> None:
+        addresses.append(host)
+        started(f"http://{host}:{port}")
+
+    monkeypatch.setattr("treeformers.web.annotating.run", run)
+    return addresses
 
 
 @pytest.fixture
@@ -35,6 +49,14 @@ def test_a_project_is_made_opened_and_exported(tmp_path: Path, text: Path) -> No
     assert output("annotate", path, "--export", out) == f"{out}: 1 accepted tree\n"
     assert list(read_trees(out)) == [tree]
     assert "Ann: 1 tree accepted" in output("annotate", path, "--status")
+
+
+def test_the_page_is_served(tmp_path: Path, text: Path, pages: list[str]) -> None:
+    path = tmp_path / "own.treebank"
+    assert output("annotate", path, text, "--port", 9000).splitlines()[-1] == "http://127.0.0.1:9000"
+    assert "http://0.0.0.0:8000/?token=" in output("annotate", path, "--host", "0.0.0.0")
+    output("annotate", path, "--status")
+    assert pages == ["127.0.0.1", "0.0.0.0"]
 
 
 def test_running_text_words_and_standard_input(tmp_path: Path, text: Path) -> None:

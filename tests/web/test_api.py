@@ -21,9 +21,10 @@ from tiny_models import SENTENCE, TREES, save_parser, tiny_classifier, tiny_indu
 from treeformers.metrics import unlabeled_f1
 from treeformers.trees.actions import from_bottom_up
 from treeformers.trees.tree import Tree
-from treeformers.web import api, server
 from treeformers.web import models as served_models_module
+from treeformers.web import server
 from treeformers.web.api import create_app
+from treeformers.web.application import STATIC
 from treeformers.web.limits import Limits
 from treeformers.web.logs import JsonFormatter
 from treeformers.web.models import Baseline, ServedClassifier, ServedInducer, ServedParser, find_models
@@ -671,7 +672,7 @@ class TestDocumentation:
             assert operation["description"]
 
     def test_pages_load_nothing_from_other_hosts(self, client: TestClient) -> None:
-        for path in sorted(api.STATIC.iterdir()):
+        for path in sorted(STATIC.iterdir()):
             text = path.read_text(encoding="utf-8").replace("http://www.w3.org/2000/svg", "")
             assert not re.search(r"https?:|//[a-z]+\.|@import|innerHTML|outerHTML|insertAdjacent", text), path
         for path in ("/", "/docs"):

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import re
-import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from shutil import which
 from typing import Any
 
 import pytest
 import torch
-import uvicorn
-from playwright import sync_api
 
-from conftest import ROOT
+from browsers import AXE, NEEDS_CHROMIUM, PATIENCE, expect, faults, served
 from tiny_models import SENTENCE, TREES, tiny_classifier, tiny_inducer, tiny_parser
 from treeformers.trees.tree import Tree
 from treeformers.web.api import create_app
@@ -24,20 +19,7 @@ from treeformers.web.models import Baseline, ServedClassifier, ServedInducer, Se
 
 torch.set_num_threads(1)
 
-CHROMIUM = which("chromium") or which("chromium-browser")
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs chromium: apt-get install chromium")
-FLAGS = [
-    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),
-    *("--disable-background-networking", "--disable-component-update"),
-]
-AXE = [
-    Path(path)
-    for path in (os.environ.get("AXE_CORE"), ROOT / "node_modules" / "axe-core" / "axe.min.js")
-    if path and Path(path).is_file()
-]
-PATIENCE = 20_000  # milliseconds, on a machine that does other things too
-expect = sync_api.expect
-expect.set_options(timeout=PATIENCE)
+pytestmark = NEEDS_CHROMIUM
 
 
 @pytest.fixture(scope="module")
@@ -57,22 +39,8 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     app = create_app(
         models, report=report, examples=[SENTENCE, "Oslo sleeps\nthe ferry sleeps", str(TREES[0])]
     )
-    server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="error"))
-    thread = threading.Thread(target=server.run)
-    thread.start()
-    while not server.started:
-        time.sleep(0.02)
-    yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
-    server.should_exit = True
-    thread.join()
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with sync_api.sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS, timeout=2 * PATIENCE)
-        yield started
-        started.close()
+    with served(app) as found:
+        yield found
 
 
 class Visit:
@@ -571,15 +539,5 @@ def test_accessibility(browser: Any, address: str, scheme: str) -> None:
     visit.draw(str(TREES[0]))
     for tab in ("Compare", "Layers", "Steps", "Attention", "Find", "Report"):
         visit.open(tab)
-        found = visit.page.evaluate("axe.run({iframes: false})")
-        faults = [
-            (
-                fault["id"],
-                fault["impact"],
-                fault["nodes"][0]["html"][:160],
-                fault["nodes"][0].get("failureSummary"),
-            )
-            for fault in found["violations"]
-        ]
-        assert faults == [], tab
+        assert faults(visit.page) == [], tab
     visit.finish()

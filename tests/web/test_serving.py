@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 from served_models import Counting
 from treeformers.cli import app
-from treeformers.web import serve, server
+from treeformers.web import serve
 
 
 def complaint(*arguments: object) -> str:
@@ -51,7 +51,7 @@ def test_server_finishes_running_requests_before_it_stops(
             super().__init__(config)
             running.append(self)
 
-    monkeypatch.setattr(server.uvicorn, "Server", Recorded)
+    monkeypatch.setattr(uvicorn, "Server", Recorded)
     model = Counting()
     model.go.clear()
     addresses: list[str] = []

@@ -77,6 +77,10 @@ def annotate(
         bool,
         typer.Option("--status", help="Print what the project holds and how good its parsers are, and stop."),
     ] = False,
+    host: Annotated[
+        str, typer.Option(help="Address of the page; beyond this machine, it needs a token.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port of the page; 0 is any free one.")] = 8000,
     device: DeviceOption = None,
 ) -> None:
     """Make a treebank from raw text: trees are proposed and corrected, and a parser learns from them.
@@ -111,11 +115,20 @@ def annotate(
         if status or not (retrain or export):
             _print_status(opened)
         if not (retrain or export or status):
-            open_page(opened, name)
+            _open_page(opened, name, host, port)
 
 
-def open_page(project: Project, annotator: str) -> None:
-    """Where the page on a project is to be opened. Until then, `treeformers.annotation` edits it."""
+def _open_page(project: Project, annotator: str, host: str, port: int) -> None:
+    """Serve the page until Ctrl-C."""
+    try:
+        import fastapi  # noqa: F401
+        import uvicorn  # noqa: F401
+    except ImportError as error:
+        raise ValueError(f"{error.name} is not installed: pip install treeformers[web]") from None
+
+    from treeformers.web.annotating import serve_project
+
+    serve_project(project, annotator, host, port, started=typer.echo)
 
 
 def _user() -> str:

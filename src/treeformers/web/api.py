@@ -1,21 +1,19 @@
-"""The JSON API, its documentation, and the page."""
+"""The JSON API of the playground."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from fastapi import FastAPI, Request
-from fastapi.exceptions import RequestValidationError
-from fastapi.responses import FileResponse, HTMLResponse, JSONResponse
-from fastapi.staticfiles import StaticFiles
+from fastapi import Request
+from fastapi.responses import HTMLResponse, JSONResponse
 from starlette.exceptions import HTTPException
 
 from treeformers import __version__
 from treeformers.query.reader import PatternError
+from treeformers.web.application import REFUSALS, new_app, problem
 from treeformers.web.guards import Guard
 from treeformers.web.limits import Limits
 from treeformers.web.messages import (
@@ -31,7 +29,6 @@ from treeformers.web.messages import (
     ModelInfo,
     Parsed,
     ParseRequest,
-    Problem,
     SentenceRequest,
     Steps,
     TreebankRequest,
@@ -42,7 +39,6 @@ from treeformers.web.service import Service
 
 __all__ = ["EXAMPLES", "create_app"]
 
-STATIC = Path(__file__).parent / "static"
 EXAMPLES = (  # in the vocabulary of the demonstration model
     "the girls love those big ducks that kick the boy",
     "he hugs the mad cats and kisses a bird\nthe physicists that think ponder",
@@ -55,22 +51,6 @@ PARSER_EXAMPLES = (
     "it rains, or else stay until the end of the week.",
     EXAMPLES[2],
 )
-REFUSALS: dict[int | str, dict[str, Any]] = {
-    400: {"model": Problem, "description": "The request is not JSON in UTF-8, or names another host."},
-    413: {"model": Problem, "description": "The request is too large."},
-    422: {"model": Problem, "description": "The request cannot be read, or exceeds a limit."},
-    500: {
-        "model": Problem,
-        "description": "A model cannot be loaded, or the service failed.",
-    },
-    503: {
-        "model": Problem,
-        "description": "Too many concurrent requests, or no answer in time.",
-        "headers": {
-            "Retry-After": {"description": "Seconds to wait.", "schema": {"type": "integer"}},
-        },
-    },
-}
 
 
 def create_app(
@@ -103,25 +83,9 @@ def create_app(
         raise ValueError("two models have the same name")
     service = Service(models, limits)
 
-    @asynccontextmanager
-    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        yield
-        service.close()
-
-    app = FastAPI(
-        title="treeformers",
-        version=__version__,
-        description="Parse sentences and inspect models. Errors are one line of JSON.",
-        docs_url=None,  # the pages of FastAPI load scripts from other hosts; /docs below does not
-        redoc_url=None,
-        lifespan=lifespan,
-    )
-    app.add_exception_handler(RequestValidationError, _unreadable)
+    app = new_app("index.html", "Parse sentences and inspect models.", service.close)
     app.add_exception_handler(PatternError, _bad_pattern)
-    app.add_exception_handler(ValueError, _bad_input)
     app.add_exception_handler(ModelNotLoaded, _not_loaded)
-    app.add_exception_handler(HTTPException, _other)
-    app.add_exception_handler(Exception, _failed)
 
     @app.get("/health")
     async def health(request: Request) -> Health:
@@ -196,15 +160,6 @@ def create_app(
             return JSONResponse(json.loads(content))
         raise HTTPException(404, "the server has no JSON report")
 
-    @app.get("/", include_in_schema=False)
-    async def page() -> FileResponse:
-        return FileResponse(STATIC / "index.html")
-
-    @app.get("/docs", include_in_schema=False)
-    async def docs() -> FileResponse:
-        return FileResponse(STATIC / "docs.html")
-
-    app.mount("/static", StaticFiles(directory=STATIC), name="static")
     return Guard(app, limits, hosts=hosts)
 
 
@@ -222,47 +177,10 @@ def _read_report(path: str | Path | None) -> tuple[Any, str]:
     return "json", content
 
 
-async def _unreadable(request: Request, error: Exception) -> JSONResponse:
-    """Name the faulty field. The answer does not repeat the request, which may hold invalid characters."""
-    assert isinstance(error, RequestValidationError)
-    kind = request.headers.get("content-type", "none")
-    if not kind.startswith("application/json"):
-        return _problem(400, f"the content type is {kind[:40]}, expected application/json")
-    for found in error.errors():
-        if found["type"] == "json_invalid":
-            return _problem(400, f"the request is not JSON: {found['ctx']['error']}")
-    problems = [
-        f"{'.'.join(str(part)[:40] for part in found['loc'])}: {found['msg']}" for found in error.errors()[:3]
-    ]
-    return _problem(422, "; ".join(problems))
-
-
-async def _bad_input(request: Request, error: Exception) -> JSONResponse:
-    return _problem(422, " ".join(str(error).split()))
-
-
 async def _bad_pattern(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, PatternError)
-    return _problem(422, error.reason, column=error.column)
+    return problem(422, error.reason, column=error.column)
 
 
 async def _not_loaded(request: Request, error: Exception) -> JSONResponse:
-    return _problem(500, str(error))
-
-
-async def _other(request: Request, error: Exception) -> JSONResponse:
-    assert isinstance(error, HTTPException)
-    line = str(error.detail)
-    if error.status_code == 405:
-        line = f"{request.method} is not allowed here, expected {(error.headers or {}).get('Allow')}"
-    elif error.status_code == 400:  # bytes that are not UTF-8, or very deeply nested brackets
-        line = "the request cannot be read, expected a JSON object in UTF-8"
-    return _problem(error.status_code, line, error.headers)
-
-
-async def _failed(request: Request, error: Exception) -> JSONResponse:
-    return _problem(500, "the service failed; its log says why")
-
-
-def _problem(status: int, line: str, headers: Mapping[str, str] | None = None, **fields: int) -> JSONResponse:
-    return JSONResponse({"error": line.encode(errors="replace").decode()[:500], **fields}, status, headers)
+    return problem(500, str(error))

@@ -8,7 +8,10 @@ import logging
 import re
 import time
 from collections.abc import Sequence
+from hmac import compare_digest
+from http.cookies import SimpleCookie
 from typing import TYPE_CHECKING
+from urllib.parse import parse_qs, urlsplit
 
 from treeformers.web.limits import Limits
 
@@ -34,6 +37,7 @@ _ABANDONED = 499
 """Status in the log of a request whose client has left, as in nginx."""
 _TREEBANKS = ("/api/find", "/api/measure")
 """Paths of requests that may hold a treebank."""
+_COOKIE = "treeformers-token"
 _SANDBOX = (  # the scripts of a report may run, but have no origin and no network
     "sandbox allow-scripts; default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "
     "img-src data:; frame-ancestors 'self'"
@@ -59,17 +63,29 @@ class Guard:
     `seconds`; its work is then cancelled. So is that of a request whose client has left. If the application
     fails, the answer is still JSON and the log has the traceback. HEAD works where GET does.
 
+    With `own_pages`, a page of another site cannot write here: its requests get the status 403. With a token,
+    all requests need it (401): the page is opened once as /?token=TOKEN, and a cookie keeps it from then on.
+
     Args:
         app: the application.
         limits: bounds on requests.
         report: path of the page that gets a sandbox.
         hosts: accepted host names, without their ports; "*" accepts all.
+        own_pages: whether requests that write may come from pages of this server only.
+        token: a secret; None lets everybody in who reaches the server.
     """
 
     def __init__(
-        self, app: ASGIApp, limits: Limits, report: str = "/report", hosts: Sequence[str] = ("*",)
+        self,
+        app: ASGIApp,
+        limits: Limits,
+        report: str = "/report",
+        hosts: Sequence[str] = ("*",),
+        own_pages: bool = False,
+        token: str | None = None,
     ) -> None:
         self.app, self.limits, self.report = app, limits, report
+        self.own_pages, self.token = own_pages, token
         self.hosts = frozenset(hosts)
         self.in_flight = 0
 
@@ -117,6 +133,10 @@ class Guard:
 
     async def _handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         self._check_host(scope)
+        if self._brings_token(scope):
+            await _keep_token(send, self.token or "")
+            return
+        self._check_sender(scope)
         started = False
 
         async def note_start(message: Message) -> None:
@@ -139,6 +159,26 @@ class Guard:
         name = re.sub(r":\d*$", "", host).lower()
         if "*" not in self.hosts and name not in self.hosts:
             raise _Refused(400, f"the host is {name[:40]!r}, expected {', '.join(sorted(self.hosts))}")
+
+    def _brings_token(self, scope: Scope) -> bool:
+        """Whether the address of a request holds the token."""
+        given = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[-1]
+        return scope["path"] == "/" and self._is_token(given)
+
+    def _is_token(self, given: str) -> bool:
+        return self.token is not None and compare_digest(given.encode(), self.token.encode())
+
+    def _check_sender(self, scope: Scope) -> None:
+        """Refuse a request without the token, and one that a page of another site sends."""
+        headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
+        if self.token is not None:
+            cookies = SimpleCookie(headers.get(b"cookie", ""))
+            if not self._is_token(cookies[_COOKIE].value if _COOKIE in cookies else ""):
+                raise _Refused(401, "no token: open the address that the server printed when it started")
+        origin = headers.get(b"origin")
+        writes = scope["method"] != "GET"
+        if self.own_pages and writes and origin and urlsplit(origin).netloc != headers.get(b"host"):
+            raise _Refused(403, "the request comes from a page of another site")
 
     async def _work(self, scope: Scope, body: bytes, receive: Receive, send: Send) -> None:
         """Answer a request whose body has arrived. A slow upload does not count as in flight."""
@@ -205,6 +245,14 @@ def _replay(body: bytes, left: asyncio.Task[None]) -> Receive:
         return {"type": "http.request", "body": body, "more_body": False}
 
     return again
+
+
+async def _keep_token(send: Send, token: str) -> None:
+    """Let the browser keep the token, and open the page without it in the address."""
+    cookie = f"{_COOKIE}={token}; HttpOnly; SameSite=Strict; Path=/"
+    headers = [(b"location", b"/"), (b"set-cookie", cookie.encode()), (b"content-length", b"0")]
+    await send({"type": "http.response.start", "status": 303, "headers": headers})
+    await send({"type": "http.response.body", "body": b""})
 
 
 async def _refuse(send: Send, refused: _Refused, limits: Limits) -> None:

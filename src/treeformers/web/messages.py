@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 __all__ = [
+    "LARGEST",
     "Action",
     "Attended",
+    "ChooseRequest",
     "Class",
     "Classes",
     "ClassifyRequest",
     "Constituent",
+    "EditRequest",
     "FindRequest",
     "Found",
     "FoundMatch",
@@ -26,6 +29,8 @@ __all__ = [
     "Measured",
     "MeasuredValue",
     "ModelInfo",
+    "MoveRequest",
+    "NameRequest",
     "ParseRequest",
     "Parsed",
     "ParsedSentence",
@@ -39,6 +44,10 @@ __all__ = [
     "TreeRequest",
     "TreebankRequest",
 ]
+
+
+LARGEST = (1 << 63) - 1
+"""The largest number that SQLite holds."""
 
 
 class _Request(BaseModel):
@@ -88,6 +97,40 @@ class FindRequest(TreebankRequest):
     """A pattern, and the trees to search."""
 
     pattern: str = Field(description="The pattern, in the language of Tregex.")
+
+
+class EditRequest(_Request):
+    """Who edits a sentence, and which state of its tree."""
+
+    annotator: str = Field(description="Name of the annotator.")
+    revision: int = Field(
+        ge=0,
+        le=LARGEST,
+        description="The state that the annotator sees; 409 if it has changed.",
+    )
+
+
+class MoveRequest(EditRequest):
+    """One move."""
+
+    move: dict[str, Any] = Field(
+        description='Such as {"move": "wrap", "path": [0], "start": 0, "end": 2, "label": "NP"}; see '
+        "`treeformers.trees.moves.Move`."
+    )
+
+
+class ChooseRequest(EditRequest):
+    """One of the alternatives."""
+
+    alternative: int = Field(ge=0, description="Its place among the alternatives of the sentence, from 0.")
+
+
+class NameRequest(_Request):
+    """A label or tag of the inventory."""
+
+    kind: Literal["label", "tag"]
+    name: str = Field(description="The label or tag.")
+    guideline: str = Field(max_length=2000, description="One line: when annotators use it.")
 
 
 class Problem(BaseModel):

@@ -1,4 +1,4 @@
-"""Runs the playground, and trains its demonstration model."""
+"""Serves the playground, and trains its demonstration model."""
 
 from __future__ import annotations
 
@@ -6,27 +6,20 @@ import hashlib
 import json
 import logging
 import os
-import socket
 from collections.abc import Callable, Sequence
 from pathlib import Path
-
-import uvicorn
 
 from treeformers.recipes import InduceRecipe
 from treeformers.tasks.demo import RECIPE
 from treeformers.tasks.induce.train import train_inducer
 from treeformers.web.api import create_app
 from treeformers.web.limits import Limits
-from treeformers.web.logs import logging_as_json
 from treeformers.web.models import ServedModel
+from treeformers.web.running import LOOPBACK, run
 
 __all__ = ["demo_model", "serve"]
 
 logger = logging.getLogger(__name__)
-
-LOOPBACK = ("127.0.0.1", "localhost", "::1", "[::1]")
-STOP_SECONDS = 10
-"""Time for running requests to finish when the server stops."""
 
 
 def demo_model(recipe: InduceRecipe = RECIPE, progress: bool = False) -> Path:
@@ -76,21 +69,4 @@ def serve(
         ValueError: the port is taken, the host is not an address of this machine, or as in `create_app`.
     """
     hosts = LOOPBACK if host in LOOPBACK else ("*",)
-    app = create_app(models, limits, report, hosts)
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    try:
-        listening = socket.create_server((host, port), family=family, backlog=256)
-    except (OSError, OverflowError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise ValueError(f"cannot listen on port {port} of {host}: {reason}") from None
-    shown = f"[{host}]" if ":" in host else host
-    with listening, logging_as_json():
-        config = uvicorn.Config(
-            app,
-            log_config=None,
-            access_log=False,
-            server_header=False,
-            timeout_graceful_shutdown=STOP_SECONDS,
-        )
-        started(f"http://{shown}:{listening.getsockname()[1]}")
-        uvicorn.Server(config).run(sockets=[listening])
+    run(create_app(models, limits, report, hosts), host, port, started)

@@ -56,7 +56,7 @@ async function raster(picture, { width, height }) {
   }
 }
 
-function save(content, type, name) {
+export function save(content, type, name) {
   const link = document.createElement("a");
   link.href = URL.createObjectURL(content instanceof Blob ? content : new Blob([content], { type }));
   link.download = name;

@@ -150,7 +150,8 @@ function branch(x, start, bar, ends) {
 export class TreeView {
   /**
    * @param {object} options name: for screen readers; over: called with the current node or null; folded:
-   *   called when a node is folded or unfolded; still: no interaction, and drawn in full size; bare: hide the root;
+   *   called when a node is folded or unfolded; pick: called with a node that is clicked, and the event (nothing
+   *   folds, the tree has its full size, and the caller handles keys); still: no interaction, and drawn in full size; bare: hide the root;
    *   foot: pixels below the words.
    */
   constructor(options = {}) {
@@ -160,15 +161,20 @@ export class TreeView {
     this.doubts = new Set();
     this.marks = new Map();
     this.current = 0;
-    this.zoom = options.still ? 1 : null; // null: as large as the box
+    this.chosen = new Set();
+    this.zoom = options.still || options.pick ? 1 : null; // null: as large as the box
     this.box = make("div", { className: "tree" });
     const resize = (label, text, zoom) => make("button", { type: "button", className: "quiet", "aria-label": label, onclick: () => this.#resize(zoom()) }, text);
     this.sizes = make("div", { className: "bar tight sizes", role: "group", "aria-label": "Size of the tree", hidden: true },
       resize("Smaller", "−", () => this.#scale() / CLOSER), resize("Whole tree", "Whole tree", () => null), resize("Full size", "Full size", () => 1), resize("Larger", "+", () => this.#scale() * CLOSER));
     this.frame = make("div", { className: "framed" }, this.sizes, this.box);
     new ResizeObserver(() => this.#offerSizes()).observe(this.box);
-    if (!options.still) {
-      this.box.setAttribute("role", "tree");
+    if (!options.still) this.box.setAttribute("role", "tree");
+    if (options.pick) {
+      this.box.classList.add("editable");
+      this.box.setAttribute("aria-multiselectable", "true");
+      this.box.addEventListener("click", (event) => this.#nodeOf(event) && options.pick(this.#nodeOf(event), event));
+    } else if (!options.still) {
       this.box.addEventListener("click", (event) => this.#toggle(this.#nodeOf(event)));
       this.box.addEventListener("keydown", (event) => this.#key(event));
       this.box.addEventListener("focusin", (event) => this.#over(this.#nodeOf(event)));
@@ -185,6 +191,7 @@ export class TreeView {
     this.attention = attention;
     this.marks = new Map();
     this.folded.clear();
+    this.chosen.clear();
     this.current = 0;
     this.rightToLeft = isRightToLeft(nodes.filter((node) => node.word !== null).map((node) => node.word));
     this.draw();
@@ -251,6 +258,21 @@ export class TreeView {
     this.draw();
   }
 
+  /** Select nodes by their indices; `current` is the one that gets the focus. Nothing is drawn anew. */
+  choose(chosen, current) {
+    for (const item of this.box.querySelectorAll("[data-index]")) {
+      const index = Number(item.dataset.index);
+      item.classList.toggle("chosen", chosen.has(index));
+      item.setAttribute("aria-selected", String(chosen.has(index)));
+      item.setAttribute("tabindex", index === current ? 0 : -1);
+    }
+    [this.chosen, this.current] = [chosen, current];
+  }
+
+  focus() {
+    this.#focus(this.nodes[this.current]);
+  }
+
   /** Scroll to a node, if the tree is wider or higher than its box. */
   reveal(node) {
     const [own, box] = [this.box.querySelector(`[data-index="${node.index}"]`)?.getBoundingClientRect(), this.box.getBoundingClientRect()];
@@ -310,7 +332,8 @@ export class TreeView {
         item.setAttribute("aria-level", level);
         item.setAttribute("aria-label", this.#name(node));
         item.setAttribute("tabindex", node.index === this.current ? 0 : -1);
-        if (inner) item.setAttribute("aria-expanded", String(!folded));
+        if (this.options.pick) item.setAttribute("aria-selected", String(this.chosen.has(node.index)));
+        else if (inner) item.setAttribute("aria-expanded", String(!folded));
       }
       const y = inner ? top(node) : leafTop;
       if (!inner || folded) this.#word(item, node, x, baseline);
@@ -326,7 +349,7 @@ export class TreeView {
         const wide = label ? width(label, LABEL_FONT) + 12 : 20;
         this.#box(item, node, x, label ? y - 2 : bar - 10, wide, 20);
         const note = this.#note(node);
-        if (note) item.append(svg("text", { class: "note", x: x + (label ? width(label, LABEL_FONT) / 2 + (this.marks.has(node.index) ? 12 : 3) : 12), y: label ? y + 12 : bar + 3 }, note));
+        if (note) item.append(svg("text", { class: "note", x: x + (label ? width(label, LABEL_FONT) / 2 + (this.marks.has(node.index) || this.options.pick ? 12 : 3) : 12), y: label ? y + 12 : bar + 3 }, note));
         if (label) item.append(svg("text", { class: "label", x, y: y + 12 }, label));
         else item.append(svg("circle", { class: "knot", cx: x, cy: bar, r: folded ? 5 : 3.5 }));
       } else {

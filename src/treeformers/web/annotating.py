@@ -1,0 +1,247 @@
+"""The page of `treeformers annotate`, and its JSON API."""
+
+from __future__ import annotations
+
+import io
+import secrets
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from subprocess import Popen
+from typing import Annotated, Any, Literal
+
+from fastapi import FastAPI, Path, Query, Request
+from fastapi.responses import JSONResponse, Response
+from starlette.exceptions import HTTPException
+
+from treeformers.annotation import (
+    Conflict,
+    Project,
+    Sentence,
+    export_trees,
+    list_rounds,
+    next_sentence,
+    start_round,
+)
+from treeformers.annotation.queue import Order
+from treeformers.annotation.rounds import MIN_TREES
+from treeformers.trees.moves import Move, Selection, apply_move
+from treeformers.web.application import REFUSALS, new_app, problem
+from treeformers.web.guards import Guard
+from treeformers.web.limits import Limits
+from treeformers.web.messages import LARGEST, ChooseRequest, EditRequest, MoveRequest, NameRequest, Problem
+from treeformers.web.running import LOOPBACK, run
+
+__all__ = ["annotation_app", "serve_project"]
+
+MAX_LISTED = 100
+"""Most sentences in one answer."""
+MAX_SKIPPED = 500
+"""Most sentences that a request for the next one may put off."""
+
+Number = Annotated[int, Path(ge=0, le=LARGEST)]
+_SUFFIXES = {"brackets": "brackets", "json": "jsonl", "conllu": "conllu"}
+_EDITS: dict[int | str, dict[str, Any]] = {
+    **REFUSALS,
+    409: {
+        "model": Problem,
+        "description": "The tree has changed; `current` is the sentence now.",
+    },
+    507: {"model": Problem, "description": "The project cannot be written; nothing was changed."},
+}
+
+
+def serve_project(
+    project: Project,
+    annotator: str,
+    host: str = "127.0.0.1",
+    port: int = 8000,
+    started: Callable[[str], None] = lambda url: None,
+) -> None:
+    """Serve the page of a project until it is interrupted or terminated.
+
+    On a loopback address, the server answers only to names of this machine. On another address, it answers
+    only to who has the token of the address that `started` gets.
+
+    Args:
+        project: the project, which is closed at the end.
+        annotator: who annotates unless the page says otherwise.
+        host: address to listen on.
+        port: port to listen on; 0 is any free one.
+        started: called with the address when the server listens.
+
+    Raises:
+        ValueError: the port is taken, or the host is not an address of this machine.
+    """
+    if host in LOOPBACK:
+        run(annotation_app(project, annotator, hosts=LOOPBACK), host, port, started)
+        return
+    token = secrets.token_urlsafe()
+    app = annotation_app(project, annotator, token=token)
+    run(app, host, port, lambda url: started(f"{url}/?token={token}"))
+
+
+def annotation_app(
+    project: Project,
+    annotator: str,
+    limits: Limits | None = None,
+    hosts: Sequence[str] = ("*",),
+    token: str | None = None,
+) -> Guard:
+    """Create the application of the page of a project, for any ASGI server. It closes the project at the end.
+
+    Args:
+        project: the project.
+        annotator: who annotates unless the page says otherwise.
+        limits: bounds on requests.
+        hosts: accepted host names, as in `treeformers.web.create_app`.
+        token: a secret that each request needs; see `Guard`.
+    """
+    app = new_app("annotate.html", "Edit the trees of a project.", project.close)
+    app.add_exception_handler(Conflict, _conflict)
+    app.add_exception_handler(BlockingIOError, _locked)
+    app.add_exception_handler(OSError, _unwritten)
+
+    @app.get("/api/project")
+    def describe() -> dict[str, Any]:
+        """The name of the project, its counts, its annotators, and its labels and tags."""
+        return {
+            "name": project.path.name,
+            "annotator": annotator,
+            "annotators": project.annotators(),
+            "counts": _counts(project),
+            "inventory": [name._asdict() for name in project.inventory()],
+            "fewest_trees": MIN_TREES,
+        }
+
+    @app.get("/api/counts")
+    def counts() -> dict[str, int]:
+        """The numbers of sentences."""
+        return _counts(project)
+
+    @app.post("/api/inventory", responses=_EDITS)
+    def write_guideline(request: NameRequest) -> list[dict[str, Any]]:
+        """Write the guideline of a label or tag, which may be new. The answer is the whole inventory."""
+        project.describe(request.kind, request.name, request.guideline)
+        return [name._asdict() for name in project.inventory()]
+
+    @app.get("/api/sentences")
+    def sentences(
+        offset: Annotated[int, Query(ge=0, le=LARGEST)] = 0,
+        limit: Annotated[int, Query(ge=1, le=MAX_LISTED)] = 50,
+        state: Literal["pending", "begun", "accepted", "held_out"] | None = None,
+    ) -> list[dict[str, Any]]:
+        """A page of the sentences, in the order of the text."""
+        return [one._asdict() for one in project.listing(offset, limit, state)]
+
+    @app.get("/api/next")
+    def following(
+        annotator: str,
+        order: Order = "random",
+        skip: Annotated[list[int], Query(max_length=MAX_SKIPPED)] = [],  # noqa: B006
+    ) -> dict[str, Any] | None:
+        """The next sentence of the queue; null if there is none. `skip` names sentences that are put off."""
+        found = next_sentence(project, annotator, order, skip)
+        return None if found is None else _shown(found)
+
+    @app.get("/api/sentences/{id}", responses=REFUSALS)
+    def sentence(id: Number, annotator: str) -> dict[str, Any]:
+        """A sentence with the tree of an annotator."""
+        return _shown(project.sentence(id, annotator))
+
+    @app.post("/api/sentences/{id}/moves", responses=_EDITS)
+    def move(id: Number, request: MoveRequest) -> dict[str, Any]:
+        """Make a move. The answer also has the selection after it."""
+        asked = Move.from_dict(request.move)
+        before = project.sentence(id, request.annotator)
+        selection = None
+        if before.revision == request.revision:
+            selection = apply_move(before.tree, asked).selection
+        return _shown(project.apply(id, request.annotator, request.revision, asked), selection)
+
+    @app.post("/api/sentences/{id}/choose", responses=_EDITS)
+    def choose(id: Number, request: ChooseRequest) -> dict[str, Any]:
+        """Put an alternative in place of the tree."""
+        others = project.sentence(id, request.annotator).alternatives
+        if request.alternative >= len(others):
+            raise ValueError(f"no alternative {request.alternative}: the sentence has {len(others)}")
+        tree = others[request.alternative]
+        return _shown(project.put(id, request.annotator, request.revision, tree))
+
+    for name in ("undo", "redo", "reset", "accept", "reopen"):
+        _add_edit(app, name, getattr(project, name))
+
+    started: list[tuple[Popen[bytes], int]] = []
+
+    @app.get("/api/rounds")
+    def rounds() -> dict[str, Any]:
+        """The rounds with their figures, oldest first, and whether one is running."""
+        found = list_rounds(project)
+        alive = any(process.poll() is None for process, _ in started)
+        unbegun = any(process.poll() and number == len(found) for process, number in started)
+        return {
+            "running": alive or any(one.state == "running" for one in found),
+            "problem": _last_line(project) if unbegun else "",
+            "rounds": [{**asdict(one), "model": one.model and str(one.model)} for one in found],
+        }
+
+    @app.post("/api/rounds", responses=_EDITS, status_code=202)
+    def begin() -> dict[str, Any]:
+        """Start a round in a process of its own. If one is running, the status is 409."""
+        number = len(list_rounds(project))
+        try:
+            started[:] = [(start_round(project), number)]
+        except BlockingIOError as error:
+            raise HTTPException(409, str(error)) from None
+        return {"running": True}
+
+    @app.get("/api/export")
+    def export(
+        format: Literal["brackets", "json", "conllu"] = "brackets", everything: bool = False
+    ) -> Response:
+        """The trees as a file: the accepted ones, or also those that are not."""
+        written = io.StringIO()
+        export_trees(project, written, format, everything)
+        file = f"trees.{_SUFFIXES[format]}"
+        headers = {"content-disposition": f'attachment; filename="{file}"'}
+        return Response(written.getvalue().encode(), 200, headers, "text/plain; charset=utf-8")
+
+    return Guard(app, limits or Limits(), hosts=hosts, own_pages=True, token=token)
+
+
+def _add_edit(app: FastAPI, name: str, edit: Callable[[int, str, int], Sentence]) -> None:
+    """Add an edit that needs nothing but the revision."""
+
+    @app.post(
+        f"/api/sentences/{{id}}/{name}", responses=_EDITS, description=(edit.__doc__ or "").partition("\n")[0]
+    )
+    def make(id: Number, request: EditRequest) -> dict[str, Any]:
+        return _shown(edit(id, request.annotator, request.revision))
+
+
+def _shown(sentence: Sentence, selection: Selection | None = None) -> dict[str, Any]:
+    return {**sentence.to_dict(), "selection": selection and selection._asdict()}
+
+
+def _counts(project: Project) -> dict[str, int]:
+    counts = project.counts()
+    return {**counts._asdict(), "pending": counts.sentences - counts.accepted}
+
+
+def _last_line(project: Project) -> str:
+    """The end of the log of a process that failed before its round began."""
+    lines = (project.models / "round.log").read_text(encoding="utf-8", errors="replace").split("\n")
+    return next((line for line in reversed(lines) if line.strip()), "the round failed")
+
+
+async def _conflict(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, Conflict)
+    return problem(409, str(error), current=_shown(error.current))
+
+
+async def _locked(request: Request, error: Exception) -> JSONResponse:
+    return problem(503, str(error), {"retry-after": "2"})
+
+
+async def _unwritten(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, OSError)
+    return problem(507, f"nothing was saved: {error.filename}: {error.strerror or error}")

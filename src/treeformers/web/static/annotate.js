@@ -1,0 +1,399 @@
+// The page of `treeformers annotate`: shows a sentence, and sends each edit. What is shown is what is saved.
+
+import { ask } from "./api.js";
+import { askName, askPlace, showKeys } from "./asking.js";
+import { save } from "./download.js";
+import { Selection, cuts, possible, readSpans } from "./edits.js";
+import { counted, make, percent } from "./elements.js";
+import { Names } from "./names.js";
+import { Rounds } from "./rounds.js";
+import { SentenceList } from "./sentences.js";
+import { TreeView } from "./trees.js";
+
+/** [move, button, key, what it does] */
+const MOVES = [
+  ["wrap", "Wrap", "w", "puts a new node over the selection"],
+  ["unwrap", "Unwrap", "u", "removes the node and keeps its children"],
+  ["label", "Label", "l", "changes the label of the node, or the tag of the word"],
+  ["attach_left", "Attach left", ",", "the node becomes the last child of its left sister"],
+  ["attach_right", "Attach right", ".", "the node becomes the first child of its right sister"],
+  ["raise", "Raise", "r", "the first or last child becomes a sister of its parent"],
+  ["split", "Split", "s", "the node becomes two sisters"],
+  ["merge", "Merge", "m", "sisters become one node"],
+  ["split_word", "Cut word", "c", "the word becomes two"],
+  ["join_words", "Join words", "j", "adjacent words become one"],
+];
+const KEYS = [
+  ["← → ↑ ↓", "select a sister, the parent, a child"],
+  ["Shift ← →", "select more sisters; so does Shift and a click"],
+  ["Esc", "select one node again"],
+  ["Home", "select the root"],
+  ...MOVES.map(([, , key, does]) => [key, does]),
+  ["z  y", "undo, redo; also Ctrl Z and Ctrl Y"],
+  ["Enter", "accept the tree and go on to the next sentence"],
+  ["a", "accept the tree and stay, or take that back"],
+  ["n  p", "next sentence, previous sentence"],
+  ["1 … 4", "put another tree of the parser in place of this one"],
+  ["0", "go back to the proposed tree"],
+  ["d", "select the next doubtful constituent"],
+  ["?", "show these keys"],
+];
+const MOST_SKIPPED = 400;
+
+const find = (id) => document.getElementById(id);
+const view = new TreeView({ name: "Tree", pick: (node, event) => run(() => select(event.shiftKey ? Selection.around(selection.anchor, node) : new Selection(node))) });
+const visited = [];
+let place = -1;
+let project = null;
+let shown = null; // the sentence
+let nodes = [];
+let selection = null;
+const uses = new Map(); // how often this page has shown a label or tag
+const latest = {}; // the label and the tag that were given last
+let turn = Promise.resolve();
+let waiting = 0; // number of commands that are not done
+const held = []; // keys that were pressed meanwhile
+
+const say = (text) => { find("status").textContent = text; };
+
+function complain(error) {
+  find("problem").textContent = error ? error.message : "";
+  find("problem").hidden = !error;
+  if (error) find("problem").scrollIntoView({ block: "nearest" });
+}
+
+/** Do things one after another. Keys that come faster than answers are held back. */
+function run(command) {
+  waiting += 1;
+  turn = turn.then(command).catch(complain).finally(() => {
+    waiting -= 1;
+    while (held.length && !waiting) onKey(held.shift());
+  });
+  return turn;
+}
+
+function show(sentence) {
+  const hadFocus = document.activeElement === document.body || view.box.contains(document.activeElement) || document.activeElement.disabled;
+  shown = sentence;
+  nodes = readSpans(sentence.tree);
+  const doubts = new Set();
+  for (const [start, end, label, probability] of sentence.doubtful) {
+    const node = nodes.find((one) => one.children.length && one.start === start && one.end === end && one.label === label);
+    if (node) {
+      node.probability = probability;
+      doubts.add(node.index);
+    }
+  }
+  view.show(nodes, { doubts });
+  find("place").replaceChildren(`Sentence ${sentence.id}`, make("small", {}, sentence.name),
+    ...(sentence.accepted ? [make("span", { className: "badge-text" }, "accepted")] : []),
+    ...(sentence.held_out ? [make("span", { className: "badge-text plain", title: "This tree scores models and trains none." }, "held out")] : []));
+  find("text").textContent = sentence.text;
+  find("undo").disabled = !sentence.can_undo;
+  find("redo").disabled = !sentence.can_redo;
+  find("previous").disabled = place < 1;
+  find("accept").textContent = sentence.accepted ? "Go on" : "Accept and go on";
+  history.replaceState(null, "", `#${sentence.id}`);
+  showOthers();
+  select(Selection.at(nodes, sentence.selection));
+  if (hadFocus || document.activeElement?.disabled) view.focus();
+}
+
+/** Select nodes, and offer the moves that are possible there. */
+function select(next) {
+  if (!next) return;
+  selection = next;
+  const chosen = selection.nodes;
+  const inTree = view.box.contains(document.activeElement) || document.activeElement === document.body;
+  view.choose(new Set(chosen.map((node) => node.index)), selection.head.index);
+  if (inTree) view.focus();
+  const [{ start }, { end }] = [chosen[0], chosen.at(-1)];
+  const [name, sure] = chosen.length > 1 ? [`${chosen.length} sisters`, ""] : describe(chosen[0]);
+  const words = end - start > 1 ? `words ${start + 1}–${end}` : `word ${end}`;
+  find("detail").textContent = `${name} · ${words} · “\u2068${shorten(shown.tree.words.slice(start, end), 8)}\u2069”${sure}`;
+  const can = possible(selection);
+  for (const button of find("moves").querySelectorAll("button")) button.disabled = !offers(can, button.dataset.move);
+}
+
+function offers(can, move) {
+  if (move === "label") return can.has("relabel") || can.has("retag");
+  if (move === "before" || move === "after") return Boolean(selection.extended(move === "after" ? 1 : -1));
+  return can.has(move);
+}
+
+/** The name of a node, and its probability if it is doubtful. */
+function describe(node) {
+  const name = node.label !== "X" ? node.label : node.word === null ? "no label" : "no tag";
+  return [name, node.probability === undefined ? "" : ` · probability ${percent(node.probability)}`];
+}
+
+const shorten = (words, most) => (words.length > most ? `${words.slice(0, most / 2).join(" ")} … ${words.at(-1)}` : words.join(" "));
+
+const keyOf = (letter) => make("kbd", { "aria-hidden": "true" }, letter);
+const key = ([start, end, label]) => `${start} ${end} ${label}`;
+
+/** The buttons of the other trees of the parser, and of the proposed tree. */
+function showOthers() {
+  const own = new Set(shown.tree.spans.map(key));
+  const buttons = shown.alternatives.map((tree, i) => {
+    const there = new Set(tree.spans.map(key));
+    const spans = tree.spans.filter((span) => !own.has(key(span)));
+    const lacking = shown.tree.spans.filter((span) => !there.has(key(span)));
+    const retagged = tree.tags.filter((tag, word) => tag !== shown.tree.tags[word]).length;
+    if (!spans.length && !lacking.length && !retagged) return null;
+    const first = spans[0] ?? lacking[0];
+    const said = first ? `${spans.length ? "" : "without "}${first[2]} ${shorten(tree.words.slice(first[0], first[1]), 3)}` : "other tags";
+    return make("button", { type: "button", title: `Another tree: ${counted(spans.length, "other constituent")}, ${counted(retagged, "other tag")}`, onclick: () => run(() => choose(i)) }, keyOf(String(i + 1)), spans.length > 1 ? `${said} + ${spans.length - 1}` : said);
+  }).filter(Boolean);
+  if (shown.can_undo) buttons.push(make("button", { type: "button", onclick: () => run(reset) }, keyOf("0"), "The proposed tree"));
+  if (shown.doubtful.length) buttons.push(make("button", { type: "button", onclick: () => run(nextDoubt) }, keyOf("d"), "Next doubtful"));
+  buttons.push(make("button", { type: "button", onclick: () => run(mark) }, keyOf("a"), shown.accepted ? "Not right yet" : "Accept"));
+  find("others").replaceChildren(...buttons);
+}
+
+/** Send an edit and show its answer. If another window has changed the tree, show that. */
+async function edit(action, fields = {}) {
+  complain(null);
+  try {
+    show(await ask(`api/sentences/${shown.id}/${action}`, { annotator: project.annotator, revision: shown.revision, ...fields }));
+    return true;
+  } catch (error) {
+    if (!error.current) throw error;
+    show(error.current);
+    complain(new Error(`${error.message}. You see its tree now; your last edit was not made.`));
+    return false;
+  }
+}
+
+/** The labels or tags, the most frequent first. */
+function names(kind) {
+  const often = ({ name }) => uses.get(`${kind} ${name}`) ?? 0;
+  return project.inventory.filter((one) => one.kind === kind).sort((a, b) => often(b) - often(a));
+}
+
+function remember(kind, label) {
+  latest[kind] = label;
+  if (!project.inventory.some((one) => one.kind === kind && one.name === label)) project.inventory.push({ kind, name: label, guideline: "" });
+  labels.show(project.inventory);
+}
+
+/** Make a move; ask for its label or place first. */
+async function move(asked) {
+  const can = possible(selection);
+  const done = asked === "label" ? (can.has("relabel") ? "relabel" : "retag") : asked;
+  if (!can.has(done)) return;
+  const [node] = selection.nodes;
+  const fields = { move: done, ...selection.place };
+  if (done === "wrap" || done === "relabel" || done === "retag") {
+    const kind = done === "retag" ? "tag" : "label";
+    const label = await askName({ wrap: "Label of the new node", relabel: `Label instead of ${node.label}`, retag: `Tag of ${node.word}` }[done], names(kind), latest[kind], held);
+    if (label === null) return;
+    if (await edit("moves", { move: { ...fields, label } })) remember(kind, label);
+    return;
+  }
+  if (done === "split") {
+    const texts = node.children.map((child) => shown.tree.words.slice(child.start, child.end).join(" "));
+    const choices = texts.slice(1).map((_, i) => `${texts.slice(0, i + 1).join(" ")} | ${texts.slice(i + 1).join(" ")}`);
+    const at = choices.length > 1 ? await askPlace("Where to split", choices) : 0;
+    if (at === null) return;
+    fields.at = at + 1;
+  }
+  if (done === "split_word") {
+    const letters = [...node.word];
+    const places = cuts(node.word);
+    const at = places.length > 1 ? await askPlace("Where to cut", places.map((cut) => `${letters.slice(0, cut).join("")} | ${letters.slice(cut).join("")}`)) : 0;
+    if (at === null) return;
+    fields.at = places[at];
+  }
+  await edit("moves", { move: fields });
+}
+
+async function choose(i) {
+  if (i < shown.alternatives.length) await edit("choose", { alternative: i });
+}
+
+async function reset() {
+  if (shown.can_undo) await edit("reset");
+}
+
+async function mark() {
+  await edit(shown.accepted ? "reopen" : "accept");
+  await count();
+}
+
+async function accept() {
+  if (shown.accepted || (await edit("accept"))) {
+    await count();
+    await next();
+  }
+}
+
+function nextDoubt() {
+  const doubts = nodes.filter((node) => view.doubts.has(node.index));
+  const after = doubts.find((node) => node.index > selection.head.index) ?? doubts[0];
+  if (after) {
+    select(new Selection(after));
+    view.reveal(after);
+  }
+}
+
+async function count() {
+  const { accepted, pending, held_out, accepted_held_out, sentences } = await ask("api/counts");
+  const set = held_out ? `; held-out set: ${accepted_held_out.toLocaleString("en")} of ${held_out.toLocaleString("en")} accepted` : "";
+  find("counts").textContent = sentences ? `${accepted.toLocaleString("en")} accepted, ${pending.toLocaleString("en")} pending${set}` : "";
+  return sentences;
+}
+
+/** Show a sentence by its number. */
+async function open(id) {
+  complain(null);
+  const sentence = await ask(`api/sentences/${id}?annotator=${encodeURIComponent(project.annotator)}`);
+  for (const node of readSpans(sentence.tree)) {
+    const use = `${node.children.length ? "label" : "tag"} ${node.label}`;
+    uses.set(use, (uses.get(use) ?? 0) + 1);
+  }
+  if (visited[place] !== id) {
+    visited.splice(place + 1);
+    place = visited.push(id) - 1;
+  }
+  show(sentence);
+  sentences.mark(id);
+}
+
+async function step(by) {
+  const id = visited[place + by];
+  if (id === undefined) return;
+  place += by;
+  await open(id);
+}
+
+/** Go on: to the sentence that was left by "previous", else to the next one of the queue. */
+async function next() {
+  if (place + 1 < visited.length) return step(1);
+  const put_off = [...new Set(visited)].slice(-MOST_SKIPPED);
+  const found = (await following(put_off)) ?? (await following(visited.slice(-1)));
+  if (found) {
+    say("");
+    return open(found.id);
+  }
+  say("No other sentence is left in the queue.");
+  if (!shown) {
+    const [first] = await ask("api/sentences?limit=1");
+    if (first) return open(first.id);
+  }
+  return undefined;
+}
+
+function following(skip) {
+  const query = new URLSearchParams({ annotator: project.annotator, order: find("order").value });
+  for (const id of skip) query.append("skip", id);
+  return ask(`api/next?${query}`);
+}
+
+async function takeFile(format) {
+  const answer = await fetch(`api/export?format=${format}`);
+  if (!answer.ok) throw new Error((await answer.json()).error);
+  const suffix = { brackets: "brackets", json: "jsonl", conllu: "conllu" }[format];
+  save(await answer.blob(), "text/plain", `${project.name.replace(/\.[^.]*$/, "")}.${suffix}`);
+}
+
+async function becomeAnnotator() {
+  const before = project.annotator;
+  project.annotator = find("annotator").value;
+  try {
+    if (shown) await open(shown.id);
+    sessionStorage.setItem("annotator", project.annotator);
+  } catch (error) {
+    find("annotator").value = project.annotator = before;
+    throw error;
+  }
+}
+
+const ACTIONS = {
+  Enter: accept, n: next, p: () => step(-1), a: mark, d: nextDoubt, 0: reset, z: () => shown.can_undo && edit("undo"), y: () => shown.can_redo && edit("redo"), "?": () => showKeys(KEYS),
+  Escape: () => select(new Selection(selection.anchor)), Home: () => select(new Selection(nodes[0])),
+  ...Object.fromEntries([1, 2, 3, 4].map((number) => [number, () => choose(number - 1)])),
+  ...Object.fromEntries(MOVES.map(([asked, , letter]) => [letter, () => move(asked)])),
+};
+const LEFT_HAND = "button, a, select, summary, input, textarea, dialog, [contenteditable]";
+
+function onKey(event) {
+  if (event.isComposing || event.altKey || !shown || document.querySelector("dialog[open]")) return;
+  const target = event.target.closest?.(LEFT_HAND);
+  if (target && (target.matches("input, select, textarea") || ["Enter", " ", "Escape"].includes(event.key))) return;
+  // A keyboard for another script gives other letters; the place of the key says which one is meant.
+  const plain = /^[\x20-\x7e]$|^[A-Z][a-z]/.test(event.key);
+  let pressed = plain || !/^Key[A-Z]$/.test(event.code) ? event.key : event.code.at(-1).toLowerCase();
+  if (pressed.length === 1) pressed = pressed.toLowerCase();
+  if (event.ctrlKey || event.metaKey) {
+    if (pressed !== "z" && pressed !== "y") return;
+    if (event.shiftKey) pressed = "y";
+  }
+  if (waiting) {
+    event.preventDefault();
+    held.push(event);
+    return;
+  }
+  const command = arrow(event) ?? (Object.hasOwn(ACTIONS, pressed) ? ACTIONS[pressed] : null);
+  if (!command) return;
+  event.preventDefault();
+  run(command);
+}
+
+function arrow(event) {
+  if (event.ctrlKey || event.metaKey) return null;
+  const [left, right] = view.rightToLeft ? ["after", "before"] : ["before", "after"];
+  const direction = { ArrowUp: "up", ArrowDown: "down", ArrowLeft: left, ArrowRight: right }[event.key];
+  if (!direction) return null;
+  if (event.shiftKey) return () => select(selection.extended({ before: -1, after: 1 }[direction] ?? 0));
+  return () => {
+    const node = selection.neighbour(direction, nodes);
+    if (node) {
+      select(new Selection(node));
+      view.reveal(node);
+    }
+  };
+}
+
+function button(move, text, letter, does, command) {
+  const made = make("button", { type: "button", title: does, onclick: () => run(command) }, letter ? keyOf(letter) : null, text);
+  made.dataset.move = move;
+  return made;
+}
+
+const rounds = new Rounds(find("rounds"), complain, () => run(async () => {
+  project = { ...(await ask("api/project")), annotator: project.annotator };
+  labels.show(project.inventory);
+  if (shown) await open(shown.id);
+}));
+const labels = new Names(find("names"), complain, (inventory) => { project.inventory = inventory; });
+const sentences = new SentenceList(find("sentences"), (id) => run(() => open(id)), complain);
+
+find("tree").append(view.frame);
+find("moves").append(
+  ...MOVES.map(([asked, text, letter, does]) => button(asked, text, letter, does, () => move(asked))),
+  button("before", "Extend before", "", "Selects also the sister before; Shift and an arrow key do the same", () => select(selection.extended(-1))),
+  button("after", "Extend after", "", "Selects also the sister after; Shift and an arrow key do the same", () => select(selection.extended(1))),
+);
+find("previous").addEventListener("click", () => run(() => step(-1)));
+find("next").addEventListener("click", () => run(next));
+find("undo").addEventListener("click", () => run(ACTIONS.z));
+find("redo").addEventListener("click", () => run(ACTIONS.y));
+find("accept").addEventListener("click", () => run(accept));
+find("keys").addEventListener("click", () => showKeys(KEYS));
+find("annotator").addEventListener("change", () => run(becomeAnnotator));
+for (const one of document.querySelectorAll("[data-export]")) one.addEventListener("click", () => run(() => takeFile(one.dataset.export)));
+document.addEventListener("keydown", onKey);
+window.addEventListener("hashchange", () => run(() => open(Number(location.hash.slice(1)))));
+
+run(async () => {
+  project = await ask("api/project");
+  project.annotator = sessionStorage.getItem("annotator") ?? project.annotator;
+  find("project").textContent = project.name;
+  document.title = `${project.name} · treeformers annotate`;
+  find("annotator").value = project.annotator;
+  labels.show(project.inventory);
+  const asked = Number(location.hash.slice(1));
+  if (!(await count())) return complain(new Error("The project has no sentences. Name a text after it: treeformers annotate PROJECT TEXT"));
+  return asked ? open(asked) : next();
+});

@@ -1,0 +1,360 @@
+"""The page of `treeformers annotate` in a real browser: each move by keys and by the mouse."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from browsers import AXE, NEEDS_CHROMIUM, PATIENCE, expect, faults, served
+from treeformers.annotation import Project, import_text, import_trees, propose
+from treeformers.trees.moves import Selection, possible
+from treeformers.trees.tree import Tree
+from treeformers.web.annotating import annotation_app
+
+pytestmark = NEEDS_CHROMIUM
+
+START = Tree.from_brackets("(S (NP (D the) (N dog)) (VP (V sees) (NP (N Ann))) (P .))")
+SHAPES = (
+    "(S (N a))",
+    "(N a)",
+    "(S (A (B (N ab) (N c)) (C (N d))) (D (N e)))",
+    "(S (A (N a) (B (N bc)) (N d)) (N e) (N f))",
+    "(S (S (S (N ab))))",
+)
+
+
+class Page:
+    """An open page."""
+
+    def __init__(self, browser: Any, address: str, **settings: Any) -> None:
+        self.context = browser.new_context(accept_downloads=True, reduced_motion="reduce", **settings)
+        self.page = self.context.new_page()
+        self.page.set_default_timeout(PATIENCE)
+        self.problems: list[str] = []
+        self.page.on("pageerror", lambda error: self.problems.append(str(error)))
+        self.page.on("console", lambda line: line.type == "error" and self.problems.append(line.text))
+        self.page.goto(address)
+        expect(self.page.locator(".tree .word").first).to_be_visible()
+
+    def press(self, *keys: str) -> None:
+        for key in keys:
+            self.page.keyboard.press(key)
+
+    def select(self, *names: str) -> None:
+        """Select a node, or the sisters from one to another, with the mouse."""
+        for name, modifiers in zip(names, ([], ["Shift"]), strict=False):
+            node = self.page.get_by_role("treeitem", name=name, exact=True).first
+            node.locator(".hit, .glow").first.click(modifiers=modifiers)
+
+    def button(self, name: str) -> Any:
+        return self.page.get_by_role("button", name=name, exact=True)
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Iterator[Project]:
+    with Project.create(tmp_path / "own.treebank", held_out=0) as made:
+        import_trees(made, [START, Tree.from_brackets("(S (N Ben) (V runs))")], "own")
+        yield made
+
+
+@pytest.fixture
+def address(project: Project) -> Iterator[str]:
+    with served(annotation_app(project, "Ann")) as found:
+        yield found
+
+
+@pytest.fixture
+def page(browser: Any, address: str) -> Iterator[Page]:
+    made = Page(browser, f"{address}/#1")
+    yield made
+    made.context.close()
+    assert made.problems == []
+
+
+def tree(project: Project, id: int = 1) -> str:
+    return str(project.sentence(id, "Ann").tree)
+
+
+def expect_tree(page: Page, project: Project, brackets: str, id: int = 1) -> None:
+    """Wait until the project has a tree, and see that the page shows it."""
+    for _ in range(200):
+        if tree(project, id) == brackets:
+            break
+        page.page.wait_for_timeout(20)
+    assert tree(project, id) == brackets
+    found = Tree.from_brackets(brackets)
+    expect(page.page.locator(".tree .word")).to_have_text(list(found.words))
+    expect(page.page.locator(".tree .label")).to_have_text(
+        [node.label for node in found.nodes() if node.children and node.label != "X"]
+    )
+
+
+MOVES = [
+    (
+        ["the dog NP, words 1 to 2"],
+        "u",
+        "Unwrap",
+        None,
+        "(S (D the) (N dog) (VP (V sees) (NP (N Ann))) (P .))",
+    ),
+    (["sees V"], "w", "Wrap", "VC", "(S (NP (D the) (N dog)) (VP (VC (V sees)) (NP (N Ann))) (P .))"),
+    (
+        ["sees Ann VP, words 3 to 4", ". P"],
+        "w",
+        "Wrap",
+        "VP",
+        "(S (NP (D the) (N dog)) (VP (VP (V sees) (NP (N Ann))) (P .)))",
+    ),
+    ([". P"], ",", "Attach left", None, "(S (NP (D the) (N dog)) (VP (V sees) (NP (N Ann)) (P .)))"),
+    (["sees V"], ".", "Attach right", None, "(S (NP (D the) (N dog)) (VP (NP (V sees) (N Ann))) (P .))"),
+    (
+        ["Ann NP, words 4 to 4"],
+        "r",
+        "Raise",
+        None,
+        "(S (NP (D the) (N dog)) (VP (V sees)) (NP (N Ann)) (P .))",
+    ),
+    (
+        ["the dog NP, words 1 to 2"],
+        "s",
+        "Split",
+        None,
+        "(S (NP (D the)) (NP (N dog)) (VP (V sees) (NP (N Ann))) (P .))",
+    ),
+    (
+        ["the dog NP, words 1 to 2", "sees Ann VP, words 3 to 4"],
+        "m",
+        "Merge",
+        None,
+        "(S (NP (D the) (N dog) (V sees) (NP (N Ann))) (P .))",
+    ),
+    (
+        ["Ann NP, words 4 to 4"],
+        "l",
+        "Label",
+        "PN",
+        "(S (NP (D the) (N dog)) (VP (V sees) (PN (N Ann))) (P .))",
+    ),
+    (["dog N"], "l", "Label", "NN", "(S (NP (D the) (NN dog)) (VP (V sees) (NP (N Ann))) (P .))"),
+    (["the D", "dog N"], "j", "Join words", None, "(S (NP (D thedog)) (VP (V sees) (NP (N Ann))) (P .))"),
+]
+
+
+@pytest.mark.parametrize("by", ["keys", "mouse"])
+def test_every_move(page: Page, project: Project, by: str) -> None:
+    for selected, key, name, label, expected in MOVES:
+        page.select(*selected)
+        if by == "keys":
+            page.press(key)
+        else:
+            page.button(name).click()
+        if label is not None:
+            page.page.locator(".asked input").fill(label)
+            if by == "keys":
+                page.press("Enter")
+            else:
+                page.page.locator(".asked li").filter(has_text=label).first.click()
+        expect_tree(page, project, expected)
+        if by == "keys":
+            page.press("z")
+        else:
+            page.button("Undo").click()
+        expect_tree(page, project, str(START))
+    page.select("dog N")
+    page.press("c")
+    page.button("do | g").click()
+    expect_tree(page, project, "(S (NP (D the) (N do) (N g)) (VP (V sees) (NP (N Ann))) (P .))")
+    page.press("Control+z", "y")
+    expect_tree(page, project, "(S (NP (D the) (N do) (N g)) (VP (V sees) (NP (N Ann))) (P .))")
+    page.button("The proposed tree").click()
+    expect_tree(page, project, str(START))
+
+
+def test_a_sentence_by_the_keyboard_alone(page: Page, project: Project) -> None:
+    page.press("ArrowDown", "Shift+ArrowRight", "w", *"vp", "Enter", "ArrowRight", ",")
+    expect_tree(page, project, "(S (VP (NP (D the) (N dog)) (VP (V sees) (NP (N Ann))) (P .)))")
+    page.press("Enter")
+    expect(page.page.locator("#place")).to_contain_text("Sentence 2")
+    assert project.sentence(1, "Ann").accepted
+    page.press("p")
+    expect(page.page.locator("#place")).to_contain_text("accepted")
+    expect(page.page.locator("#counts")).to_have_text("1 accepted, 1 pending")
+    page.press("n", "Home", "l", *"Q", "Enter", "Enter")
+    expect(page.page.locator("#status")).to_have_text("No other sentence is left in the queue.")
+    assert tree(project, 2) == "(Q (N Ben) (V runs))"
+    assert project.counts().accepted == 2
+    page.press("?")
+    expect(page.page.get_by_role("dialog")).to_contain_text("accept the tree and go on")
+    page.press("Escape")
+    expect(page.page.get_by_role("dialog")).to_have_count(0)
+
+
+def test_the_mouse_alone(page: Page, project: Project) -> None:
+    page.select("the D")
+    expect(page.button("Extend before")).to_be_disabled()
+    page.button("Extend after").click()
+    expect(page.page.get_by_role("treeitem", selected=True)).to_have_count(2)
+    page.button("Join words").click()
+    expect_tree(page, project, "(S (NP (D thedog)) (VP (V sees) (NP (N Ann))) (P .))")
+    page.button("Accept").click()
+    expect(page.button("Not right yet")).to_be_visible()
+    page.page.get_by_text("All sentences").click()
+    page.page.get_by_role("button", name="2. Ben runs").click()
+    expect(page.page.locator("#place")).to_contain_text("Sentence 2")
+    with page.page.expect_download() as download:
+        page.button("brackets").click()
+    assert Path(download.value.path()).read_text() == "(S (NP (D thedog)) (VP (V sees) (NP (N Ann))) (P .))\n"
+    page.page.get_by_text("Train a parser").click()
+    page.button("Train on the accepted trees").click()
+    expect(page.page.get_by_role("alert")).to_have_text(
+        "1 accepted tree outside the held-out set, expected at least 10 to train a parser"
+    )
+    page.problems.clear()  # the browser logs the status 422
+
+
+def test_only_possible_moves_are_offered(page: Page) -> None:
+    """The page and `possible` agree on every selection of small trees."""
+    found = page.page.evaluate(
+        """async (trees) => {
+            const { Selection, possible, readSpans } = await import("/static/edits.js");
+            return trees.map((tree) => {
+                const nodes = readSpans(tree);
+                const sisters = (node) => node.parent?.children.slice(node.path.at(-1)) ?? [node];
+                return nodes.flatMap((node) => sisters(node).map((head) => {
+                    const selection = new Selection(node, head);
+                    return [selection.place, [...possible(selection)].sort()];
+                }));
+            });
+        }""",
+        [
+            {"words": one.words, "tags": one.tags, "spans": one.spans()}
+            for one in map(Tree.from_brackets, SHAPES)
+        ],
+    )
+    for brackets, answers in zip(SHAPES, found, strict=True):
+        one = Tree.from_brackets(brackets)
+        assert len(answers) >= sum(1 for _ in one.nodes())
+        for place, names in answers:
+            selection = Selection(tuple(place["path"]), place.get("start"), place.get("end"))
+            assert names == sorted(possible(one, selection)), (brackets, place)
+
+
+def test_the_second_window_is_told(page: Page, project: Project) -> None:
+    project.apply(1, "Ann", project.sentence(1, "Ann").revision, move=_relabel("Q"))
+    page.press("ArrowDown", "u")
+    expect(page.page.get_by_role("alert")).to_contain_text("was changed in another window")
+    expect(page.page.locator(".tree .label").first).to_have_text("Q")
+    page.press("ArrowDown", "u")
+    expect_tree(page, project, "(Q (D the) (N dog) (VP (V sees) (NP (N Ann))) (P .))")
+    expect(page.page.get_by_role("alert")).to_be_hidden()
+    page.problems.clear()  # the browser logs the status 409
+
+
+def test_labels_and_guidelines(page: Page, project: Project) -> None:
+    page.page.get_by_text("Labels and guidelines").click()
+    page.page.get_by_label("New name").fill("AP")
+    page.button("Add").click()
+    guideline = page.page.get_by_label("Guideline of the label AP")
+    guideline.fill("An adjective.")
+    guideline.press("Tab")
+    page.select("dog N")
+    page.press("w", *"ap")
+    expect(page.page.get_by_role("listbox", name="Names")).to_have_text("APAn adjective.apnew")
+    page.press("Enter")
+    expect_tree(page, project, "(S (NP (D the) (AP (N dog))) (VP (V sees) (NP (N Ann))) (P .))")
+
+
+def test_rounds_and_their_curve(page: Page, project: Project) -> None:
+    figures = {"trees": 20, "held_out": 4, "f1": 61.25, "exact_match": 25.0, "tagging_accuracy": 90.0}
+    insert = "INSERT INTO round (state, progress, started, result) VALUES (?, 'killed', 0, ?)"
+    with project.database.write() as connection:
+        connection.execute(insert, ("finished", json.dumps(figures)))
+        connection.execute(insert, ("stopped", None))
+    page.page.get_by_text("Train a parser").click()
+    expect(page.page.get_by_role("row", name="1 20 61.3 25.0 90.0 4 finished")).to_be_visible()
+    expect(page.page.get_by_role("row", name="2 – – – – – stopped: killed")).to_be_visible()
+    expect(page.page.get_by_role("img", name="20 trees: F1 61.3")).to_be_visible()
+
+
+def _relabel(label: str) -> Any:
+    from treeformers.trees.moves import Move
+
+    return Move("relabel", (), label=label)
+
+
+def test_alternatives_and_doubtful_constituents(browser: Any, tmp_path: Path) -> None:
+    flat = Tree.from_brackets("(S (N Ann) (V sees) (N Ben))")
+    nested = Tree.from_brackets("(S (N Ann) (VP (V sees) (N Ben)))")
+
+    class Two:
+        """A parser that doubts."""
+
+        def parse(self, sentences: Sequence[Sequence[str]], batch_size: int) -> list[Tree]:
+            raise NotImplementedError
+
+        def analyze(self, sentences: Sequence[Any], batch_size: int, alternatives: int) -> Iterator[Any]:
+            for _ in sentences:
+                parts = [
+                    SimpleNamespace(first_word=first, stop_word=3, label=label, probability=probability)
+                    for first, label, probability in ((0, "S", 0.99), (1, "VP", 0.55))
+                ]
+                others = [SimpleNamespace(tree=flat)]
+                yield SimpleNamespace(tree=nested, probability=0.5, constituents=parts, alternatives=others)
+
+    with Project.create(tmp_path / "own.treebank") as project:
+        import_text(project, ["Ann sees Ben"], "own")
+        propose(project, Two(), "two")
+        with served(annotation_app(project, "Ann")) as address:
+            page = Page(browser, address)
+            expect(page.page.locator(".node.doubt .note")).to_have_text("55 %")
+            page.press("d")
+            expect(page.page.locator(".detail")).to_contain_text("VP · words 2–3 · “\u2068sees Ben\u2069”")
+            page.press("1")
+            expect_tree(page, project, str(flat))
+            page.press("z", "0")
+            expect_tree(page, project, str(nested))
+            page.context.close()
+            assert page.problems == []
+
+
+def test_scripts_from_right_to_left_on_a_phone(browser: Any, tmp_path: Path) -> None:
+    with Project.create(tmp_path / "own.treebank", tokenizer="blank") as project:
+        import_text(project, ["ראיתי את האיש .", "我 看见 她"], "own")
+        with served(annotation_app(project, "Ann")) as address:
+            phone = {"width": 390, "height": 844}
+            page = Page(browser, f"{address}/#1", viewport=phone, has_touch=True, is_mobile=True)
+            places = [word.bounding_box()["x"] for word in page.page.locator(".tree .word").all()]
+            assert places == sorted(places, reverse=True)
+            page.press("ArrowDown", "ArrowLeft", "Shift+ArrowLeft")
+            expect(page.page.locator(".detail")).to_contain_text("words 2–3")
+            assert page.page.evaluate("document.documentElement.scrollWidth") <= 390
+            page.page.get_by_role("treeitem").nth(1).locator(".glow").tap()
+            page.button("Extend after").tap()
+            page.button("Wrap").tap()
+            page.page.locator(".asked input").fill("NP")
+            page.page.locator(".asked li").first.tap()
+            expect_tree(page, project, "(X (NP (X ראיתי) (X את)) (X האיש) (X .))")
+            page.context.close()
+            assert page.problems == []
+
+
+@pytest.mark.skipif(not AXE, reason="needs axe-core: npm install axe-core")
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_no_faults_of_accessibility(browser: Any, address: str, scheme: str) -> None:
+    page = Page(browser, f"{address}/#1", color_scheme=scheme, bypass_csp=True)
+    page.page.evaluate(AXE[0].read_text(encoding="utf-8"))
+    for summary in ("Train a parser", "Labels and guidelines", "All sentences"):
+        page.page.get_by_text(summary).click()
+    page.select("the dog NP, words 1 to 2")
+    assert faults(page.page) == []
+    for key in ("w", "?"):
+        page.press(key)
+        expect(page.page.get_by_role("dialog")).to_be_visible()
+        assert faults(page.page) == []
+        page.press("Escape")
+    page.context.close()
