@@ -30,6 +30,7 @@ COMMANDS = (
     "translate",
     "score",
     "measure",
+    "annotate",
     "probe",
     "draw",
     "reproduce",

@@ -1,4 +1,4 @@
-"""One browser for the tests of both pages."""
+"""One browser for the tests of each page."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import pytest
 from browsers import started_browser
 
 
-@pytest.fixture(scope="session")
+# An open browser keeps an event loop running in this thread, in which other files could not run theirs.
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
     with started_browser() as started:
         yield started

@@ -115,9 +115,9 @@ def build_parser(
     linearization = given.get("linearization", "bottom-up")
     actions = _action_inventory(trees, linearization)
     tags = sorted({tag for tree in trees for tag in tree.tags})
-    if "start_from" in given:
+    if start := given.pop("start_from", ""):
         set_seed(seed)
-        return extend_parser(given.pop("start_from"), given, actions, tags)
+        return extend_parser(start, given, actions, tags)
     reader: SentenceReader | SubwordReader
     if given.get("encoder") == "pretrained":
         folder = find_pretrained(encoder)
