@@ -152,7 +152,7 @@ def test_starts_in_half_a_second(arguments: list[str]) -> None:
         after = os.times()  # processor time, so that other work on the machine does not count
         return after.children_user + after.children_system - before.children_user - before.children_system
 
-    assert min(seconds(arguments) for _ in range(3)) < 0.5
+    assert min(seconds(arguments) for _ in range(5)) < 0.5
 
 
 def test_public_names() -> None:

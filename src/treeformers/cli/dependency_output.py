@@ -11,7 +11,6 @@ from treeformers.trees.escapes import unescape_word
 from treeformers.trees.head_rules import HeadRules, find_head_rules
 from treeformers.trees.heads import RuleCoverage, governors
 from treeformers.trees.tree import Tree
-from treeformers.trees.universal_dependencies import to_universal_dependencies
 
 __all__ = ["ENGLISH", "DependencyWriter"]
 
@@ -62,6 +61,8 @@ class DependencyWriter:
             if _TRACE in tree.tags:  # a parser puts no traces into a sentence: the tag is an error
                 tags = [_UNKNOWN if tag == _TRACE else tag for tag in tree.tags]
                 tree = Tree.from_spans(tree.words, tree.spans(), tags)
+            from treeformers.trees.universal_dependencies import to_universal_dependencies
+
             return to_universal_dependencies(tree)
         return DependencyTree(tree.words, governors(tree, self.rules))
 
