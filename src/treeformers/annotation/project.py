@@ -36,7 +36,7 @@ from treeformers.data.penn_tokenizer import word_tokenize
 from treeformers.trees.moves import Move, apply_move, check_name
 from treeformers.trees.tree import Tree
 
-__all__ = ["DEFAULTS", "Project", "add_names", "insert_revision", "mark", "settle"]
+__all__ = ["DEFAULTS", "Project", "add_names", "choose_gold", "insert_revision", "set_acceptance"]
 
 DEFAULTS: Mapping[str, Any] = {"tokenizer": "penn", "seed": 1, "held_out": 100, "model": "", "encoder": ""}
 """The settings of a project, and their values if `create` gives none."""
@@ -50,7 +50,7 @@ _BEGUN = "SELECT 1 FROM state WHERE sentence = ? AND annotator = ?"
 _REDO = "SELECT id FROM revision WHERE parent = ? AND annotator = ? ORDER BY id DESC LIMIT 1"
 _PLACE = """INSERT INTO state (sentence, annotator, revision) VALUES (?, ?, ?)
     ON CONFLICT DO UPDATE SET revision = excluded.revision"""
-_SETTLE = """UPDATE sentence SET gold = (
+_CHOOSE_GOLD = """UPDATE sentence SET gold = (
         SELECT revision FROM state WHERE sentence = :id AND accepted = revision
         ORDER BY accepted_at DESC LIMIT 1
     ) WHERE id = :id AND NOT adjudicated"""
@@ -397,7 +397,7 @@ class Project:
                 connection.execute(_PLACE, (id, annotator, new))
                 add_names(connection, changed)
                 _record(connection, id, annotator, origin, new)
-                settle(connection, id)
+                choose_gold(connection, id)
         return self.sentence(id, annotator)
 
     def _step(self, id: int, annotator: str, revision: int, action: str) -> Sentence:
@@ -414,7 +414,7 @@ class Project:
                 raise ValueError(f"nothing to {action}")
             connection.execute(_PLACE, (id, annotator, found[0]))
             _record(connection, id, annotator, action, found[0])
-            settle(connection, id)
+            choose_gold(connection, id)
         return self.sentence(id, annotator)
 
     def _mark(self, id: int, annotator: str, revision: int, action: str) -> Sentence:
@@ -422,7 +422,7 @@ class Project:
             tree = self._checked(id, annotator, revision).tree
             place = revision or self._write_start(connection, id, tree)
             add_names(connection, tree)
-            mark(connection, id, annotator, action, place)
+            set_acceptance(connection, id, annotator, action, place)
         return self.sentence(id, annotator)
 
     def _checked(self, id: int, annotator: str, revision: int) -> Sentence:
@@ -478,19 +478,21 @@ def add_names(connection: sqlite3.Connection, tree: Tree) -> None:
     connection.executemany("INSERT OR IGNORE INTO label (kind, name) VALUES (?, ?)", sorted(names))
 
 
-def mark(connection: sqlite3.Connection, id: int, annotator: str, action: str, revision: int) -> None:
+def set_acceptance(
+    connection: sqlite3.Connection, id: int, annotator: str, action: str, revision: int
+) -> None:
     """Accept or reopen a revision, inside a transaction."""
     accepted = (revision, time.time()) if action == "accept" else (None, None)
     connection.execute(
         "INSERT OR REPLACE INTO state VALUES (?, ?, ?, ?, ?)", (id, annotator, revision, *accepted)
     )
     _record(connection, id, annotator, action, revision)
-    settle(connection, id)
+    choose_gold(connection, id)
 
 
-def settle(connection: sqlite3.Connection, id: int) -> None:
+def choose_gold(connection: sqlite3.Connection, id: int) -> None:
     """Choose the tree that stands for a sentence that nobody has adjudicated: the one accepted last."""
-    connection.execute(_SETTLE, {"id": id})
+    connection.execute(_CHOOSE_GOLD, {"id": id})
 
 
 def _record(connection: sqlite3.Connection, id: int, annotator: str, action: str, revision: int) -> None:

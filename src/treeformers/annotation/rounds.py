@@ -340,7 +340,7 @@ def _default_start(project: Project) -> str:
 
 
 def _kind(name: str) -> str:
-    """What a model is: "parser", "inducer" or "encoder".
+    """The kind of a model: "parser", "inducer" or "encoder".
 
     Raises:
         FileNotFoundError: there is no such model.

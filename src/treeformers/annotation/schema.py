@@ -107,7 +107,7 @@ _VERSION_1 = (
     "CREATE INDEX pending_at_random ON sentence (held_out, shuffle) WHERE gold IS NULL",
     "CREATE INDEX pending_by_length ON sentence (held_out, length, shuffle) WHERE gold IS NULL",
     "CREATE INDEX pending_by_gain ON sentence (held_out, gain DESC, shuffle) WHERE gold IS NULL",
-    "CREATE INDEX settled ON sentence (held_out, id) WHERE gold IS NOT NULL",
+    "CREATE INDEX gold_sentences ON sentence (held_out, id) WHERE gold IS NOT NULL",
     "CREATE INDEX held_out ON sentence (id) WHERE held_out",
     "CREATE INDEX revisions ON revision (sentence)",
     "CREATE INDEX children ON revision (parent) WHERE parent IS NOT NULL",

@@ -14,7 +14,7 @@ from itertools import chain, islice
 from os import PathLike
 from typing import Literal, NamedTuple, TypeAlias
 
-from treeformers.annotation.project import Project, add_names, insert_revision, mark
+from treeformers.annotation.project import Project, add_names, insert_revision, set_acceptance
 from treeformers.annotation.values import FLAT_LABEL, check_annotator, flat_tree, read_tree
 from treeformers.data.checks import check_text
 from treeformers.data.sentence_splitter import split_sentences
@@ -64,7 +64,7 @@ class AlreadyImported(ValueError):
 
 
 class Imported(NamedTuple):
-    """What an import did.
+    """The result of an import.
 
     Attributes:
         sentences: number of new sentences.
@@ -362,7 +362,7 @@ def _add_tree(connection: sqlite3.Connection, id: int, one: _New, accepted_by: s
     connection.execute("UPDATE sentence SET proposal = ? WHERE id = ?", (revision, id))
     add_names(connection, one.tree)
     if accepted_by is not None:
-        mark(connection, id, accepted_by, "accept", revision)
+        set_acceptance(connection, id, accepted_by, "accept", revision)
 
 
 def _chunks(items: Iterable[_New]) -> Iterator[list[_New]]:

@@ -120,7 +120,7 @@ class Revision(NamedTuple):
 
 
 class Event(NamedTuple):
-    """What an annotator did: "move", "put", "reset", "undo", "redo", "accept", "reopen" or "adjudicate"."""
+    """An action: "move", "put", "reset", "undo", "redo", "accept", "reopen" or "adjudicate"."""
 
     annotator: str
     action: str

@@ -148,7 +148,7 @@ class TreeInput:
 
     @property
     def kind(self) -> TreeKind:
-        """What the file holds."""
+        """The kind of trees in the file."""
         return FORMATS[self.format]
 
     def trees(self, clean: bool = False, required: bool = True) -> Iterator[Tree]:

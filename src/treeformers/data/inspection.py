@@ -1,4 +1,4 @@
-"""What is in a file of trees: its scheme, its labels, what is left out, and what cannot be read."""
+"""The content of a file of trees: its scheme, its labels, what is left out, and what cannot be read."""
 
 from __future__ import annotations
 
