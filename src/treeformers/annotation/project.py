@@ -9,15 +9,20 @@ from __future__ import annotations
 
 import json
 import sqlite3
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, Self
 
+from treeformers.annotation.revisions import (
+    add_names,
+    choose_gold,
+    insert_revision,
+    record_event,
+    set_acceptance,
+)
 from treeformers.annotation.schema import Database
 from treeformers.annotation.values import (
-    FLAT_LABEL,
     Conflict,
     Counts,
     DoubtfulSpan,
@@ -30,13 +35,12 @@ from treeformers.annotation.values import (
     flat_tree,
     read_tree,
     tree_from_table,
-    written_tree,
 )
 from treeformers.data.penn_tokenizer import word_tokenize
 from treeformers.trees.moves import Move, apply_move, check_name
 from treeformers.trees.tree import Tree
 
-__all__ = ["DEFAULTS", "Project", "add_names", "choose_gold", "insert_revision", "set_acceptance"]
+__all__ = ["DEFAULTS", "Project"]
 
 DEFAULTS: Mapping[str, Any] = {"tokenizer": "penn", "seed": 1, "held_out": 100, "model": "", "encoder": ""}
 """The settings of a project, and their values if `create` gives none."""
@@ -50,10 +54,6 @@ _BEGUN = "SELECT 1 FROM state WHERE sentence = ? AND annotator = ?"
 _REDO = "SELECT id FROM revision WHERE parent = ? AND annotator = ? ORDER BY id DESC LIMIT 1"
 _PLACE = """INSERT INTO state (sentence, annotator, revision) VALUES (?, ?, ?)
     ON CONFLICT DO UPDATE SET revision = excluded.revision"""
-_CHOOSE_GOLD = """UPDATE sentence SET gold = (
-        SELECT revision FROM state WHERE sentence = :id AND accepted = revision
-        ORDER BY accepted_at DESC LIMIT 1
-    ) WHERE id = :id AND NOT adjudicated"""
 
 
 class Project:
@@ -326,7 +326,7 @@ class Project:
             if found is None or found["sentence"] != id:
                 raise ValueError(f"sentence {id} has no revision {revision}")
             connection.execute("UPDATE sentence SET gold = ?, adjudicated = 1 WHERE id = ?", (revision, id))
-            _record(connection, id, annotator, "adjudicate", revision)
+            record_event(connection, id, annotator, "adjudicate", revision)
 
     def history(self, id: int) -> list[Revision]:
         """All states of all trees of a sentence, oldest first."""
@@ -396,7 +396,7 @@ class Project:
                 new = insert_revision(connection, id, parent, annotator, origin, detail, changed)
                 connection.execute(_PLACE, (id, annotator, new))
                 add_names(connection, changed)
-                _record(connection, id, annotator, origin, new)
+                record_event(connection, id, annotator, origin, new)
                 choose_gold(connection, id)
         return self.sentence(id, annotator)
 
@@ -413,7 +413,7 @@ class Project:
             if found is None:
                 raise ValueError(f"nothing to {action}")
             connection.execute(_PLACE, (id, annotator, found[0]))
-            _record(connection, id, annotator, action, found[0])
+            record_event(connection, id, annotator, action, found[0])
             choose_gold(connection, id)
         return self.sentence(id, annotator)
 
@@ -448,55 +448,3 @@ class Project:
             "SELECT id FROM revision WHERE sentence = ? AND origin = 'start'", (id,)
         ).fetchone()
         return row[0] if row else insert_revision(connection, id, None, "", "start", "", tree)
-
-
-def insert_revision(
-    connection: sqlite3.Connection,
-    sentence: int,
-    parent: int | None,
-    annotator: str,
-    origin: str,
-    detail: str,
-    tree: Tree,
-) -> int:
-    """Write a state of a tree, inside a transaction. Returns its number."""
-    values = (sentence, parent, annotator, origin, detail, written_tree(tree), time.time())
-    cursor = connection.execute(
-        "INSERT INTO revision (sentence, parent, annotator, origin, detail, tree, at) "
-        "VALUES (?, ?, ?, ?, ?, ?, ?)",
-        values,
-    )
-    assert cursor.lastrowid is not None
-    return cursor.lastrowid
-
-
-def add_names(connection: sqlite3.Connection, tree: Tree) -> None:
-    """Put the labels and tags of a tree into the inventory, inside a transaction; not those of flat trees."""
-    names = {
-        ("label" if node.children else "tag", node.label) for node in tree.nodes() if node.label != FLAT_LABEL
-    }
-    connection.executemany("INSERT OR IGNORE INTO label (kind, name) VALUES (?, ?)", sorted(names))
-
-
-def set_acceptance(
-    connection: sqlite3.Connection, id: int, annotator: str, action: str, revision: int
-) -> None:
-    """Accept or reopen a revision, inside a transaction."""
-    accepted = (revision, time.time()) if action == "accept" else (None, None)
-    connection.execute(
-        "INSERT OR REPLACE INTO state VALUES (?, ?, ?, ?, ?)", (id, annotator, revision, *accepted)
-    )
-    _record(connection, id, annotator, action, revision)
-    choose_gold(connection, id)
-
-
-def choose_gold(connection: sqlite3.Connection, id: int) -> None:
-    """Choose the tree that stands for a sentence that nobody has adjudicated: the one accepted last."""
-    connection.execute(_CHOOSE_GOLD, {"id": id})
-
-
-def _record(connection: sqlite3.Connection, id: int, annotator: str, action: str, revision: int) -> None:
-    connection.execute(
-        "INSERT INTO event (sentence, annotator, action, revision, at) VALUES (?, ?, ?, ?, ?)",
-        (id, annotator, action, revision, time.time()),
-    )

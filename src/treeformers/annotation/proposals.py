@@ -6,7 +6,8 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
 
-from treeformers.annotation.project import Project, add_names, insert_revision
+from treeformers.annotation.project import Project
+from treeformers.annotation.revisions import add_names, insert_revision
 from treeformers.induction import trivial_tree
 from treeformers.trees.formats import tree_to_json
 from treeformers.trees.tree import Tree
