@@ -1,8 +1,9 @@
-"""How much of what is scored also stands in the text that trains, for the corpora of the rows.
+"""How much of what is scored also stands in the text that trains.
 
     python -m lab.overlap
 
-The command writes benchmarks/results/overlap.json, which docs/results.md shows. It needs the corpora.
+The command counts this for the corpora of all rows. It writes benchmarks/results/overlap.json, which
+docs/results.md shows, and puts the counts of each row into its results file. It needs the corpora.
 """
 
 from __future__ import annotations
@@ -14,49 +15,49 @@ import sys
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from lab.recipes import FineTuneRecipe
+from lab.row_status import list_rows
 from treeformers.data.corpora import load
 from treeformers.data.examples import LabeledText, TextPair
 from treeformers.data.text import normalize_word
+from treeformers.recipes import (
+    ClassifyRecipe,
+    InduceRecipe,
+    ParseRecipe,
+    Recipe,
+    Scale,
+    SimilarityRecipe,
+    TranslateRecipe,
+)
 from treeformers.training.provenance import commit
 from treeformers.trees.dependency import DependencyTree
 from treeformers.trees.escapes import unescape_word
 from treeformers.trees.files import write_json
 from treeformers.trees.tree import Tree
 
-__all__ = ["PAIRS", "Overlap", "count_overlap", "main", "texts_of"]
+__all__ = ["Overlap", "Part", "count_overlap", "main", "overlaps", "parts_of", "texts_of"]
 
 ROOT = Path(__file__).parents[1]
 OUT = ROOT / "benchmarks" / "results" / "overlap.json"
-PAIRS: tuple[tuple[str, str], ...] = (
-    ("wsj-text", "wsj-sample"),
-    ("wsj-sample", "wsj-sample"),
-    ("craft", "craft"),
-    ("genia", "genia"),
-    ("gum", "gum"),
-    ("masc", "masc"),
-    ("masc", "wsj-sample"),
-    ("masc", "gum"),
-    ("sst-5", "sst-5"),
-    ("sick", "sick"),
-    ("msrp", "msrp"),
-    ("imdb", "imdb"),
-    ("multi30k", "multi30k"),
-    ("tatoeba-de-en", "tatoeba-de-en"),
-    ("agreement-linzen", "agreement-linzen"),
-    ("agreement-ud", "agreement-ud"),
-    ("agreement-id", "agreement-id"),
-    ("agreement-id", "agreement-gen"),
-)
-"""Training corpus and scored corpus of the rows. wsj-text is scored against the whole of wsj-sample."""
+SAME_TEXT = ("wsj-text", "wsj-sample")
+"""Raw text, and the treebank that holds trees of a part of it."""
 NEAR = 0.8
 """Share of the word pairs of a text that one training text must hold, for the text to be near to it."""
 _RARE = 5
 """Number of the rarest word pairs of a text by which near training texts are looked up."""
 _WORD = re.compile(r"\w")
+
+
+class Part(NamedTuple):
+    """Some splits of a corpus."""
+
+    corpus: str
+    splits: tuple[str, ...]
 
 
 class Overlap(NamedTuple):
@@ -130,19 +131,86 @@ def _bigrams(texts: Iterable[tuple[str, ...]]) -> Iterator[tuple[str, str]]:
         yield from pairwise(words)
 
 
+def parts_of(recipe: Recipe) -> list[tuple[Part, Part]]:
+    """The corpora that train the models of a recipe, each with each corpus that scores them.
+
+    The training part is the whole split also if the recipe reads fewer sentences of it. Silver trees and the
+    text of pretrained models do not count.
+    """
+    match recipe:
+        case InduceRecipe(data=data):
+            pairs = [(Part(data.text, data.splits), Part(data.gold, data.gold_splits))]
+        case ParseRecipe(data=data):
+            scored = [Part(name, ("test",)) for name in data.test or data.train]
+            pairs = [(Part(name, ("train",)), part) for name in data.train for part in scored]
+        case ClassifyRecipe(data=data) | SimilarityRecipe(data=data) | TranslateRecipe(data=data):
+            pairs = [(Part(data.corpus, ("train",)), Part(data.corpus_of("test"), ("test",)))]
+        case FineTuneRecipe(data=data):
+            tests = data.tests or (data.corpus,)
+            pairs = [(Part(data.corpus, ("train",)), Part(name, ("test",))) for name in tests]
+        case _:
+            pairs = []
+    return [pair for pair in dict.fromkeys(pairs) if "grammar" not in pair[0] + pair[1] and pair[1].corpus]
+
+
+def overlaps(recipe: Recipe) -> list[dict[str, Any]]:
+    """The overlap of what trains and what is scored in a row, as results files hold it.
+
+    A pair of corpora that `OUT` knows is not counted again, and one that is not at hand is left out.
+    """
+    return [found for pair in parts_of(recipe) if (found := _known().get(pair) or _count(*pair))]
+
+
+@cache
+def _known() -> dict[tuple[Part, Part], dict[str, Any]]:
+    if not OUT.is_file():
+        return {}
+    pairs = json.loads(OUT.read_text(encoding="utf-8"))["pairs"]
+    return {(_part(pair["train"]), _part(pair["scored"])): pair for pair in pairs}
+
+
+def _part(stored: Sequence[Any]) -> Part:
+    return Part(stored[0], tuple(stored[1]))
+
+
+@cache
+def _count(train: Part, scored: Part) -> dict[str, Any] | None:
+    try:
+        training, gold = (map(texts_of, _examples(part)) for part in (train, scored))
+        counted = count_overlap(training, gold)._asdict()
+        return {"train": train, "scored": scored, **counted, "transductive": _is_transductive(train, scored)}
+    except FileNotFoundError:
+        return None
+
+
+def _is_transductive(train: Part, scored: Part) -> bool:
+    """Whether the scored sentences, without their trees or classes, are in the training text by design."""
+    if (train.corpus, scored.corpus) == SAME_TEXT:
+        return True
+    return train.corpus == scored.corpus and not set(train.splits).isdisjoint(scored.splits)
+
+
+def _examples(part: Part) -> list[Any]:
+    splits = load(part.corpus)
+    return [one for name in part.splits for one in splits.get(name, ())]
+
+
 def main(arguments: list[str] | None = None) -> None:
-    """Count the overlap of all pairs, and write the results file."""
+    """Count the overlap of all rows, and write the results files."""
     argparse.ArgumentParser(prog="python -m lab.overlap", description=__doc__).parse_args(arguments)
-    rows = []
-    for train, scored in PAIRS:
-        training = map(texts_of, load(train)["train"])
-        splits = load(scored)
-        gold = [one for part in splits.values() for one in part] if train == "wsj-text" else splits["test"]
-        rows.append(
-            {"train": train, "scored": scored, **count_overlap(training, map(texts_of, gold))._asdict()}
-        )
-        sys.stdout.write(f"{json.dumps(rows[-1])}\n")
-    write_json(OUT, {"pairs": rows, "commit": commit(), "date": datetime.now(UTC).date().isoformat()})
+    OUT.unlink(missing_ok=True)
+    scales: tuple[Scale, ...] = ("small", "paper")
+    rows = [row for scale in scales for row in list_rows(ROOT / "experiments", scale) if row.result]
+    pairs = dict.fromkeys(pair for row in rows for pair in parts_of(row.recipe))
+    found = []
+    for pair in pairs:
+        if counted := _count(*pair):
+            found.append(counted)
+            sys.stdout.write(f"{json.dumps(counted)}\n")
+    write_json(OUT, {"pairs": found, "commit": commit(), "date": datetime.now(UTC).date().isoformat()})
+    for row in rows:
+        if row.result and (counted_pairs := overlaps(row.recipe)):
+            write_json(row.target, {**row.result, "overlap": counted_pairs})
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from lab.model_cache import copy_model, sources, train_model
+from lab.overlap import overlaps
 from lab.recipes import BenchmarkRecipe, FineTuneRecipe, ProbeRecipe, VisualizeRecipe
 from lab.row_status import read_row, visualized_recipes
 from lab.rows import recipe_paths
@@ -285,6 +286,8 @@ def _run_row(
     result = {"recipe": result["recipe"], "row": row.info.to_dict(), **result}
     if known := sources(row.recipe.to_dict(), scale):
         result["sources"] = known
+    if counted := overlaps(row.recipe):
+        result["overlap"] = counted
     row.target.parent.mkdir(exist_ok=True)
     write_json(row.target, result)
     return row.target

@@ -41,6 +41,7 @@ def provenance(results: Results) -> str:
                 device["torch"],
                 f"`{row['commit']}`",
                 row["date"],
+                "; ".join(map(_overlap, row.get("overlap", ()))),
             )
         )
     head = (
@@ -54,11 +55,20 @@ def provenance(results: Results) -> str:
         "torch",
         "commit",
         "date",
+        "scored texts in training, %",
     )
     signed = [seed for row in results.values() for seed in row.get("seeds", ()) if seed.get("signature")]
     signatures = {("BLEU" if "bleu" in seed else "F1", seed["signature"]) for seed in signed}
     lines = [f"Signature of the {metric}: `{signature}`" for metric, signature in sorted(signatures)]
     return "\n\n".join([markdown_table(head, cells), *lines])
+
+
+def _overlap(pair: Mapping[str, Any]) -> str:
+    """How many scored texts equal a training text, and how many equal or resemble one."""
+    train, scored = pair["train"][0], pair["scored"][0]
+    equal, near = (f"{100 * pair[key] / pair['texts']:.1f}" for key in ("exact", "near"))
+    name = scored if train == scored else f"{scored} in {train}"
+    return f"{name}: {equal} equal, {near} near{', transductive' * pair['transductive']}"
 
 
 def in_table(results: Results, table: str) -> Results:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from lab.tables.formatting import Results
 from treeformers.drawing.markdown import markdown_table
@@ -17,8 +18,8 @@ def overlap(results: Results) -> str:
         return ""
     cells = [
         (
-            f"`{pair['train']}`",
-            f"`{pair['scored']}`",
+            _title(pair["train"], "train"),
+            _title(pair["scored"], "test"),
             f"{pair['texts']:,}",
             100 * pair["exact"] / pair["texts"],
             100 * pair["near"] / pair["texts"],
@@ -27,6 +28,12 @@ def overlap(results: Results) -> str:
     ]
     head = ("trained on", "scored on", "texts scored", "equal to a training text, %", "equal or near, %")
     return f"{markdown_table(head, cells)}\n\nCommit `{result['commit']}`; {result['date']}."
+
+
+def _title(part: Sequence[Any], usual: str) -> str:
+    """The corpus, with its splits unless they are the usual one."""
+    corpus, splits = part
+    return f"`{corpus}`" if splits == [usual] else f"`{corpus}`, {', '.join(splits)}"
 
 
 PARTS: Mapping[str, Callable[[Results], str]] = {"overlap": overlap}
