@@ -1,63 +1,32 @@
-"""Tests of the difference between two results, the same in all tables.
+"""Tests of the difference between two results, the same in all tables, over `treeformers.metrics.inference`.
 
-A test pairs the results by seed if both have the same seeds (t-test of the differences). If the seeds differ,
-or the differences do not vary, it is Welch's t-test. All tests of a table are one family: `corrected` applies
-Holm's correction, and writes the word that the corrected test allows. The tests count seeds, not test
-sentences.
+All tests of a table are one family: `corrected` applies Holm's correction, and writes the word that the corrected
+test allows. The tests count seeds, not test sentences.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable
 
 from lab.tables.formatting import Result
+from treeformers.metrics.inference import Difference, compare_seeds, holm, p_text, verdict
 
-__all__ = ["LEVEL", "Difference", "compare", "corrected", "holm"]
-
-LEVEL = 0.05
-"""A corrected p-value below it tells two results apart."""
-
-
-class Difference(NamedTuple):
-    """A difference of two means over seeds, and the two-sided p-value before the correction."""
-
-    value: float
-    p: float
+__all__ = ["Difference", "compare", "corrected"]
 
 
 def compare(result: Result, other: Result | None, name: str) -> Difference | None:
-    """Compare a metric of two results over their seeds.
+    """Compare a metric of two results over their seeds, see `compare_seeds`.
 
     Returns:
-        The difference; None without another result, with fewer than two seeds, or if neither result varies.
+        The difference; None without another result, without the metric in each seed, with fewer than two
+        seeds, or if neither result varies.
     """
     if other is None or result is other:
         return None
     ours, theirs = ({seed["seed"]: seed.get(name) for seed in row["seeds"]} for row in (result, other))
-    if min(len(ours), len(theirs)) < 2 or None in (*ours.values(), *theirs.values()):
+    if None in (*ours.values(), *theirs.values()):
         return None
-    from scipy.stats import ttest_ind, ttest_rel
-
-    value = sum(ours.values()) / len(ours) - sum(theirs.values()) / len(theirs)
-    if ours == theirs:
-        return Difference(0.0, 1.0)
-    paired = ours.keys() == theirs.keys()
-    if paired and len({round(ours[seed] - theirs[seed], 9) for seed in ours}) > 1:
-        return Difference(value, float(ttest_rel([ours[seed] for seed in theirs], [*theirs.values()]).pvalue))
-    if len(set(ours.values())) == len(set(theirs.values())) == 1:
-        return None
-    return Difference(value, float(ttest_ind([*ours.values()], [*theirs.values()], equal_var=False).pvalue))
-
-
-def holm(p_values: Sequence[float]) -> list[float]:
-    """Correct the p-values of a family of tests (Holm 1979)."""
-    order = sorted(range(len(p_values)), key=p_values.__getitem__)
-    found, highest = [0.0] * len(p_values), 0.0
-    for rank, place in enumerate(order):
-        highest = max(highest, min(1.0, (len(p_values) - rank) * p_values[place]))
-        found[place] = highest
-    return found
+    return compare_seeds(ours, theirs)
 
 
 def corrected(cells: Iterable[Iterable[object]], lower_is_better: bool = False) -> list[list[object]]:
@@ -76,6 +45,5 @@ def corrected(cells: Iterable[Iterable[object]], lower_is_better: bool = False) 
     }
     p_values = holm([test.p for test in tests.values()])
     for ((r, c), test), p in zip(tests.items(), p_values, strict=True):
-        word = "level" if p >= LEVEL else "ahead" if (test.value > 0) != lower_is_better else "behind"
-        table[r][c] = f"{'< 0.001' if p < 0.001 else f'{p:.3f}'}, {word}"
+        table[r][c] = f"{p_text(p)}, {verdict(test.value, p, lower_is_better)}"
     return table

@@ -1,4 +1,4 @@
-"""Tests between results: pairs by seed, Holm's correction, words."""
+"""Tests between results: pairs by seed, one family a table."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from lab.inference import Difference, compare, corrected, holm
+from lab.inference import Difference, compare, corrected
 
 
 def result(values: dict[int, float | None]) -> dict[str, Any]:
@@ -36,12 +36,6 @@ def test_differences_that_do_not_vary_are_not_paired() -> None:
 def test_equal_results_are_level() -> None:
     same = result({1: 50.0, 2: 60.0})
     assert compare(same, result({1: 50.0, 2: 60.0}), "accuracy") == Difference(0.0, 1.0)
-
-
-def test_holm() -> None:
-    assert holm([0.01, 0.04, 0.03, 0.5]) == pytest.approx([0.04, 0.09, 0.09, 0.5])
-    assert holm([0.6, 0.7]) == pytest.approx([1.0, 1.0])
-    assert holm([]) == []
 
 
 def test_the_differences_of_a_table_are_one_family() -> None:

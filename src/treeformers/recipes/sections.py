@@ -257,6 +257,8 @@ class Train:
     Attributes:
         epochs: passes over the training data.
         max_steps: maximum number of optimizer steps; 0 for no limit.
+        max_seconds: maximum seconds of training, evaluations included; 0 for no limit. Training ends after
+            the step in which they pass.
         tokens_per_batch: maximum number of tokens in a batch, padding included. Parts that are padded apart
             are added up: source and target, or the words of a parser and the subwords of its pretrained
             encoder.
@@ -285,6 +287,7 @@ class Train:
 
     epochs: Positive = 10
     max_steps: Count = 0
+    max_seconds: Count = 0
     tokens_per_batch: Positive = 2048
     gradient_accumulation_steps: Positive = 1
     learning_rate: Rate = 1e-4

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from transformers import TrainerCallback
 
-__all__ = ["Clock", "EarlyStopping", "ProgressBar", "ProgressLog", "SaveAtEvaluation"]
+__all__ = ["Clock", "EarlyStopping", "ProgressBar", "ProgressLog", "SaveAtEvaluation", "TimeLimit"]
 
 logger = logging.getLogger(__name__)
 
@@ -165,3 +165,23 @@ class Clock:
             "wall_seconds": time.perf_counter() - self.wall_start,
             "processor_seconds": time.process_time() - self.processor_start,
         }
+
+
+class TimeLimit(TrainerCallback):
+    """Stops training after a given time. The last weights are evaluated and saved first.
+
+    Args:
+        seconds: the time since training began, as `Clock` measures it.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        self.clock: Clock | None = None
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        if self.is_over():
+            control.should_evaluate = control.should_training_stop = True
+
+    def is_over(self) -> bool:
+        """Whether the time has passed."""
+        return self.clock is not None and self.clock.read()["wall_seconds"] >= self.seconds

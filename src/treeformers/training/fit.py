@@ -177,6 +177,7 @@ def fit(
         evaluate=evaluate,
         average=build_average(model, recipe),
         patience=recipe.patience,
+        max_seconds=recipe.max_seconds,
     )
     trainer.remove_callback(PrinterCallback)
     trainer.add_callback(SaveAtEvaluation())

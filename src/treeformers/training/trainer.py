@@ -17,7 +17,7 @@ from transformers.trainer_utils import EvalLoopOutput
 
 from treeformers.training.averaging import WeightAverage
 from treeformers.training.batches import Collator, Length, SeededCollator, TokenBatchSampler
-from treeformers.training.callbacks import Clock, EarlyStopping
+from treeformers.training.callbacks import Clock, EarlyStopping, TimeLimit
 from treeformers.training.checkpoints import (
     STAGING,
     TRAINER_STATE,
@@ -44,6 +44,7 @@ class TokenBatchTrainer(Trainer):
         evaluate: computes further validation metrics.
         average: averages the weights. The average is validated and saved in their place.
         patience: number of evaluations without improvement before training stops; 0 for no early stop.
+        max_seconds: maximum seconds of training; 0 for no limit.
         **kwargs: the keyword arguments of `transformers.Trainer`.
     """
 
@@ -57,6 +58,7 @@ class TokenBatchTrainer(Trainer):
         evaluate: Evaluate | None,
         average: WeightAverage | None,
         patience: int,
+        max_seconds: float = 0,
         **kwargs: Any,
     ) -> None:
         super().__init__(*args, **kwargs)
@@ -67,6 +69,8 @@ class TokenBatchTrainer(Trainer):
         self.average = average
         self.early_stopping = EarlyStopping(patience or math.inf)
         self.add_callback(self.early_stopping)
+        self.time_limit = TimeLimit(max_seconds or math.inf)
+        self.add_callback(self.time_limit)
         if average:
             self.add_callback(average)
         self.interruption = Interruption(self.accelerator)
@@ -86,9 +90,11 @@ class TokenBatchTrainer(Trainer):
             Terminated: SIGTERM did.
         """
         state: Any = TrainerState.load_from_json(str(last / TRAINER_STATE)) if last else None
-        self.clock = Clock(state.log_history if state else ())
+        self.clock = self.time_limit.clock = Clock(state.log_history if state else ())
         if state and (
-            state.global_step >= self.args.max_steps or self.early_stopping.is_over(self.args, state)
+            state.global_step >= self.args.max_steps
+            or self.early_stopping.is_over(self.args, state)
+            or self.time_limit.is_over()
         ):  # `Trainer.train` would take one more step before it checks
             self.state = state
             self._load_from_checkpoint(str(last))

@@ -1,0 +1,94 @@
+"""Tests between systems over seeds and items: they keep their level, and the words follow them."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import ttest_1samp
+
+from treeformers.metrics import pearson
+from treeformers.metrics.inference import (
+    compare_items,
+    correlation_scores,
+    hierarchical_interval,
+    holm,
+    p_text,
+    verdict,
+)
+
+
+def test_holm() -> None:
+    assert holm([0.01, 0.04, 0.03, 0.5]) == pytest.approx([0.04, 0.09, 0.09, 0.5])
+    assert holm([0.6, 0.7]) == pytest.approx([1.0, 1.0])
+    assert holm([]) == []
+
+
+def test_words() -> None:
+    assert [verdict(1.0, 0.049), verdict(-1.0, 0.001), verdict(1.0, 0.05)] == ["ahead", "behind", "level"]
+    assert verdict(-1.0, 0.001, lower_is_better=True) == "ahead"
+    assert [p_text(0.0004), p_text(0.0123)] == ["< 0.001", "0.012"]
+
+
+def test_without_seeds_the_test_is_the_paired_t_test_over_items() -> None:
+    rng = np.random.default_rng(0)
+    ours, theirs = rng.normal(1, 3, (1, 40)), rng.normal(0, 3, (1, 40))
+    found = compare_items(ours, theirs)
+    assert found.p == pytest.approx(ttest_1samp((ours - theirs)[0], 0).pvalue)
+    assert found.value == pytest.approx(ours.mean() - theirs.mean())
+
+
+def test_more_items_do_not_stand_for_more_seeds() -> None:
+    """Two systems that differ by as much as their seeds do: the items alone would tell them apart."""
+    seeds = np.array([[60.0], [70.0], [80.0]])
+    items = np.tile([-20.0, 20.0], 5000)
+    assert compare_items(seeds + items, seeds - 8 + items).p > 0.3
+    assert compare_items((seeds + items).mean(0, keepdims=True), seeds[:1] * 0 + 62 + items[::-1]).p < 0.001
+
+
+def test_equal_systems_differ_at_the_stated_rate() -> None:
+    rng = np.random.default_rng(1)
+
+    def system(difficulty: np.ndarray) -> np.ndarray:
+        return difficulty + rng.normal(0, 1, (3, 1)) + rng.normal(0, 20, (3, 300))
+
+    found = [compare_items(*(system(one) for one in [rng.normal(0, 40, 300)] * 2)).p for _ in range(300)]
+    assert 0.01 <= np.mean(np.array(found) < 0.05) <= 0.08
+
+
+def test_a_few_items_cannot_give_a_small_p_value() -> None:
+    assert compare_items([[100.0, 100.0, 100.0]], [[0.0, 0.0, 0.0]]).p == 0.25
+    assert compare_items([[1.0, 0.0]], [[1.0, 0.0]]).p == 1.0
+
+
+def test_the_interval_counts_seeds_and_items() -> None:
+    items = np.tile([0.0, 100.0], 200)
+    low, high = hierarchical_interval(items[None])
+    assert low == pytest.approx(50 - 1.96 * 50 / 20, abs=0.6) and high == pytest.approx(54.9, abs=0.6)
+    seeds = np.array([[-6.0], [0.0], [6.0]])
+    wider = hierarchical_interval(items + seeds)
+    spread = 1.96 * math.hypot(2.5, 6 / math.sqrt(3))
+    assert wider[1] - wider[0] == pytest.approx(2 * spread, rel=0.12)
+
+
+def test_scores_of_a_correlation_have_it_as_their_mean() -> None:
+    rng = np.random.default_rng(2)
+    gold = rng.normal(3, 1, 400)
+    predicted = gold + rng.normal(0, 1, 400)
+    scores, r = correlation_scores(gold, predicted), pearson(gold.tolist(), predicted.tolist())
+    assert scores.mean() == pytest.approx(r)
+    # The asymptotic standard error of r under normality is (1 - r²) / sqrt(N).
+    assert scores.std() == pytest.approx(1 - r**2, rel=0.15)
+    assert not correlation_scores(gold, np.full(400, 3.0)).any()
+
+
+@pytest.mark.parametrize("shape", [(3,), (0, 5), (2, 1)])
+def test_other_shapes_are_refused(shape: tuple[int, ...]) -> None:
+    with pytest.raises(ValueError, match="expected seeds and at least two items"):
+        hierarchical_interval(np.zeros(shape))
+
+
+def test_systems_have_the_same_items() -> None:
+    with pytest.raises(ValueError, match="expected the same items"):
+        compare_items(np.zeros((1, 3)), np.zeros((1, 4)))
