@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from lab.inference import compare, corrected
+from lab.inference import accuracy_interval, compare, corrected
 from lab.tables.formatting import (
     Result,
     Results,
@@ -98,6 +98,8 @@ def _table(rows: Sequence[Result], metrics: Sequence[tuple[str, str, int]], refe
             columns.append(value_or_none(published.get(name)))
             columns.append(rounded(result, f"{name}_validation", places))
             columns.append(with_sd(result, name, places))
+            if name == "accuracy":
+                columns.append(accuracy_interval(result, name, result["data"]["test"]))
         if reference is not None:
             columns.append(compare(result, reference, metrics[0][0]))
         columns.append(millions(result["seeds"][0]["parameters"]))
@@ -106,6 +108,7 @@ def _table(rows: Sequence[Result], metrics: Sequence[tuple[str, str, int]], refe
     head = ["", "models"]
     for _, heading, _ in metrics:
         head += [f"{heading}, paper", f"{heading}, validation", f"{heading}, test"]
+        head += ["95 % interval, test"] * (heading == "accuracy")
     if reference is not None:
         head.append(f"p, against the {reference['recipe']['title']} ({metrics[0][1]})")
     return markdown_table((*head, "parameters", "sentences a second"), corrected(cells))

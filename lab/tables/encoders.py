@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from lab.inference import compare, corrected
 from lab.tables.formatting import (
     Result,
     Results,
@@ -24,6 +25,8 @@ METRICS: Mapping[str, tuple[tuple[str, str, int], ...]] = {
     "msrp": (("accuracy", "MSRP", 1),),
 }
 """The metrics of each task: name, heading, decimal places. Names of recipes begin with the task."""
+PLAIN = "Mean of words"
+"""The title of the encoder that the others are tested against."""
 
 
 def overview(results: Results) -> str:
@@ -42,6 +45,26 @@ def overview(results: Results) -> str:
         for title, row in found.items()
     ]
     return markdown_table([*head, "seeds"], [[*line, _seeds(found[str(line[0])])] for line in cells])
+
+
+def tests(results: Results) -> str:
+    """The tests of every encoder against the mean of the words, by metric."""
+    found = _by_encoder(results)
+    plain = found.get(PLAIN, {})
+    cells = [
+        [
+            title,
+            *(
+                compare(row[task], plain.get(task), name) if task in row else None
+                for task, metrics in METRICS.items()
+                for name, _, _ in metrics
+            ),
+        ]
+        for title, row in found.items()
+        if row and title != PLAIN
+    ]
+    head = ["", *(heading for metrics in METRICS.values() for _, heading, _ in metrics)]
+    return markdown_table(head, corrected(cells))
 
 
 def costs(results: Results) -> str:
@@ -71,7 +94,7 @@ def costs(results: Results) -> str:
 
 
 PARTS: Mapping[str, Callable[[Results], str]] = {
-    part.__name__: part for part in (overview, costs, provenance)
+    part.__name__: part for part in (overview, tests, costs, provenance)
 }
 
 

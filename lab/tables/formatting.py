@@ -83,8 +83,15 @@ def in_table(results: Results, table: str) -> Results:
             shown.pop(name, None)
             there = {seed["seed"] for seed in first["seeds"]}
             seeds = [*first["seeds"], *(seed for seed in row["seeds"] if seed["seed"] not in there)]
-            shown[found["first"]] = {**first, "seeds": seeds, "summary": summarise(seeds)}
+            more = {"seeds": seeds, "summary": summarise(seeds), "devices": devices(first) | devices(row)}
+            shown[found["first"]] = {**first, **more}
     return shown
+
+
+def devices(result: Result) -> set[str]:
+    """The kinds of processors that trained the seeds of a row."""
+    found: set[str] = result.get("devices") or {result.get("environment", {}).get("device", "")}
+    return found
 
 
 def pictures(results: Results, figure: str) -> list[tuple[str, Result, str]]:

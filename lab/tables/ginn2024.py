@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import fmean
 
-from lab.inference import Difference, corrected
+from lab.inference import RowDifference, corrected
 from lab.tables.formatting import (
     Result,
     Results,
+    devices,
     image_links,
     in_table,
     mean,
@@ -23,6 +24,7 @@ from lab.tables.formatting import (
 from treeformers.drawing import tree_svg
 from treeformers.drawing.markdown import markdown_table
 from treeformers.drawing.probes import probe_tables
+from treeformers.metrics.inference import Difference, compare_seeds
 from treeformers.metrics.statistics import permutation_test
 from treeformers.trees.tree import Tree
 
@@ -54,6 +56,8 @@ COMPARISONS: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = (
     ("TreeBERT, pretrained - from scratch", ("treebert-pretrained",), ("treebert",)),
 )
 """The comparisons: a name, and the two groups of arms whose F1 is subtracted, seed by seed."""
+PRETRAINED = ("bert", "treebert", "treebert-constant")
+"""The arms that were pretrained with three seeds."""
 METRICS = ("precision", "recall", "f1")
 
 
@@ -91,7 +95,7 @@ def comparisons(results: Results) -> str:
                     title,
                     _signed(_published(arms, first, setting), _published(arms, second, setting)),
                     _signed(*(math.fsum(values) / len(values) for values in pairs)),
-                    Difference(fmean(pairs[0]) - fmean(pairs[1]), permutation_test(*pairs)),
+                    _tested(*pairs, [arms[arm] for arm in (*first, *second)]),
                     f"{len(shared)} pairs",
                 )
             )
@@ -129,6 +133,25 @@ def pretraining(results: Results) -> str:
         for row in in_table(results, "pretraining").values()
     ]
     return markdown_table(("", "perplexity of masked tokens", "parameters"), cells)
+
+
+def pretrainings(results: Results) -> str:
+    """F1 on GEN by arm and pretraining, and tests that count pretrainings, not fine-tunings."""
+    found = {arm: _by_pretraining(results, arm) for arm in PRETRAINED}
+    plain = found["bert"]
+    cells = []
+    for arm, by_seed in found.items():
+        test = compare_seeds(by_seed, plain) if arm != "bert" else None
+        cells.append(
+            (
+                f"{ARMS[arm]}, pretrained",
+                *(by_seed.get(seed) for seed in (1, 2, 3)),
+                fmean(by_seed.values()) if by_seed else None,
+                test and RowDifference(test),
+            )
+        )
+    head = ("", *(f"pretraining {seed}" for seed in (1, 2, 3)), "mean", "p, against BERT")
+    return markdown_table(head, corrected(cells))
 
 
 def ways(results: Results) -> str:
@@ -183,7 +206,7 @@ def figure5_plots(results: Results) -> dict[str, str]:
 PLOTS: Mapping[str, Callable[[Results], Mapping[str, str]]] = {"figure5": figure5_plots}
 PARTS: Mapping[str, Callable[[Results], str]] = {
     part.__name__: part
-    for part in (table11, comparisons, depths, pretraining, ways, probes, figure5, provenance)
+    for part in (table11, comparisons, depths, pretraining, pretrainings, ways, probes, figure5, provenance)
 }
 
 
@@ -198,11 +221,25 @@ def _arms(results: Results, setting: str) -> dict[str, Result]:
     }
 
 
+def _by_pretraining(results: Results, arm: str) -> dict[int, float]:
+    """Mean F1 on GEN over the fine-tunings from each pretraining, by the seed of the pretraining."""
+    names = {seed: f"table11-gen-{arm}-pretrained-on-{seed}" for seed in (1, 2, 3)}
+    if f"table11-gen-{arm}-pretrained" in results:
+        names[1] = f"table11-gen-{arm}-pretrained"
+    found = {seed: mean(results[name], "agreement-gen_f1") for seed, name in names.items() if name in results}
+    return {seed: value for seed, value in found.items() if value is not None}
+
+
 def _comparable(arms: Mapping[str, Result], group: Iterable[str], title: str) -> bool:
     """Do all arms have the same tokenizer? It matters for comparisons with models from scratch."""
     if "from scratch" not in title:
         return True
     return len({bool(arms[arm]["recipe"]["data"]["pretrained"]) for arm in group}) == 1
+
+
+def _tested(ours: Sequence[float], theirs: Sequence[float], rows: Sequence[Result]) -> RowDifference:
+    found = Difference(fmean(ours) - fmean(theirs), permutation_test(ours, theirs))
+    return RowDifference(found, len({*map(frozenset, map(devices, rows))}) > 1)
 
 
 def _by_seed(arms: Mapping[str, Result], group: Iterable[str], setting: str) -> dict[tuple[int, int], float]:

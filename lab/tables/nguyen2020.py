@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from statistics import fmean
 from typing import Any
 
-from lab.inference import compare, corrected
+from lab.inference import accuracy_interval, compare, corrected
 from lab.tables.formatting import (
     Result,
     Results,
@@ -62,13 +63,15 @@ def table2(results: Results) -> str:
                 seed_count(result),
                 mean(result, "accuracy_validation"),
                 with_sd(result, "accuracy"),
+                accuracy_interval(result, "accuracy", result["data"]["test"]),
                 with_sd(result, "coarse_accuracy"),
                 compare(result, shown.get("sst-tree"), "accuracy"),
                 millions(result["seeds"][0]["parameters"]),
             )
         )
-    head = ("", "SST-5, paper", "SST-2, paper", "models", "SST-5, validation", "SST-5, test", "SST-2, test")
-    return markdown_table((*head, "p, against the Tree Transformer (SST-5)", "parameters"), corrected(cells))
+    head = ("", "SST-5, paper", "SST-2, paper", "models", "SST-5, validation", "SST-5, test", "95 % interval")
+    more = ("SST-2, test", "p, against the Tree Transformer (SST-5)", "parameters")
+    return markdown_table((*head, *more), corrected(cells))
 
 
 def table2_documents(results: Results) -> str:
@@ -82,12 +85,21 @@ def table2_documents(results: Results) -> str:
             seed_count(result),
             mean(result, "accuracy_validation"),
             with_sd(result, "accuracy"),
+            accuracy_interval(result, "accuracy", result["data"]["test"]),
             compare(result, shown.get("imdb-tree"), "accuracy"),
             millions(result["seeds"][0]["parameters"]),
         )
         for result in shown.values()
     ]
-    head = ("", "IMDB, paper", "reviews trained on", "models", "IMDB, validation", "IMDB, test")
+    head = (
+        "",
+        "IMDB, paper",
+        "reviews trained on",
+        "models",
+        "IMDB, validation",
+        "IMDB, test",
+        "95 % interval",
+    )
     return markdown_table((*head, "p, against the Tree Transformer", "parameters"), corrected(cells))
 
 
@@ -133,6 +145,32 @@ def table3(results: Results) -> str:
     ]
     head = ("", "SST-5, paper", "models", "SST-5, validation", "SST-5, test", "SST-2, test")
     return markdown_table((*head, "p, against the whole model (SST-5)"), corrected(cells))
+
+
+def level(results: Results) -> str:
+    """The model, the model without the mask and the Transformer, trained until none of them rises."""
+    shown = in_table(results, "level")
+    cells = [
+        (
+            result["recipe"]["title"],
+            seed_count(result),
+            _highest(result),
+            mean(result, "accuracy_validation"),
+            with_sd(result, "accuracy"),
+            accuracy_interval(result, "accuracy", result["data"]["test"]),
+            compare(result, shown.get("sst-transformer-24"), "accuracy"),
+        )
+        for result in shown.values()
+    ]
+    head = (
+        "",
+        "models",
+        "epoch of the highest validation",
+        "SST-5, validation",
+        "SST-5, test",
+        "95 % interval",
+    )
+    return markdown_table((*head, "p, against the Transformer"), corrected(cells))
 
 
 def table4(results: Results) -> str:
@@ -237,7 +275,7 @@ def figure5b_plots(results: Results) -> dict[str, str]:
 PARTS: Mapping[str, Callable[[Results], str]] = {
     part.__name__: part
     for part in (
-        *(table1, table2, table2_documents, table2_agreement, table3, table4, table5),
+        *(table1, table2, table2_documents, table2_agreement, table3, level, table4, table5),
         *(figure5a, figure5b, provenance),
     )
 }
@@ -245,6 +283,16 @@ PLOTS: Mapping[str, Callable[[Results], Mapping[str, str]]] = {
     "figure5a": figure5a_plots,
     "figure5b": figure5b_plots,
 }
+
+
+def _highest(result: Result) -> str:
+    """The epoch of the best validation, mean over the seeds, and the number of epochs."""
+    epochs = result["recipe"]["train"]["epochs"]
+    best = [
+        max(seed["validation_curve"], key=lambda point: point[1])[0] / seed["steps"] * epochs
+        for seed in result["seeds"]
+    ]
+    return f"{fmean(best):.0f} of {epochs}"
 
 
 def _on_corpora(results: Results, corpora: Sequence[str]) -> Results:

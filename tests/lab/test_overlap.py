@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from lab.overlap import Overlap, count_overlap, texts_of
+from pathlib import Path
+
+import pytest
+
+from lab.overlap import Overlap, Part, count_overlap, overlaps, parts_of, texts_of
 from treeformers.data.examples import LabeledText, TextPair
+from treeformers.recipes import Recipe
 from treeformers.trees.tree import Tree
 
 TRAIN = [["The old dog sleeps on the mat ."], ["A bird , in 1999 , sang ."]]
@@ -31,3 +36,31 @@ def test_texts_of_examples() -> None:
     assert texts_of(tree) == texts_of(LabeledText(tree, "a")) == ["( dog"]
     assert texts_of(TextPair("a", "b")) == ["a", "b"]
     assert texts_of({"en": "a", "de": "b"}) == ["a"] and texts_of("a b") == ["a b"]
+
+
+def recipe(text: str, path: Path) -> Recipe:
+    (path / "row.toml").write_text(text)
+    return Recipe.load(path / "row.toml", "small")
+
+
+def test_the_corpora_of_a_row(tmp_path: Path) -> None:
+    induce = recipe('task = "induce"\ntitle = "a"\n[data]\ntext = "craft"\ngold = "craft"', tmp_path)
+    everything = Part("craft", ("train", "validation", "test"))
+    assert parts_of(induce) == [(everything, everything)]
+    parse = recipe('task = "parse"\ntitle = "a"\n[data]\ntrain = ["masc", "masc"]\ntest = ["gum"]', tmp_path)
+    assert parts_of(parse) == [(Part("masc", ("train",)), Part("gum", ("test",)))]
+    grammar = recipe('task = "classify"\ntitle = "a"\n[data]\ncorpus = "grammar"', tmp_path)
+    assert parts_of(grammar) == [] and overlaps(grammar) == []
+
+
+def test_a_row_that_reads_the_scored_text_is_transductive(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("lab.overlap.OUT", tmp_path / "none.json")
+    trees = [Tree.from_brackets("(S (NN a) (NN b) (NN c))"), Tree.from_brackets("(S (NN d) (NN e) (NN f))")]
+    monkeypatch.setattr("lab.overlap.load", lambda name: {"train": trees, "test": trees[:1]})
+    head = 'task = "induce"\ntitle = "a"\n[data]\ntext = "one"\ngold = "one"\ngold_splits = ["test"]\n'
+    (inside,) = overlaps(recipe(f'{head}splits = ["train", "test"]', tmp_path))
+    assert inside["transductive"] and (inside["texts"], inside["exact"]) == (1, 1)
+    (beside,) = overlaps(recipe(f'{head}splits = ["train"]', tmp_path))
+    assert not beside["transductive"] and beside["exact"] == 1
