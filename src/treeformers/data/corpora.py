@@ -48,6 +48,7 @@ _SPLITS = ("train", "validation", "test")
 _REGISTERED: dict[str, Callable[[], Mapping[str, Sequence[Any]]]] = {}
 GUM_OPEN_GENRES = frozenset(("academic", "bio", "court", "interview", "news", "voyage"))
 """The genres whose texts are under CC BY or CC BY-SA, by GUM's LICENSE.txt."""
+_PIECE = re.compile(r"-\d+-of-\d+\.")
 _LANGUAGE = re.compile(r"\.[a-z]{2}(?:[-_][a-z]+)?")
 
 
@@ -68,7 +69,8 @@ def load(
     A file gives {"train": ...} only. A folder holds one file per split; the file names contain the word
     train, valid, validation, dev or test. A split may also have one file per language, such as train.en and
     train.de, with parallel lines. If no file name has such a word, all files of trees in the folder and in
-    the folders below are one training split, which is logged. A folder of the library datasets is read with
+    the folders below are one training split, which is logged. Files such as train-00000-of-00002.parquet are
+    the pieces of one split. A folder of the library datasets is read with
     its splits.
 
     The suffix determines the kind of data: .conllu, .conllx, .conll, .dp for dependencies; .json, .jsonl,
@@ -322,6 +324,8 @@ def _files_by_split(folder: Path) -> dict[str, list[Path]]:
 def _read_split(files: list[Path], reading: Reading) -> list[Any]:
     if len(files) == 1:
         return _read_any(files[0], reading)
+    if all(_PIECE.search(file.name) for file in files):
+        return list(chain.from_iterable(_read_any(file, reading) for file in files))
     if not all(_LANGUAGE.fullmatch(suffix_of(file)) for file in files):
         raise ValueError(f"{files[0].parent}: two files for one split: {files[0].name} and {files[1].name}")
     return list(read_parallel(*files))
