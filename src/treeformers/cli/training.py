@@ -43,6 +43,7 @@ def demo(
     trees of both beside the gold trees. The small model then sees sentences of the grammar only. Its trees
     are printed beside the gold trees and drawn in report.html.
     """
+    out.mkdir(parents=True, exist_ok=True)  # a folder that cannot be written is an error before the work
     _parse_english(out)
     from treeformers.drawing import tree_text
     from treeformers.induction import unlabeled_tree
