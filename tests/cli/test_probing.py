@@ -91,6 +91,18 @@ def test_minimal_pairs(inducer_folder: Path, tmp_path: Path, monkeypatch: pytest
     assert "verbs.jsonl:2: not JSON" in complaint(inducer_folder, "--pairs", "blimp")
 
 
+def test_a_treebank_of_another_scheme_and_encoding(tmp_path: Path) -> None:
+    bank, theirs = tmp_path / "bank.psd", tmp_path / "theirs.mrg"
+    tree = "(IP-MAT (NP-SBJ (D-N {} ) (N-N ö)) (VP (VBPI é) (NP-OB1 (D-A a) (N-A b))))"
+    bank.write_bytes((f"( {tree.format('á')} (ID A,.1))\n( (FRAG (X y)\n").encode("latin-1"))
+    theirs.write_bytes("(S (NP (D á) (N ö)) (VP (V é) (NP (D a) (N b))))\n".encode("latin-1"))
+    options = ("--profile", "penn-helsinki", "--encoding", "latin-1", "--skip-bad")
+    shown = output(theirs, "gold", "--corpus", bank, *options)
+    assert "Which constituents of the treebank come back?" in shown
+    assert "not UTF-8 text" in complaint("gold", "--corpus", bank)
+    assert "is not closed" in complaint("gold", "--corpus", bank, *options[:-1])
+
+
 def test_bad_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert complaint().startswith(
         "nothing to probe: expected a model folder, a file of trees, or one of gold, "
@@ -102,6 +114,6 @@ def test_bad_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     gold = tmp_path / "gold.mrg"
     write_trees(GOLD, gold)
     assert "nothing to ask" in complaint("right", "--sentences", 0)
-    monkeypatch.setattr(corpora, "load", lambda name, data_dir=None: {"train": GOLD, "test": ["a line"]})
+    monkeypatch.setattr(corpora, "load", lambda name, **_: {"train": GOLD, "test": ["a line"]})
     assert complaint("right", "--corpus", "news") == "news: no constituency trees in it"
     assert complaint("right", "--corpus", "news", "--split", "dev").startswith("news has no split 'dev'")

@@ -10,10 +10,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from treeformers.cli.console import JsonFile, stderr, stdout
+from treeformers.cli.tree_files import (
+    EncodingOption,
+    InputFormatOption,
+    ProfileOption,
+    Reading,
+    SkipBadOption,
+)
 from treeformers.trees.files import atomic_write
+from treeformers.trees.skipping import Skipped
 
 if TYPE_CHECKING:
     from treeformers.drawing.probes import ProbeTable
+    from treeformers.trees.tree import Tree
 
 SENTENCES = 5000
 SHAPES = "gold, right, left, balanced, random"
@@ -63,6 +72,10 @@ def probe(
     html: Annotated[
         Path | None, typer.Option(help="Write the report with drawn examples to this HTML page.")
     ] = None,
+    profile: ProfileOption = None,
+    encoding: EncodingOption = None,
+    input_format: InputFormatOption = None,
+    skip_bad: SkipBadOption = False,
 ) -> None:
     """Test how well trees match known constituents, and compare the result with chance.
 
@@ -72,10 +85,11 @@ def probe(
     systems "gold" and "right" give the upper and the lower end of the scale.
     """
     from treeformers.drawing.probes import probe_page, probe_tables
-    from treeformers.probing import construction_questions, find_pairs, find_system, find_treebank
+    from treeformers.probing import construction_questions, find_pairs, find_system
     from treeformers.probing import probe as run_probes
 
-    named = {name: find_system(name) for name in systems or ()}
+    reading = Reading(profile, encoding, input_format, skip_bad)
+    named = {name: find_system(name, reading.codec) for name in systems or ()}
     if sentences is None:
         files = any(Path(name).is_file() for name in named)
         sentences = 0 if corpus and files else SENTENCES
@@ -86,7 +100,7 @@ def probe(
         if write:
             return
         raise ValueError(f"nothing to probe: expected a model folder, a file of trees, or one of {SHAPES}")
-    treebank = find_treebank(corpus, split) if corpus else []
+    treebank = _read_treebank(corpus, split, reading) if corpus else []
     minimal, agreement = find_pairs(pairs or [], max_per_group, seed)
     with stderr().status("probing"):
         report = run_probes(
@@ -106,6 +120,22 @@ def probe(
         with atomic_write(html) as target:
             target.write(probe_page(report))
     _print(report, probe_tables(report, detail=False))
+
+
+def _read_treebank(corpus: str, split: str, reading: Reading) -> list[Tree]:
+    from treeformers.probing import find_treebank
+
+    skipped = Skipped(corpus)
+    trees = find_treebank(
+        corpus,
+        split,
+        profile=reading.profile,
+        encoding=reading.codec,
+        format=reading.format,
+        on_error=skipped if reading.skip_bad else None,
+    )
+    skipped.report(len(trees))
+    return trees
 
 
 def _print(report: Mapping[str, Any], tables: Sequence[ProbeTable]) -> None:

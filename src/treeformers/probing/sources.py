@@ -13,6 +13,8 @@ from treeformers.probing.minimal_pairs import sample_groups
 from treeformers.probing.systems import System
 from treeformers.tasks.tree_predictors import load_parser_or_inducer
 from treeformers.training.model_names import is_model
+from treeformers.trees.brackets import OnError
+from treeformers.trees.recognition import TreeFileFormat
 from treeformers.trees.tree import Tree
 
 __all__ = ["AGREEMENT", "SHAPES", "find_pairs", "find_system", "find_treebank"]
@@ -21,11 +23,12 @@ SHAPES = ("gold", "right", "left", "balanced", "random")
 AGREEMENT = ("agreement-linzen", "agreement-ud")
 
 
-def find_system(name: str) -> System:
+def find_system(name: str, encoding: str = "utf-8") -> System:
     """Resolve the name of a system.
 
     Args:
         name: a shape, a file of trees, or the folder or name of a parser or inducer.
+        encoding: the encoding of a file.
 
     Raises:
         FileNotFoundError: the name is neither a shape, nor a file, nor a folder.
@@ -36,7 +39,7 @@ def find_system(name: str) -> System:
             return shape  # type: ignore[return-value]
     path = Path(name)
     if path.is_file():
-        return TreeFile.read(name)
+        return TreeFile.read(name, encoding)
     if path.is_dir() or is_model(name):
         return load_parser_or_inducer(name)
     raise FileNotFoundError(
@@ -45,19 +48,34 @@ def find_system(name: str) -> System:
     )
 
 
-def find_treebank(corpus: str, split: str, data_dir: str | None = None) -> list[Tree]:
+def find_treebank(
+    corpus: str,
+    split: str,
+    data_dir: str | None = None,
+    *,
+    profile: str | None = None,
+    encoding: str = "utf-8",
+    format: TreeFileFormat | None = None,
+    on_error: OnError | None = None,
+) -> list[Tree]:
     """Load a split of a treebank. If the corpus has a single split, return it.
 
     Args:
         corpus: name of a corpus, or a file.
         split: name of the split.
-        data_dir: as in `treeformers.data.corpora.load`.
+        data_dir: this and the others as in `treeformers.data.corpora.load`.
+        profile: the scheme of the trees of a file.
+        encoding: the encoding of a file.
+        format: the format of a file.
+        on_error: called with the error of each bad tree.
 
     Raises:
         ValueError: the split is unknown, or the corpus holds no constituency trees.
         OSError: the corpus cannot be read.
     """
-    splits = corpora.load(corpus, data_dir=data_dir)
+    splits = corpora.load(
+        corpus, data_dir=data_dir, profile=profile, encoding=encoding, format=format, on_error=on_error
+    )
     if len(splits) > 1 and split not in splits:
         raise ValueError(f"{corpus} has no split {split!r}: expected {', '.join(splits)}")
     trees = splits[split] if split in splits else next(iter(splits.values()))
