@@ -9,10 +9,12 @@ from pathlib import Path
 import pytest
 
 import command_line
+from tiny_encoders import tiny_bert
 from treeformers.data import corpora
 from treeformers.induction import trivial_tree
-from treeformers.probing import construction_questions
-from treeformers.trees.formats import write_trees
+from treeformers.probing import construction_questions, structural, structural_scores
+from treeformers.trees.dependency import DependencyTree
+from treeformers.trees.formats import write_dependencies, write_trees
 from treeformers.trees.tree import Tree
 
 run, output, complaint = (
@@ -101,6 +103,44 @@ def test_a_treebank_of_another_scheme_and_encoding(tmp_path: Path) -> None:
     assert "Which constituents of the treebank come back?" in shown
     assert "not UTF-8 text" in complaint("gold", "--corpus", bank)
     assert "is not closed" in complaint("gold", "--corpus", bank, *options[:-1])
+
+
+def test_structural_probe_of_an_encoder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(structural, "MAX_EPOCHS", 2)
+    monkeypatch.setattr(structural_scores, "RESAMPLES", 10)
+    encoder, gold = tiny_bert(tmp_path / "encoder"), tmp_path / "gold.conllu"
+    words = ["the", "old", "dog", "sees", "a", "cat"]
+    heads = (3, 3, 4, 0, 6, 4)
+    tree = DependencyTree(words, heads)
+    write_dependencies([tree] * 20, gold)
+    shown = output(
+        *(encoder, "--structural", gold, "--sentences", 8, "--rank", 4, "--device", "cpu"),
+        *("--json", tmp_path / "probes.json", "--html", tmp_path / "probes.html"),
+    )
+    assert "Which layer holds trees?" in shown and "no probe shows that a model uses what it holds" in shown
+    (report,) = json.loads((tmp_path / "probes.json").read_text())["structural"]
+    assert report["settings"]["sentences"] == {"train": 8, "validation": 2, "scored": 2}
+    assert report["settings"]["rank"] == 4
+    assert (tmp_path / "probes.html").read_text(encoding="utf-8").startswith("<!doctype html>")
+
+
+def test_bad_input_of_the_structural_probe(tmp_path: Path) -> None:
+    gold = tmp_path / "gold.mrg"
+    write_trees(GOLD, gold)
+    encoder = tiny_bert(tmp_path / "encoder")
+    assert complaint("--structural", gold).startswith("nothing to probe: expected the folder, package or Hub")
+    assert complaint("right", "--structural", gold).startswith("right: neither a folder with config.json")
+    for more in (("--corpus", gold), ("--pairs", "blimp"), ("--write", tmp_path / "out.txt")):
+        assert complaint(encoder, "--structural", gold, *more).startswith(
+            "--structural goes without --corpus"
+        )
+    assert complaint("right", "--rank", 8) == "--trees and --rank are options of --structural"
+    assert complaint(encoder, "--structural", gold, "--split", "train").startswith(
+        "--split train: the probes"
+    )
+    found = complaint(encoder, "--structural", gold, "--trees", "dependencies")
+    assert found == f"{gold}: no dependency trees in it"
+    assert complaint(encoder, "--structural", gold).startswith(f"{gold}: 2 trees, expected at least 6")
 
 
 def test_bad_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

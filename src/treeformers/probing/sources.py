@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Literal
 
 from treeformers.data import corpora
+from treeformers.data.catalogue import CORPORA
 from treeformers.data.examples import LabeledText
 from treeformers.data.minimal_pairs import MINIMAL_PAIRS, MinimalPair, load_minimal_pairs
 from treeformers.data.tree_file import TreeFile
@@ -14,13 +16,17 @@ from treeformers.probing.systems import System
 from treeformers.tasks.tree_predictors import load_parser_or_inducer
 from treeformers.training.model_names import is_model
 from treeformers.trees.brackets import OnError
+from treeformers.trees.dependency import DependencyTree
 from treeformers.trees.recognition import TreeFileFormat
+from treeformers.trees.text import count
 from treeformers.trees.tree import Tree
 
-__all__ = ["AGREEMENT", "SHAPES", "find_pairs", "find_system", "find_treebank"]
+__all__ = ["AGREEMENT", "SHAPES", "find_pairs", "find_splits", "find_system", "find_treebank"]
 
 SHAPES = ("gold", "right", "left", "balanced", "random")
 AGREEMENT = ("agreement-linzen", "agreement-ud")
+FILE_STEP = 10
+"""In a file, the first of every ten trees is for validation and the sixth for the test."""
 
 
 def find_system(name: str, encoding: str = "utf-8") -> System:
@@ -82,6 +88,64 @@ def find_treebank(
     if not all(isinstance(tree, Tree) for tree in trees):
         raise ValueError(f"{corpus}: no constituency trees in it")
     return trees
+
+
+def find_splits(
+    corpus: str,
+    kind: Literal["dependencies", "constituency"] | None = None,
+    data_dir: str | None = None,
+    *,
+    profile: str | None = None,
+    encoding: str = "utf-8",
+    format: TreeFileFormat | None = None,
+    on_error: OnError | None = None,
+) -> dict[str, list[Tree | DependencyTree]]:
+    """Load all splits of a treebank, for a structural probe.
+
+    A file has no splits. Of every ten of its trees, the first is for validation, the sixth for the test, and
+    the others are for training.
+
+    Args:
+        corpus: name of a corpus, a file or a folder.
+        kind: kind of the trees; by default dependencies, if the corpus has them.
+        data_dir: this and the others as in `treeformers.data.corpora.load`.
+        profile: the scheme of the trees of a file.
+        encoding: the encoding of a file.
+        format: the format of a file.
+        on_error: called with the error of each bad tree.
+
+    Raises:
+        ValueError: the corpus has no such trees, or a file has fewer than six.
+        OSError: the corpus cannot be read.
+    """
+    wanted = kind
+    if wanted is None and corpus in CORPORA and "dependencies" in CORPORA[corpus].files:
+        wanted = "dependencies"
+    splits = corpora.load(
+        corpus,
+        data_dir=data_dir,
+        trees=wanted,
+        profile=profile,
+        encoding=encoding,
+        format=format,
+        on_error=on_error,
+    )
+    types = {type(tree) for trees in splits.values() for tree in trees}
+    if types not in ({Tree}, {DependencyTree}):
+        raise ValueError(f"{corpus}: no trees in it, expected constituency or dependency trees")
+    if kind and types != {DependencyTree if kind == "dependencies" else Tree}:
+        raise ValueError(f"{corpus}: no {'dependency' if kind == 'dependencies' else kind} trees in it")
+    if len(splits) > 1:
+        return splits
+    (trees,) = splits.values()
+    if len(trees) <= FILE_STEP // 2:
+        raise ValueError(
+            f"{corpus}: {count(len(trees), 'tree')}, expected at least {FILE_STEP // 2 + 1}: some are for "
+            "validation, some for the test"
+        )
+    parts = {"validation": trees[::FILE_STEP], "test": trees[FILE_STEP // 2 :: FILE_STEP]}
+    others = [tree for number, tree in enumerate(trees) if number % (FILE_STEP // 2)]
+    return {"train": others, **parts}
 
 
 def find_pairs(
