@@ -21,9 +21,9 @@ FIGURES = {
 }
 """Columns of the model: heading and decimal places."""
 BASELINES = ("random weights", "control task")
+EDGE_FIGURE = "UUAS: edges between words that are found, in percent, without punctuation. "
 LAYERS = (
-    "UUAS: edges between words that are found, in percent, without punctuation. DSpr. and NSpr.: Spearman "
-    "correlation of distances and depths, mean over sentence lengths 5 to 50. Random weights: the same "
+    "DSpr. and NSpr.: Spearman correlation of distances and depths, mean over sentence lengths 5 to 50. Random weights: the same "
     "architecture without training. Control task: random trees that only the word types decide. Chain: each "
     "word hangs from the one before. * best layer on the validation sentences."
 )
@@ -76,7 +76,7 @@ def structural_tables(content: Mapping[str, Any], detail: bool = True) -> list[P
             f"Structural probe of {content['model']}. Which layer holds trees?",
             columns,
             tuple(cells),
-            LAYERS + (INTERVALS if detail else ""),
+            (EDGE_FIGURE if main == "uuas" else "") + LAYERS + (INTERVALS if detail else ""),
         ),
         ProbeTable(
             f"Layer {best} of {content['model']} against baselines",
