@@ -23,9 +23,9 @@ FIGURES = {
 BASELINES = ("random weights", "control task")
 EDGE_FIGURE = "UUAS: edges between words that are found, in percent, without punctuation. "
 LAYERS = (
-    "DSpr. and NSpr.: Spearman correlation of distances and depths, mean over sentence lengths 5 to 50. Random weights: the same "
-    "architecture without training. Control task: random trees that only the word types decide. Chain: each "
-    "word hangs from the one before. * best layer on the validation sentences."
+    "DSpr. and NSpr.: Spearman correlation of distances and depths, mean over sentence lengths 5 to 50. "
+    "Random weights: the same architecture without training. Control task: random trees that only the "
+    "word types decide. Chain: each word hangs from the one before. * best layer on the validation sentences."
 )
 INTERVALS = " In brackets: 95 % intervals, bootstrap over sentences."
 DIFFERENCES = "Over the same sentences; 95 % interval of a paired bootstrap. Level: the interval holds 0."
