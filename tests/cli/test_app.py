@@ -28,6 +28,7 @@ COMMANDS = (
     "classify",
     "similarity",
     "translate",
+    "compare",
     "score",
     "measure",
     "annotate",

@@ -7,6 +7,7 @@ import os
 import typer
 
 from treeformers.cli.annotating import annotate
+from treeformers.cli.comparing import compare
 from treeformers.cli.console import Command, Commands, RenamedCommands
 from treeformers.cli.corpora import download_corpus, generate_agreement, generate_grammar, list_corpora
 from treeformers.cli.cutting import cut
@@ -56,6 +57,7 @@ for command, example in (
     (classify, "classify runs/sst trees.txt"),
     (similarity, "similarity runs/sick pairs.tsv --trees runs/parser"),
     (translate, "translate runs/en-de sentences.txt --trees runs/parser"),
+    (compare, "compare reviews.csv --encoders ctt,transformer,mean --trees en,right --budget 5m"),
     (score, "score gold.txt trees.txt --unlabeled"),
     (probe, "probe runs/news right gold --html probes.html"),
     (draw, "draw trees.txt --out trees.html"),

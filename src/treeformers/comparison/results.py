@@ -1,0 +1,313 @@
+"""The result of a comparison: rows, tests, words, and the files that show them."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+from pathlib import Path
+from statistics import fmean, stdev
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from treeformers.comparison.plan import Plan, System
+from treeformers.comparison.run import read_result
+from treeformers.data.tables import read_table
+from treeformers.metrics.inference import (
+    Verdict,
+    compare_items,
+    correlation_scores,
+    hierarchical_interval,
+    holm,
+    verdict,
+)
+from treeformers.trees.files import atomic_write, write_json
+
+__all__ = ["Comparison", "Row", "Test"]
+
+CSV_FILE, JSON_FILE, PAGE_FILE = "table.csv", "table.json", "comparison.html"
+_FIGURES = ("training_seconds", "sentences_a_second", "peak_memory_mb", "gpu_memory_mb")
+
+
+class Test(NamedTuple):
+    """The test of a difference between two rows.
+
+    Attributes:
+        value: the first row minus the second, in the unit of the metric.
+        p: the two-sided p-value, after Holm's correction over all tests of the table.
+        verdict: "ahead", "level" or "behind".
+        error: the standard error of the difference.
+    """
+
+    value: float
+    p: float
+    verdict: Verdict
+    error: float
+
+    def reversed(self) -> Test:
+        """The same test, seen from the second row."""
+        names: dict[Verdict, Verdict] = {"ahead": "behind", "level": "level", "behind": "ahead"}
+        return Test(-self.value, self.p, names[self.verdict], self.error)
+
+
+@dataclass(frozen=True, eq=False)
+class Row:
+    """A system with the results of its seeds.
+
+    Attributes:
+        system: the system.
+        runs: the results of the runs that ended well, by seed.
+        errors: a line for each run that failed, by seed.
+        scores: (S, N), whose mean is `mean`; empty if all runs failed.
+        interval: the 95 % interval of the mean over seeds and test items; None if all runs failed.
+        figures: means over the seeds: `training_seconds`, `sentences_a_second`, `peak_memory_mb` and
+            `gpu_memory_mb`; None for what is not known.
+    """
+
+    system: System
+    runs: Mapping[int, Mapping[str, Any]]
+    errors: Mapping[int, str]
+    scores: NDArray[np.float64]
+    interval: tuple[float, float] | None
+
+    @property
+    def mean(self) -> float:
+        """The metric on test, a mean over the seeds; nan if all runs failed."""
+        return float(self.scores.mean()) if len(self.scores) else float("nan")
+
+    @property
+    def deviation(self) -> float | None:
+        """The standard deviation over the seeds (n - 1); None for fewer than two."""
+        return stdev(self.scores.mean(1).tolist()) if len(self.scores) > 1 else None
+
+    @property
+    def parameters(self) -> int | None:
+        """Number of trained weights."""
+        return next((run["parameters"] for run in self.runs.values()), None)
+
+    @property
+    def cut(self) -> int:
+        """Number of runs that the budget ended."""
+        return sum(bool(run["cut"]) for run in self.runs.values())
+
+    @property
+    def figures(self) -> dict[str, float | None]:
+        """Means over the seeds."""
+        found: dict[str, float | None] = {}
+        for name in _FIGURES:
+            values = [run[name] for run in self.runs.values() if run.get(name) is not None]
+            found[name] = fmean(values) if values else None
+        return found
+
+    def metric(self, name: str) -> float | None:
+        """A further metric, a mean over the seeds; None if all runs failed."""
+        return fmean(run["metrics"][name] for run in self.runs.values()) if self.runs else None
+
+
+class Comparison:
+    """The result of a comparison. `print` shows it as text.
+
+    Args:
+        plan: what was compared.
+        rows: the rows, the highest mean first; failed ones last.
+        folder: folder of the comparison.
+
+    Attributes:
+        plan: what was compared.
+        rows: the rows.
+        folder: its folder.
+    """
+
+    def __init__(self, plan: Plan, rows: Sequence[Row], folder: Path) -> None:
+        self.plan, self.rows, self.folder = plan, tuple(rows), folder
+
+    @classmethod
+    def load(cls, folder: str | Path) -> Self:
+        """Read the results of a folder, also of a comparison that has not ended.
+
+        Raises:
+            FileNotFoundError: the folder holds no comparison.
+            ValueError: a damaged file.
+        """
+        folder = Path(folder)
+        plan = Plan.load(folder)
+        test: list[Any] = read_table(folder / "data" / "text" / "test.tsv")
+        gold = [one.score if plan.task == "scores" else one.label for one in test]
+        rows = [_row(plan, system, folder, gold) for system in plan.systems]
+        rows = [row for row in rows if row.runs or row.errors]
+        return cls(plan, sorted(rows, key=lambda row: (not row.runs, -row.mean)), folder)
+
+    @property
+    def best(self) -> Row | None:
+        """The row with the highest mean; None without results."""
+        return next((row for row in self.rows if row.runs), None)
+
+    @property
+    def simple(self) -> Row | None:
+        """The simple baseline with the highest mean; None without results."""
+        return next((row for row in self.rows if row.runs and row.system.kind == "baseline"), None)
+
+    @cached_property
+    def _tests(self) -> dict[tuple[System, System], Test]:
+        """All tests of the table, one family."""
+        there = [row for row in self.rows if row.runs]
+        pairs = [
+            (row, other)
+            for other in dict.fromkeys(filter(None, (self.best, self.simple)))
+            for row in there
+            if row is not other
+        ]
+        pairs += [
+            (row, other)
+            for row, other in combinations(there, 2)
+            if row.system.name == other.system.name and row.system.trees != other.system.trees
+        ]
+        tested: dict[tuple[System, System], Any] = {}
+        for row, other in pairs:
+            if (other.system, row.system) not in tested:
+                tested.setdefault((row.system, other.system), compare_items(row.scores, other.scores))
+        found: dict[tuple[System, System], Test] = {}
+        for (pair, one), p in zip(tested.items(), holm([one.p for one in tested.values()]), strict=True):
+            found[pair] = Test(one.value, p, verdict(one.value, p), one.error)
+        return found
+
+    @property
+    def tests(self) -> int:
+        """Number of tests of the table, which are corrected together."""
+        return len(self._tests)
+
+    def test(self, row: Row, other: Row | None) -> Test | None:
+        """The test of two rows; None if there is none.
+
+        A table tests each row against the best row and the best simple baseline, and the rows of an encoder
+        with different trees against each other.
+        """
+        if other is None:
+            return None
+        if (found := self._tests.get((row.system, other.system))) is not None:
+            return found
+        found = self._tests.get((other.system, row.system))
+        return found.reversed() if found else None
+
+    @cached_property
+    def words(self) -> list[str]:
+        """What the table allows to be said, and what not, in sentences."""
+        from treeformers.comparison.words import sentences
+
+        return sentences(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """All that the table, the page and the words hold, as JSON-compatible values."""
+        plan = self.plan
+        environment: Mapping[str, Any] = next(
+            (run["environment"] for row in self.rows for run in row.runs.values()), {}
+        )
+        return {
+            "table": plan.table,
+            "task": plan.task,
+            "metric": plan.metric,
+            "classes": list(plan.classes),
+            "sizes": dict(plan.sizes),
+            "counts": {name: dict(of) for name, of in plan.counts.items()},
+            "seeds": plan.seeds,
+            "budget": plan.budget,
+            "pretrained": plan.pretrained,
+            "environment": environment,
+            "notes": list(plan.notes),
+            "skipped": list(plan.skipped),
+            "tests": self.tests,
+            "best": self.best.system.title if self.best else None,
+            "simple": self.simple.system.title if self.simple else None,
+            "rows": [self._row(row) for row in self.rows],
+            "words": self.words,
+        }
+
+    def _row(self, row: Row) -> dict[str, Any]:
+        tests = {"against_simple": self.test(row, self.simple), "against_best": self.test(row, self.best)}
+        metrics = {name for run in row.runs.values() for name in run["metrics"]} - {self.plan.metric}
+        return {
+            "title": row.system.title,
+            "system": row.system.name,
+            "trees": row.system.trees,
+            "kind": row.system.kind,
+            "seeds": len(row.runs),
+            "mean": row.mean if row.runs else None,
+            "deviation": row.deviation,
+            "low": row.interval[0] if row.interval else None,
+            "high": row.interval[1] if row.interval else None,
+            "by_seed": {
+                str(seed): float(scores.mean()) for seed, scores in zip(row.runs, row.scores, strict=True)
+            },
+            "validation": fmean(run["validation"] for run in row.runs.values()) if row.runs else None,
+            **{name: row.metric(name) for name in sorted(metrics)},
+            **{
+                name: {"difference": test.value, "p": test.p, "verdict": test.verdict} if test else None
+                for name, test in tests.items()
+            },
+            "parameters": row.parameters,
+            **row.figures,
+            "cut": row.cut,
+            "curve": next((run.get("validation_curve") for run in row.runs.values()), None),
+            "errors": dict(row.errors),
+        }
+
+    def to_csv(self) -> str:
+        """The table as comma-separated values, a row a line."""
+        names = ("against_simple", "against_best")
+        plain = ("title", "by_seed", "curve", "errors")
+        lines = []
+        for row in self.to_dict()["rows"]:
+            line = {name: value for name, value in row.items() if name not in (*names, *plain)}
+            for name in names:
+                for part in ("difference", "p", "verdict"):
+                    line[f"{name}_{part}"] = (row[name] or {}).get(part)
+            line["error"] = "; ".join(dict.fromkeys(row["errors"].values()))
+            lines.append(line)
+        columns = dict.fromkeys(name for line in lines for name in line)
+        target = io.StringIO()
+        writer = csv.DictWriter(target, columns, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(lines)
+        return target.getvalue()
+
+    def to_html(self) -> str:
+        """A page with the words, the table and pictures, which loads nothing from outside."""
+        from treeformers.drawing.comparisons import comparison_page
+
+        return comparison_page(self.to_dict())
+
+    def save(self) -> None:
+        """Write `table.csv`, `table.json` and `comparison.html` into the folder."""
+        write_json(self.folder / JSON_FILE, self.to_dict())
+        for name, text in ((CSV_FILE, self.to_csv()), (PAGE_FILE, self.to_html())):
+            with atomic_write(self.folder / name) as file:
+                file.write(text)
+
+    def __str__(self) -> str:
+        from treeformers.drawing.comparisons import comparison_table
+        from treeformers.drawing.markdown import markdown_table
+
+        columns, cells = comparison_table(self.to_dict())
+        return "\n".join((markdown_table(columns, cells), *self.words))
+
+
+def _row(plan: Plan, system: System, folder: Path, gold: Sequence[Any]) -> Row:
+    results = {seed: read_result(plan, folder, system, seed, failed=True) for seed in plan.seeds_of(system)}
+    runs = {seed: result for seed, result in results.items() if result and "error" not in result}
+    errors = {seed: result["error"] for seed, result in results.items() if result and "error" in result}
+    scores = np.array([_scores(plan, run, gold) for run in runs.values()]).reshape(len(runs), -1)
+    return Row(system, runs, errors, scores, hierarchical_interval(scores) if runs else None)
+
+
+def _scores(plan: Plan, run: Mapping[str, Any], gold: Sequence[Any]) -> NDArray[np.float64]:
+    """Scores of the test items whose mean is the metric."""
+    if plan.task == "scores":
+        return correlation_scores(gold, run["predicted"])
+    return 100 * np.array(
+        [found == right for found, right in zip(run["predicted"], gold, strict=True)], float
+    )

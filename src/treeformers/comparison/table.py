@@ -1,0 +1,339 @@
+"""The rows of a table: read once, split once, checked once, and written for all runs."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from treeformers.comparison.plan import Task
+from treeformers.data import corpora
+from treeformers.data.examples import LabeledText, Text, TextPair, kind_of
+from treeformers.data.splits import evenly_spaced
+from treeformers.data.tables import read_table
+from treeformers.trees.escapes import unescape_word
+from treeformers.trees.files import atomic_write
+from treeformers.trees.text import count, shorten
+from treeformers.trees.tree import Tree
+
+__all__ = ["SPLITS", "Rows", "read_rows"]
+
+SPLITS = ("train", "validation", "test")
+FEWEST_ROWS = 10
+WORDS_PER_SECOND = 2000
+"""The training split has at most this number of words for each second of the budget, so that a large table
+cannot take far longer than the budget to parse and to embed. A processor core embeds about as many."""
+FEWEST_WORDS = 40_000
+"""A small budget does not cut a small table."""
+SHARES = {"train": 1.0, "validation": 0.125, "test": 0.25}
+"""Maximum number of words of each split, as a share of that of the training split."""
+IMBALANCE = 0.8
+"""A class with a larger share of the training rows is reported."""
+RARE = 10
+"""Classes with fewer training rows are reported."""
+NAMED = 5  # classes in a line
+
+# Of ten rows of a class: the first ones train, so that a rare class is in training.
+_PATTERNS: Mapping[tuple[str, ...], Sequence[str]] = {
+    (): ("train", "test", "train", "train", "validation", "train", "test", "train", "train", "train"),
+    ("test",): ["train"] * 4 + ["validation"] + ["train"] * 5,
+    ("validation",): ["train", "test", "train", "train", "train"],
+}
+_SEED = 1
+_MERGED = {"sst-2": {"0": "negative", "1": "negative", "3": "positive", "4": "positive"}}
+"""Classes of corpora whose labels are finer than their task."""
+
+Row: TypeAlias = LabeledText | TextPair
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The rows of the three splits.
+
+    Attributes:
+        task: what is learned.
+        splits: rows by split.
+        notes: what a reader should know of the data.
+    """
+
+    task: Task
+    splits: Mapping[str, Sequence[Row]]
+    notes: tuple[str, ...]
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """The classes of the training rows, sorted; empty for scores."""
+        return () if self.task == "scores" else tuple(sorted({row.label for row in self.splits["train"]}))
+
+    @property
+    def counts(self) -> dict[str, dict[str, int]]:
+        """Number of rows of each class, by split; empty for scores."""
+        if self.task == "scores":
+            return {}
+        return {name: dict(Counter(row.label for row in rows)) for name, rows in self.splits.items()}
+
+    @property
+    def given(self) -> bool:
+        """Whether all texts are trees."""
+        return all(
+            isinstance(text, Tree) for rows in self.splits.values() for row in rows for text in _of(row)
+        )
+
+    @property
+    def lengths(self) -> list[int]:
+        """Number of words of every text."""
+        return [_length(text) for rows in self.splits.values() for row in rows for text in _of(row)]
+
+    def checksum(self) -> str:
+        """A checksum of all rows, their splits and their order."""
+        whole = sha256()
+        for name, rows in self.splits.items():
+            whole.update(
+                repr((name, [(*map(str, _of(row)), _answer(row, self.task)) for row in rows])).encode()
+            )
+        return whole.hexdigest()[:16]
+
+    def write(self, folder: Path, trees: bool = False) -> None:
+        """Write a table for each split.
+
+        Args:
+            folder: the folder, made if it is not there.
+            trees: write the trees of the table in brackets, not their words.
+        """
+        folder.mkdir(parents=True, exist_ok=True)
+        answer = "score" if self.task == "scores" else "label"
+        texts = ("text",) if self.task == "classes" else ("first", "second")
+        for name, rows in self.splits.items():
+            with atomic_write(folder / f"{name}.tsv") as file:
+                file.write("\t".join((answer, *texts)) + "\n")
+                for row in rows:
+                    cells = (str(text) if trees else plain_text(text) for text in _of(row))
+                    file.write("\t".join((str(_answer(row, self.task)), *cells)) + "\n")
+
+
+def read_rows(
+    table: str,
+    validation: str | None = None,
+    test: str | None = None,
+    task: Task | None = None,
+    budget: float = 600,
+    columns: Any = None,
+) -> Rows:
+    """Read a table, and split it if it has no splits.
+
+    Of ten rows, seven train, one is for validation and two for test; a split that is given is not drawn. Each
+    class is split by itself, and rows with the same text are in the same split. The draw is always the same.
+
+    Args:
+        table: a file, see `treeformers.data.tables`, or the name of a corpus.
+        validation: a table that chooses the weights.
+        test: a table that is scored.
+        task: what is learned; by default what the columns of the table hold.
+        budget: seconds of training of a run, which limit the rows that are read.
+        columns: the names of the columns, see `treeformers.data.tables.read_table`.
+
+    Raises:
+        FileNotFoundError: no such file.
+        ValueError: a malformed table, fewer than ten rows, one class, or tables of different kinds.
+    """
+    found: dict[str, list[Row]] = {}
+    for name, given in (("train", table), ("validation", validation), ("test", test)):
+        if given is None:
+            continue
+        read = _read(given, columns)
+        if name == "train":
+            found = {split: rows for split, rows in read.items() if split in SPLITS}
+        else:
+            found[name] = read.get(name) or next(iter(read.values()))
+    kind = type(found["train"][0])
+    for name, rows in found.items():
+        if other := next((row for row in rows if not isinstance(row, kind)), None):
+            raise ValueError(
+                f"{name}: {kind_of(other)}, but the training rows are {kind_of(found['train'][0])}"
+            )
+    task = _task(table, found, task)
+    total = sum(map(len, found.values()))
+    if total < FEWEST_ROWS:
+        raise ValueError(
+            f"{table}: {count(total, 'row')}, expected at least {FEWEST_ROWS}: a comparison trains, "
+            "validates and tests"
+        )
+    notes = list(_notes_on_copies(found, task))
+    if missing := [name for name in ("validation", "test") if name not in found]:
+        pattern = _PATTERNS[tuple(name for name in ("validation", "test") if name in found)]
+        found |= _draw(found.pop("train"), pattern, task)
+        notes.append(
+            f"{' and '.join(missing)} rows are drawn from {Path(table).name}, the same for every run"
+        )
+    splits: dict[str, Sequence[Row]] = {}
+    limit = max(FEWEST_WORDS, WORDS_PER_SECOND * budget)
+    for name in SPLITS:
+        splits[name] = _limited(found[name], SHARES[name] * limit)
+        if len(splits[name]) < len(found[name]):
+            notes.append(
+                f"a budget of {budget:g} s reads {len(splits[name]):,} of the {len(found[name]):,} {name} "
+                "rows, "
+                "evenly spaced; a larger --budget reads more"
+            )
+    whole = Rows(task, splits, ())
+    _check(table, whole)
+    return Rows(task, splits, (*notes, *_notes_on_classes(whole)))
+
+
+def plain_text(text: Text) -> str:
+    """A text on one line; the words of a tree with spaces between them."""
+    return " ".join(text.split() if isinstance(text, str) else map(unescape_word, text.words))
+
+
+def _read(name: str, columns: Any) -> dict[str, list[Row]]:
+    """The splits of a table or a corpus."""
+    splits: Mapping[str, Sequence[Any]]
+    if Path(name).is_file():
+        splits = {"train": read_table(name, None, columns) if columns else read_table(name)}
+    elif columns:
+        raise ValueError(f"{name}: no such file; a corpus with a name has columns of its own")
+    else:
+        splits = corpora.load(name)
+    merged = _MERGED.get(name, {})
+    return {split: [_row(name, one, merged) for one in rows] for split, rows in splits.items() if rows}
+
+
+def _row(name: str, one: Any, merged: Mapping[str, str]) -> Row:
+    if isinstance(one, Tree):
+        one = LabeledText(one, one.label)
+    if not isinstance(one, LabeledText | TextPair):
+        raise ValueError(f"{name} holds {kind_of(one)}, expected sentences with classes, or pairs")
+    label = " ".join(one.label.split())
+    return replace(one, label=merged[label] if merged else label)
+
+
+def _task(table: str, found: Mapping[str, Sequence[Row]], task: Task | None) -> Task:
+    """The task that the columns allow."""
+    rows = [row for some in found.values() for row in some]
+    possible: list[Task] = []
+    if isinstance(rows[0], LabeledText):
+        possible = ["classes"]
+    else:
+        if all(isinstance(row, TextPair) and row.score is not None for row in rows):
+            possible.append("scores")
+        if all(row.label for row in rows):
+            possible.append("pairs")
+    if task is not None and task not in possible:
+        expected = " or ".join(possible) or "labels or scores for all rows"
+        raise ValueError(f"{table}: the task is {task!r}, but the table allows {expected}")
+    if not possible:
+        raise ValueError(f"{table}: some rows have neither a label nor a score")
+    return task or possible[0]
+
+
+def _draw(rows: Sequence[Row], pattern: Sequence[str], task: Task) -> dict[str, list[Row]]:
+    """Split rows class by class; rows with the same text stay together."""
+    groups: dict[tuple[str, ...], list[Row]] = {}
+    for row in rows:
+        groups.setdefault(_key(row), []).append(row)
+    strata: dict[str, list[list[Row]]] = {}
+    for group in groups.values():
+        answer = _answer(group[0], task)
+        strata.setdefault(str(round(answer)) if isinstance(answer, float) else answer, []).append(group)
+    rng = random.Random(_SEED)
+    drawn: dict[str, list[Row]] = {name: [] for name in dict.fromkeys(pattern)}
+    for _, some in sorted(strata.items()):
+        rng.shuffle(some)
+        for number, group in enumerate(some):
+            drawn[pattern[number % len(pattern)]] += group
+    for part in drawn.values():
+        rng.shuffle(part)
+    return drawn
+
+
+def _limited(rows: Sequence[Row], words: float) -> Sequence[Row]:
+    """At most so many words, in rows that are evenly spaced."""
+    total = sum(_length(text) for row in rows for text in _of(row))
+    return rows if total <= words else evenly_spaced(rows, max(FEWEST_ROWS, int(len(rows) * words / total)))
+
+
+def _check(table: str, rows: Rows) -> None:
+    for name in SPLITS:
+        if len(rows.splits[name]) < 2:
+            raise ValueError(
+                f"{table}: {count(len(rows.splits[name]), 'row')} for {name}, expected at least 2"
+            )
+    if rows.task != "scores" and len(rows.classes) < 2:
+        raise ValueError(
+            f"{table}: all training rows have the class {shorten(rows.classes[0], 40)!r}, expected two "
+            "classes or more"
+        )
+
+
+def _notes_on_copies(found: Mapping[str, Sequence[Row]], task: Task) -> Iterator[str]:
+    """Lines on texts that occur twice, in one split or in two."""
+    answers: dict[tuple[str, ...], set[Any]] = {}
+    for rows in found.values():
+        for row in rows:
+            answers.setdefault(_key(row), set()).add(_answer(row, task))
+    if several := sum(len(some) > 1 for some in answers.values()):
+        yield f"{count(several, 'text')} of the table: the same text has different answers"
+    training = {_key(row) for row in found["train"]}
+    for name in ("validation", "test"):
+        if copies := sum(_key(row) in training for row in found.get(name, ())):
+            yield (
+                f"{copies:,} of the {len(found[name]):,} {name} rows also stand in the training rows: scores "
+                "are too high"
+            )
+    total, different = sum(map(len, found.values())), len(answers)
+    if len(found) == 1 and total > different:
+        yield f"{total - different:,} rows repeat the text of another row; copies are kept in one split"
+
+
+def _notes_on_classes(rows: Rows) -> Iterator[str]:
+    """Lines on classes that are too frequent, too rare, or not in training."""
+    if rows.task == "scores":
+        return
+    training = Counter(row.label for row in rows.splits["train"])
+    (largest, most), *_ = training.most_common(1)
+    share = most / len(rows.splits["train"])
+    if share >= IMBALANCE:
+        yield (
+            f"the classes are not balanced: {100 * share:.0f} % of the training rows are "
+            f"{shorten(largest, 40)!r}; "
+            "macro F1 counts each class alike"
+        )
+    if rare := [name for name, number in training.items() if number < RARE]:
+        yield f"fewer than {RARE} training rows: {_named(rare)}"
+    for name in ("validation", "test"):
+        unseen = Counter(row.label for row in rows.splits[name] if row.label not in training)
+        if unseen:
+            yield (
+                f"{unseen.total():,} of the {len(rows.splits[name]):,} {name} rows have a class that no "
+                "training row "
+                f"has, an error for every system: {_named(list(unseen))}"
+            )
+
+
+def _named(classes: Sequence[str]) -> str:
+    names = ", ".join(repr(shorten(name, 40)) for name in classes[:NAMED])
+    return names + (f" and {len(classes) - NAMED} more classes" if len(classes) > NAMED else "")
+
+
+def _of(row: Row) -> tuple[Text, ...]:
+    return (row.text,) if isinstance(row, LabeledText) else (row.first, row.second)
+
+
+def _length(text: Text) -> int:
+    return len(text.split()) if isinstance(text, str) else len(text)
+
+
+def _key(row: Row) -> tuple[str, ...]:
+    """What makes two rows copies of each other."""
+    return tuple(plain_text(text).lower() for text in _of(row))
+
+
+def _answer(row: Row, task: Task) -> str | float:
+    if task != "scores":
+        return row.label
+    assert isinstance(row, TextPair) and row.score is not None
+    return row.score

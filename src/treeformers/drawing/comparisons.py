@@ -1,0 +1,298 @@
+"""The table, the pictures and the page of a comparison, from the output of `Comparison.to_dict`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from treeformers.drawing.chart import learning_curve_svg
+from treeformers.drawing.report import report, score_table
+from treeformers.trees.svg import Svg, svg_frame, text_width, xml
+from treeformers.trees.text import count
+
+__all__ = ["comparison_page", "comparison_table", "intervals_svg", "speed_svg"]
+
+ROW_HEIGHT = 26
+CURVES = 5
+"""Number of learning curves on the page."""
+CAPTION = (
+    "Mean over the seeds ± their standard deviation (n - 1). Interval: 95 %, bootstrap over seeds and test "
+    "rows. Tests: "
+    "paired by test row, over rows and seeds, Holm's correction over the whole table. Texts a second: at "
+    "prediction, "
+    "with the pretrained encoder, without the parser. Memory: peak of the process. *: the budget ended "
+    "training."
+)
+
+
+def comparison_table(content: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
+    """The columns and the cells of the table.
+
+    Args:
+        content: the comparison.
+
+    Returns:
+        The headings, and the cells of each row as text.
+    """
+    scores = content["task"] == "scores"
+    balanced = not any("macro F1" in note for note in content["notes"])
+    gpu = any(row["gpu_memory_mb"] is not None for row in content["rows"])
+    further = [("mse", "squared error")] if scores else [] if balanced else [("macro_f1", "macro F1")]
+    columns = [
+        *("system", "trees", "r" if scores else "accuracy", "interval"),
+        *(heading for _, heading in further),
+        f"against {content['simple']}",
+        f"against {content['best']}",
+        *("weights", "training s", "texts a second", "MB", *(["GPU MB"] if gpu else [])),
+    ]
+    cells = []
+    for row in content["rows"]:
+        if row["mean"] is None:
+            error = next(iter(row["errors"].values()), "")
+            cells.append(
+                [row["system"], row["trees"], "failed", *[""] * (len(columns) - 4), _shortened(error)]
+            )
+            continue
+        deviation = "" if row["deviation"] is None else f" ± {_number(content, row['deviation'])}"
+        cells.append(
+            [
+                row["system"] + ("*" if row["cut"] else ""),
+                row["trees"],
+                _number(content, row["mean"]) + deviation,
+                f"{_number(content, row['low'])}–{_number(content, row['high'])}",
+                *("" if row.get(name) is None else _number(content, row[name]) for name, _ in further),
+                _test(row["against_simple"]),
+                _test(row["against_best"]),
+                _weights(row["parameters"]),
+                _rounded(row["training_seconds"]),
+                _rounded(row["sentences_a_second"]),
+                _rounded(row["peak_memory_mb"]),
+                *([_rounded(row["gpu_memory_mb"])] if gpu else []),
+            ]
+        )
+    return columns, cells
+
+
+def comparison_page(content: Mapping[str, Any]) -> str:
+    """Write the page of a comparison.
+
+    Args:
+        content: the comparison.
+
+    Returns:
+        The text of an HTML file.
+    """
+    metric = "Correlation" if content["task"] == "scores" else "Accuracy"
+    sections = [("What the table says", _list(content["words"]))]
+    there = [row for row in content["rows"] if row["mean"] is not None]
+    if there:
+        sections.append((f"{metric} on test", f'<div class="card fit">{intervals_svg(content)}</div>'))
+    columns, cells = comparison_table(content)
+    sections.append(("Table", score_table(columns, cells, CAPTION, strong=[0] if there else ())))
+    if len([row for row in there if row["sentences_a_second"]]) > 1:
+        sections.append((f"{metric} and speed", f'<div class="card fit">{speed_svg(content)}</div>'))
+    curves = {
+        row["title"]: [(float(step), float(value)) for step, value in row["curve"] if value is not None]
+        for row in there
+        if row["curve"]
+    }
+    curves = {name: points for name, points in curves.items() if points}
+    if curves:
+        shown = dict(list(curves.items())[:CURVES])
+        picture = learning_curve_svg(
+            shown, "step", f"validation {content['metric']}", "Validation during training"
+        )
+        note = f"<p>The {count(len(shown), 'trained row')} with the highest test results, first seed.</p>"
+        sections.append(("Training", f'{note}<div class="card fit">{picture}</div>'))
+    sections.append(("The data", _data(content)))
+    sections.append(("How it was done", _list(_method(content))))
+    sizes = content["sizes"]
+    lead = (
+        f"{content['table']}: {sizes['train']:,} training, {sizes['validation']:,} validation and "
+        f"{sizes['test']:,} test "
+        f"rows. The same rows, budget and choice of weights for every system."
+    )
+    return report("Which encoder for this table?", sections, lead)
+
+
+def intervals_svg(content: Mapping[str, Any]) -> Svg:
+    """Draw the mean of each row with its interval, and its seeds as small dots."""
+    rows = [row for row in content["rows"] if row["mean"] is not None]
+    seeds = [value for row in rows for value in row["by_seed"].values()]
+    low, high = min([row["low"] for row in rows] + seeds), max([row["high"] for row in rows] + seeds)
+    pad = 0.04 * (high - low) or 1.0
+    left = 16 + max(text_width(row["title"], 13) for row in rows)
+    right, top = left + 440, 30
+
+    def at(value: float) -> float:
+        return round(left + (value - low + pad) / (high - low + 2 * pad) * (right - left), 1)
+
+    bottom = top + ROW_HEIGHT * len(rows)
+    parts = []
+    for tick in _ticks(low, high):
+        parts.append(f'<path class="grid" d="M{at(tick):g} {top - 6}V{bottom}"/>')
+        parts.append(f'<text class="small middle" x="{at(tick):g}" y="{top - 12}">{tick:g}</text>')
+    for number, row in enumerate(rows):
+        y = top + ROW_HEIGHT * (number + 0.5)
+        kind = "simple" if row["kind"] == "baseline" else "trees" if row["trees"] else "none"
+        parts.append(f'<text class="end" x="{left - 10}" y="{y + 4:g}">{xml(row["title"])}</text>')
+        parts.append(f'<path class="{kind} range" d="M{at(row["low"]):g} {y:g}H{at(row["high"]):g}"/>')
+        parts += [
+            f'<circle class="seed" cx="{at(value):g}" cy="{y:g}" r="2"/>'
+            for value in row["by_seed"].values()
+            if len(row["by_seed"]) > 1
+        ]
+        parts.append(f'<circle class="{kind}" cx="{at(row["mean"]):g}" cy="{y:g}" r="4.5"/>')
+    parts += _key(left, bottom + 22)
+    ends = "; ".join(
+        f"{row['title']} {_number(content, row['mean'])}, {_number(content, row['low'])} to "
+        f"{_number(content, row['high'])}"
+        for row in rows
+    )
+    return svg_frame(right + 16, bottom + 34, "Means with 95 % intervals", ends, _STYLE, parts)
+
+
+def speed_svg(content: Mapping[str, Any]) -> Svg:
+    """Draw the mean of each row over its texts a second, on a logarithmic axis."""
+    rows = [row for row in content["rows"] if row["mean"] is not None and row["sentences_a_second"]]
+    speeds = [math.log10(row["sentences_a_second"]) for row in rows]
+    first, last = math.floor(min(speeds)), math.ceil(max(max(speeds), math.floor(min(speeds)) + 1))
+    low, high = min(row["mean"] for row in rows), max(row["mean"] for row in rows)
+    pad = 0.08 * (high - low) or 1.0
+    left, right, top, bottom = 56, 560, 24, 330
+
+    def at_x(speed: float) -> float:
+        return round(left + (math.log10(speed) - first) / (last - first) * (right - left), 1)
+
+    def at_y(value: float) -> float:
+        return round(bottom - (value - low + pad) / (high - low + 2 * pad) * (bottom - top), 1)
+
+    parts = []
+    for tick in _ticks(low, high):
+        parts.append(f'<path class="grid" d="M{left} {at_y(tick):g}H{right}"/>')
+        parts.append(f'<text class="small end" x="{left - 8}" y="{at_y(tick) + 4:g}">{tick:g}</text>')
+    for power in range(first, last + 1):
+        parts.append(
+            f'<text class="small middle" x="{at_x(10.0**power):g}" y="{bottom + 18}">{10.0**power:,g}</text>'
+        )
+    parts.append(f'<text class="small end" x="{right}" y="{bottom + 38}">texts a second at prediction</text>')
+    taken: list[tuple[float, float, float]] = []
+    widest = right
+    for row in rows:
+        x, y = at_x(row["sentences_a_second"]), at_y(row["mean"])
+        kind = "simple" if row["kind"] == "baseline" else "trees" if row["trees"] else "none"
+        width = text_width(row["title"], 11)
+        line = y + 4
+        while any(
+            abs(line - other) < 12 and x < end and start < x + width + 9 for start, end, other in taken
+        ):
+            line += 12
+        taken.append((x, x + width + 9, line))
+        widest = max(widest, int(x + width + 12))
+        parts.append(f'<circle class="{kind}" cx="{x:g}" cy="{y:g}" r="4.5"/>')
+        parts.append(f'<text class="small" x="{x + 9:g}" y="{line:g}">{xml(row["title"])}</text>')
+    lowest = max([bottom + 38, *(line for _, _, line in taken)])
+    parts += _key(left, lowest + 24)
+    about = "; ".join(f"{row['title']}: {row['sentences_a_second']:.0f} texts a second" for row in rows)
+    return svg_frame(widest + 8, lowest + 36, "Results and speed", about, _STYLE, parts)
+
+
+_STYLE = (
+    ".figure path.grid{stroke:var(--faint);stroke-width:1}.figure "
+    "path.range{stroke-width:3;stroke-opacity:.45}"
+    ".figure path.simple{stroke:var(--muted)}.figure path.trees{stroke:var(--agree)}.figure "
+    "path.none{stroke:var(--c2)}"
+    ".figure circle.simple{fill:var(--muted)}.figure circle.trees{fill:var(--agree)}.figure "
+    "circle.none{fill:var(--c2)}"
+    ".figure circle.seed{fill:var(--ink);fill-opacity:.55}"
+)
+
+
+def _key(x: float, y: float) -> list[str]:
+    parts = []
+    for kind, name in (("simple", "simple baseline"), ("none", "reads no trees"), ("trees", "reads trees")):
+        parts.append(f'<circle class="{kind}" cx="{x + 5:g}" cy="{y - 4:g}" r="4.5"/>')
+        parts.append(f'<text class="small" x="{x + 14:g}" y="{y:g}">{name}</text>')
+        x += 30 + text_width(name, 11)
+    return parts
+
+
+def _data(content: Mapping[str, Any]) -> str:
+    names = ("train", "validation", "test")
+    counts = content["counts"]
+    if not counts:
+        rows: list[list[str]] = [["rows", *(f"{content['sizes'][name]:,}" for name in names)]]
+    else:
+        classes = sorted(
+            {label for of in counts.values() for label in of},
+            key=lambda label: (-counts["train"].get(label, 0), label),
+        )
+        rows = [[label, *(f"{counts[name].get(label, 0):,}" for name in names)] for label in classes]
+    table = score_table(["class" if counts else "", *names], rows)
+    return table + _list(content["notes"]) + _list([f"left out: {line}" for line in content["skipped"]])
+
+
+def _method(content: Mapping[str, Any]) -> list[str]:
+    environment = content["environment"]
+    words = (
+        f"word embeddings: frozen states of {content['pretrained']}"
+        if content["pretrained"]
+        else "word embeddings: trained by each encoder"
+    )
+    metric = "correlation" if content["task"] == "scores" else "accuracy"
+    return [
+        f"Seeds: {content['seeds']}. Budget: {content['budget']:g} seconds of training a run. The weights "
+        "with the best "
+        f"validation {metric} are kept; training stops early if it does not rise.",
+        f"{words[0].upper()}{words[1:]}.",
+        "Sizes and learning rates are the same for all encoders where they have the same parts; none is "
+        "tuned.",
+        f"Device: {environment.get('device', '?')}, {environment.get('threads', '?')} threads a run; "
+        "treeformers "
+        f"{environment.get('treeformers', '?')}, torch {environment.get('torch', '?')}.",
+    ]
+
+
+def _list(lines: Sequence[str]) -> str:
+    return f"<ul>{''.join(f'<li>{xml(line)}</li>' for line in lines)}</ul>" if lines else ""
+
+
+def _ticks(low: float, high: float) -> list[float]:
+    """About five round numbers inside the range."""
+    span = high - low or 1.0
+    power = 10.0 ** math.floor(math.log10(span / 4))
+    step = next(power * factor for factor in (1, 2, 2.5, 5, 10) if span / (power * factor) <= 6)
+    return [
+        float(f"{step * number:.12g}")
+        for number in range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)
+    ]
+
+
+def _number(content: Mapping[str, Any], value: float) -> str:
+    return f"{value:.3f}" if content["task"] == "scores" else f"{value:.1f}"
+
+
+def _test(test: Mapping[str, Any] | None) -> str:
+    if test is None:
+        return ""
+    p = "< 0.001" if test["p"] < 0.001 else f"{test['p']:.3f}"
+    return f"{test['verdict']}, {p}"
+
+
+def _weights(number: int | None) -> str:
+    if not number:
+        return "" if number is None else "0"
+    return (
+        f"{number / 1e6:.3g}M" if number >= 1e6 else f"{number / 1e3:.3g}k" if number >= 1e3 else str(number)
+    )
+
+
+def _rounded(value: float | None) -> str:
+    if value is None or not math.isfinite(value):
+        return ""
+    return f"{value:,.0f}" if value >= 10 else f"{value:.1f}"
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= 60 else f"{text[:59]}…"
