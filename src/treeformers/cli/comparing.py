@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 import json
+import logging
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from treeformers.cli.console import DeviceOption, resumable, stdout
+from treeformers.cli.console import stdout
+from treeformers.cli.table_columns import (
+    FirstColumnOption,
+    LabelColumnOption,
+    ScoreColumnOption,
+    SecondColumnOption,
+    TextColumnOption,
+)
 
 if TYPE_CHECKING:
     from treeformers.comparison import Comparison
+
+logger = logging.getLogger(__name__)
 
 Format = Literal["text", "csv", "json"]
 Task = Literal["classes", "pairs", "scores"]
@@ -61,6 +71,11 @@ def compare(
         str | None,
         typer.Option(metavar="FILE", help="Table that is scored. By default, two rows of ten are drawn."),
     ] = None,
+    text_column: TextColumnOption = None,
+    label_column: LabelColumnOption = None,
+    first_column: FirstColumnOption = None,
+    second_column: SecondColumnOption = None,
+    score_column: ScoreColumnOption = None,
     task: Annotated[
         Task | None, typer.Option(help="What is learned. By default, what the columns of the table hold.")
     ] = None,
@@ -81,7 +96,6 @@ def compare(
         ),
     ] = None,
     format: Annotated[Format, typer.Option(help="What to print; the folder has all.")] = "text",
-    device: DeviceOption = None,
 ) -> None:
     """Compare encoders and simple baselines on your table, and say what the result allows to be said.
 
@@ -91,8 +105,16 @@ def compare(
     """
     from treeformers.comparison import compare as run_comparison
     from treeformers.comparison.plan import parse_budget
+    from treeformers.data.tables import Columns
 
-    with resumable():
+    columns = Columns(
+        text=text_column or "text",
+        label=label_column or "label",
+        first=first_column or "first",
+        second=second_column or "second",
+        score=score_column or "score",
+    )
+    try:
         comparison = run_comparison(
             table,
             encoders=_names(encoders),
@@ -103,9 +125,13 @@ def compare(
             validation=validation,
             test=test,
             task=task,
+            columns=columns,
             pretrained=pretrained,
             workers=workers,
         )
+    except KeyboardInterrupt:
+        logger.info("interrupted; the same command goes on")
+        raise
     if format == "json":
         typer.echo(json.dumps(comparison.to_dict(), indent=1, ensure_ascii=False))
     elif format == "csv":

@@ -7,13 +7,14 @@ import logging
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
+from treeformers.comparison.notes import notes_on
 from treeformers.comparison.plan import PLAN_FILE, Plan, Task
 from treeformers.comparison.results import Comparison
 from treeformers.comparison.run import read_result, run_all
 from treeformers.comparison.systems import PRETRAINED, choose_systems
 from treeformers.comparison.table import read_rows
+from treeformers.data.tables import Columns
 from treeformers.models.pretrained import find_pretrained
 
 __all__ = ["compare"]
@@ -35,7 +36,7 @@ def compare(
     validation: str | Path | None = None,
     test: str | Path | None = None,
     task: Task | None = None,
-    columns: Any = None,
+    columns: Columns | None = None,
     pretrained: str | None = None,
     workers: int | None = None,
     progress: bool = True,
@@ -95,7 +96,7 @@ def compare(
         data=rows.checksum(),
         systems=tuple(systems),
         skipped=tuple(skipped),
-        notes=rows.notes,
+        notes=notes_on(rows),
         seeds=seeds,
         budget=budget,
         pretrained=chosen,

@@ -25,15 +25,14 @@ class Progress:
         from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
         from rich.progress import Progress as Bar
 
-        self.total, self.done, self.enabled, self.left = total, done, enabled, None
+        self.total, self.done, self.enabled = total, done, enabled
+        self.left: float | None = None
         console = Console(stderr=True, highlight=False)
         self.bar: Any = None
         if enabled and (console.is_terminal or console.is_jupyter):
             columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}", markup=False))
             self.bar = Bar(*columns, console=console)
             self.task = self.bar.add_task("", total=total, completed=done)
-
-    left: float | None
 
     def __enter__(self) -> Self:
         if self.bar:

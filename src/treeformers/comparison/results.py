@@ -136,7 +136,7 @@ class Comparison:
         """
         folder = Path(folder)
         plan = Plan.load(folder)
-        test: list[Any] = read_table(folder / "data" / "text" / "test.tsv")
+        test: list[Any] = read_table(folder / "data" / "text" / "test.jsonl")
         gold = [one.score if plan.task == "scores" else one.label for one in test]
         rows = [_row(plan, system, folder, gold) for system in plan.systems]
         rows = [row for row in rows if row.runs or row.errors]

@@ -207,9 +207,9 @@ def examples_of(plan: Plan, trees: str, folder: Path) -> dict[str, Any]:
     """
     rows = folder / "data" / ("given" if trees == "given" else "text")
     return {
-        "corpus": str(rows / "train.tsv"),
-        "validation": str(rows / "validation.tsv"),
-        "test": str(rows / "test.tsv"),
+        "corpus": str(rows / "train.jsonl"),
+        "validation": str(rows / "validation.jsonl"),
+        "test": str(rows / "test.jsonl"),
         "trees": trees or "right",  # encoders of words read only its words
         "multi_sentence": trees != "given",
     }

@@ -1,10 +1,12 @@
-"""The rows of a table: read once, split once, checked once, and written for all runs."""
+"""The rows of a table: read once, split once, and written for all runs."""
 
 from __future__ import annotations
 
+import json
+import logging
 import random
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
@@ -14,30 +16,32 @@ from treeformers.comparison.plan import Task
 from treeformers.data import corpora
 from treeformers.data.examples import LabeledText, Text, TextPair, kind_of
 from treeformers.data.splits import evenly_spaced
-from treeformers.data.tables import read_table
+from treeformers.data.table_report import text_key
+from treeformers.data.tables import Columns
 from treeformers.trees.escapes import unescape_word
 from treeformers.trees.files import atomic_write
 from treeformers.trees.text import count, shorten
 from treeformers.trees.tree import Tree
 
-__all__ = ["SPLITS", "Rows", "read_rows"]
+__all__ = ["SPLITS", "Row", "Rows", "read_rows"]
+
+logger = logging.getLogger(__name__)
 
 SPLITS = ("train", "validation", "test")
 FEWEST_ROWS = 10
+MOST_BAD = 0.1
+"""A table with a larger share of bad rows, such as empty texts, is an error. Fewer are left out."""
+MOST_CLASSES = 0.5
+"""Maximum number of classes as a share of the training rows; above it, the column holds something else."""
 WORDS_PER_SECOND = 2000
-"""The training split has at most this number of words for each second of the budget, so that a large table
-cannot take far longer than the budget to parse and to embed. A processor core embeds about as many."""
-FEWEST_WORDS = 40_000
+"""Maximum number of training words for each second of the budget. A processor core embeds about as many, so a
+large table does not take far longer than the budget to parse and to embed."""
+FEWEST_WORDS = 100_000
 """A small budget does not cut a small table."""
-SHARES = {"train": 1.0, "validation": 0.125, "test": 0.25}
+SHARES = {"train": 1.0, "validation": 0.25, "test": 0.5}
 """Maximum number of words of each split, as a share of that of the training split."""
-IMBALANCE = 0.8
-"""A class with a larger share of the training rows is reported."""
-RARE = 10
-"""Classes with fewer training rows are reported."""
-NAMED = 5  # classes in a line
 
-# Of ten rows of a class: the first ones train, so that a rare class is in training.
+# Of ten rows of a class. The first one trains, so that a rare class is in training.
 _PATTERNS: Mapping[tuple[str, ...], Sequence[str]] = {
     (): ("train", "test", "train", "train", "validation", "train", "test", "train", "train", "train"),
     ("test",): ["train"] * 4 + ["validation"] + ["train"] * 5,
@@ -108,11 +112,11 @@ class Rows:
         answer = "score" if self.task == "scores" else "label"
         texts = ("text",) if self.task == "classes" else ("first", "second")
         for name, rows in self.splits.items():
-            with atomic_write(folder / f"{name}.tsv") as file:
-                file.write("\t".join((answer, *texts)) + "\n")
+            with atomic_write(folder / f"{name}.jsonl") as file:
                 for row in rows:
                     cells = (str(text) if trees else plain_text(text) for text in _of(row))
-                    file.write("\t".join((str(_answer(row, self.task)), *cells)) + "\n")
+                    line = {answer: _answer(row, self.task), **dict(zip(texts, cells, strict=True))}
+                    file.write(json.dumps(line, ensure_ascii=False) + "\n")
 
 
 def read_rows(
@@ -121,7 +125,7 @@ def read_rows(
     test: str | None = None,
     task: Task | None = None,
     budget: float = 600,
-    columns: Any = None,
+    columns: Columns | None = None,
 ) -> Rows:
     """Read a table, and split it if it has no splits.
 
@@ -162,13 +166,13 @@ def read_rows(
             f"{table}: {count(total, 'row')}, expected at least {FEWEST_ROWS}: a comparison trains, "
             "validates and tests"
         )
-    notes = list(_notes_on_copies(found, task))
+    if task != "scores":
+        _check_classes(table, found["train"])
+    notes = []
     if missing := [name for name in ("validation", "test") if name not in found]:
         pattern = _PATTERNS[tuple(name for name in ("validation", "test") if name in found)]
         found |= _draw(found.pop("train"), pattern, task)
-        notes.append(
-            f"{' and '.join(missing)} rows are drawn from {Path(table).name}, the same for every run"
-        )
+        notes.append(f"{' and '.join(missing)} rows are drawn from the table, the same for every run")
     splits: dict[str, Sequence[Row]] = {}
     limit = max(FEWEST_WORDS, WORDS_PER_SECOND * budget)
     for name in SPLITS:
@@ -176,12 +180,11 @@ def read_rows(
         if len(splits[name]) < len(found[name]):
             notes.append(
                 f"a budget of {budget:g} s reads {len(splits[name]):,} of the {len(found[name]):,} {name} "
-                "rows, "
-                "evenly spaced; a larger --budget reads more"
+                "rows, evenly spaced; a larger --budget reads more"
             )
-    whole = Rows(task, splits, ())
-    _check(table, whole)
-    return Rows(task, splits, (*notes, *_notes_on_classes(whole)))
+        if len(splits[name]) < 2:
+            raise ValueError(f"{table}: {count(len(splits[name]), 'row')} for {name}, expected at least 2")
+    return Rows(task, splits, tuple(notes))
 
 
 def plain_text(text: Text) -> str:
@@ -189,17 +192,22 @@ def plain_text(text: Text) -> str:
     return " ".join(text.split() if isinstance(text, str) else map(unescape_word, text.words))
 
 
-def _read(name: str, columns: Any) -> dict[str, list[Row]]:
-    """The splits of a table or a corpus."""
-    splits: Mapping[str, Sequence[Any]]
-    if Path(name).is_file():
-        splits = {"train": read_table(name, None, columns) if columns else read_table(name)}
-    elif columns:
-        raise ValueError(f"{name}: no such file; a corpus with a name has columns of its own")
-    else:
-        splits = corpora.load(name)
+def _read(name: str, columns: Columns | None) -> dict[str, list[Row]]:
+    """The splits of a table or a corpus, without bad rows, of which the log has a line."""
+    errors: list[ValueError] = []
     merged = _MERGED.get(name, {})
-    return {split: [_row(name, one, merged) for one in rows] for split, rows in splits.items() if rows}
+    splits = {
+        split: [_row(name, one, merged) for one in rows]
+        for split, rows in corpora.load(name, columns=columns, on_error=errors.append).items()
+        if rows
+    }
+    if errors:
+        total = len(errors) + sum(map(len, splits.values()))
+        if len(errors) > MOST_BAD * total:
+            more = f"; {len(errors) - 1:,} more rows of {total:,} are bad" if len(errors) > 1 else ""
+            raise ValueError(f"{errors[0]}{more}")
+        logger.warning("%s: %s left out; the first: %s", name, count(len(errors), "row"), errors[0])
+    return splits
 
 
 def _row(name: str, one: Any, merged: Mapping[str, str]) -> Row:
@@ -234,7 +242,7 @@ def _draw(rows: Sequence[Row], pattern: Sequence[str], task: Task) -> dict[str, 
     """Split rows class by class; rows with the same text stay together."""
     groups: dict[tuple[str, ...], list[Row]] = {}
     for row in rows:
-        groups.setdefault(_key(row), []).append(row)
+        groups.setdefault(text_key(row), []).append(row)
     strata: dict[str, list[list[Row]]] = {}
     for group in groups.values():
         answer = _answer(group[0], task)
@@ -256,67 +264,18 @@ def _limited(rows: Sequence[Row], words: float) -> Sequence[Row]:
     return rows if total <= words else evenly_spaced(rows, max(FEWEST_ROWS, int(len(rows) * words / total)))
 
 
-def _check(table: str, rows: Rows) -> None:
-    for name in SPLITS:
-        if len(rows.splits[name]) < 2:
-            raise ValueError(
-                f"{table}: {count(len(rows.splits[name]), 'row')} for {name}, expected at least 2"
-            )
-    if rows.task != "scores" and len(rows.classes) < 2:
+def _check_classes(table: str, training: Sequence[Row]) -> None:
+    classes = {row.label for row in training}
+    if len(classes) < 2:
         raise ValueError(
-            f"{table}: all training rows have the class {shorten(rows.classes[0], 40)!r}, expected two "
-            "classes or more"
+            f"{table}: all training rows have the class {shorten(*classes, 40)!r}, expected two or more "
+            "classes"
         )
-
-
-def _notes_on_copies(found: Mapping[str, Sequence[Row]], task: Task) -> Iterator[str]:
-    """Lines on texts that occur twice, in one split or in two."""
-    answers: dict[tuple[str, ...], set[Any]] = {}
-    for rows in found.values():
-        for row in rows:
-            answers.setdefault(_key(row), set()).add(_answer(row, task))
-    if several := sum(len(some) > 1 for some in answers.values()):
-        yield f"{count(several, 'text')} of the table: the same text has different answers"
-    training = {_key(row) for row in found["train"]}
-    for name in ("validation", "test"):
-        if copies := sum(_key(row) in training for row in found.get(name, ())):
-            yield (
-                f"{copies:,} of the {len(found[name]):,} {name} rows also stand in the training rows: scores "
-                "are too high"
-            )
-    total, different = sum(map(len, found.values())), len(answers)
-    if len(found) == 1 and total > different:
-        yield f"{total - different:,} rows repeat the text of another row; copies are kept in one split"
-
-
-def _notes_on_classes(rows: Rows) -> Iterator[str]:
-    """Lines on classes that are too frequent, too rare, or not in training."""
-    if rows.task == "scores":
-        return
-    training = Counter(row.label for row in rows.splits["train"])
-    (largest, most), *_ = training.most_common(1)
-    share = most / len(rows.splits["train"])
-    if share >= IMBALANCE:
-        yield (
-            f"the classes are not balanced: {100 * share:.0f} % of the training rows are "
-            f"{shorten(largest, 40)!r}; "
-            "macro F1 counts each class alike"
+    if len(classes) > MOST_CLASSES * len(training):
+        raise ValueError(
+            f"{table}: {len(classes):,} different labels in {len(training):,} training rows, expected "
+            "classes that repeat; --label-column names another column"
         )
-    if rare := [name for name, number in training.items() if number < RARE]:
-        yield f"fewer than {RARE} training rows: {_named(rare)}"
-    for name in ("validation", "test"):
-        unseen = Counter(row.label for row in rows.splits[name] if row.label not in training)
-        if unseen:
-            yield (
-                f"{unseen.total():,} of the {len(rows.splits[name]):,} {name} rows have a class that no "
-                "training row "
-                f"has, an error for every system: {_named(list(unseen))}"
-            )
-
-
-def _named(classes: Sequence[str]) -> str:
-    names = ", ".join(repr(shorten(name, 40)) for name in classes[:NAMED])
-    return names + (f" and {len(classes) - NAMED} more classes" if len(classes) > NAMED else "")
 
 
 def _of(row: Row) -> tuple[Text, ...]:
@@ -325,11 +284,6 @@ def _of(row: Row) -> tuple[Text, ...]:
 
 def _length(text: Text) -> int:
     return len(text.split()) if isinstance(text, str) else len(text)
-
-
-def _key(row: Row) -> tuple[str, ...]:
-    """What makes two rows copies of each other."""
-    return tuple(plain_text(text).lower() for text in _of(row))
 
 
 def _answer(row: Row, task: Task) -> str | float:

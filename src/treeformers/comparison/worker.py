@@ -32,6 +32,7 @@ def run(folder: Path, system: System, seed: int) -> dict[str, Any]:
     """
     plan = Plan.load(folder)
     path = result_file(folder, system, seed)
+    path.parent.mkdir(parents=True, exist_ok=True)
     head = {"system": system.name, "trees": system.trees, "seed": seed, "settings": plan.settings}
     try:
         result = head | _run(plan, system, seed, folder)

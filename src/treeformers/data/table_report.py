@@ -12,7 +12,7 @@ from unicodedata import normalize
 from treeformers.data.examples import LabeledText, TextPair
 from treeformers.trees.text import count
 
-__all__ = ["TableReport", "report_table"]
+__all__ = ["TableReport", "report_table", "text_key"]
 
 Key: TypeAlias = tuple[str, ...]
 
@@ -92,7 +92,7 @@ def report_table(splits: Mapping[str, Sequence[Any]]) -> TableReport:
     """
     if not splits:
         raise ValueError("no splits, expected at least one")
-    keys = {split: [_key(example) for example in examples] for split, examples in splits.items()}
+    keys = {split: [text_key(example) for example in examples] for split, examples in splits.items()}
     texts = {split: set(found) for split, found in keys.items()}
     labels = {split: [getattr(one, "label", "") for one in examples] for split, examples in splits.items()}
     return TableReport(
@@ -112,8 +112,8 @@ def _contradictions(keys: Sequence[Key], labels: Sequence[str]) -> int:
     return sum(number > 1 for number in classes.values())
 
 
-def _key(example: Any) -> Key:
-    """The texts of an example, as they are compared."""
+def text_key(example: Any) -> Key:
+    """The texts of an example, as they are compared: equal for equal texts, see `TableReport`."""
     match example:
         case LabeledText():
             texts: Sequence[Any] = (example.text,)

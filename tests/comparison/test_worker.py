@@ -1,0 +1,138 @@
+"""Single runs: each kind of system on each task, and runs that fail."""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from comparison.tables import planned
+from tiny_encoders import tiny_bert
+from treeformers.comparison import systems, worker
+from treeformers.comparison.plan import TREES, Plan, System, result_file
+from treeformers.comparison.worker import run
+from treeformers.trees.files import read_object
+
+
+@pytest.fixture(scope="module")
+def bert(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return str(tiny_bert(tmp_path_factory.mktemp("encoders") / "bert"))
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Encoders of a few weights that take a few steps."""
+    monkeypatch.setattr(systems, "WIDTH", 8)
+    monkeypatch.setattr(systems, "SIZES", {"ctt": {"num_branches": 2, "intermediate_size": 8}})
+    monkeypatch.setattr(systems, "_STEPS", 1)
+    monkeypatch.setattr(systems, "_FINE_TUNING", {**systems._FINE_TUNING, "epochs": 1, "num_evaluations": 1})
+
+
+CASES = [
+    ("classes", System("baseline", "majority")),
+    ("scores", System("baseline", "majority")),
+    ("classes", System("baseline", "tf-idf")),
+    ("pairs", System("baseline", "tf-idf")),
+    ("scores", System("baseline", "vectors")),
+    ("classes", System("fine-tuned", "fine-tuned")),
+    ("scores", System("fine-tuned", "fine-tuned")),
+    ("classes", System("encoder", "ctt", "right")),
+    ("pairs", System("encoder", "mean")),
+    ("scores", System("encoder", "mean")),
+]
+
+
+@pytest.mark.parametrize(("task", "system"), CASES, ids=lambda one: one if isinstance(one, str) else one.name)
+def test_a_run_predicts_every_test_row(
+    task: Any, system: System, tmp_path: Path, bert: str, small: None
+) -> None:
+    plan = planned(tmp_path, task, [system], pretrained=bert)
+    result = run(tmp_path, system, 1)
+    assert "error" not in result, result["error"]
+    assert read_object(result_file(tmp_path, system, 1))["predicted"] == pytest.approx(
+        result["predicted"], abs=1e-3
+    )
+    assert len(result["predicted"]) == len(result["scores"]) == plan.sizes["test"]
+    if task == "scores":
+        assert all(1 <= score <= 5 for score in result["predicted"])
+        assert set(result["metrics"]) == {"pearson", "spearman", "mse"}
+    else:
+        assert set(result["predicted"]) <= set(plan.classes)
+        right = sum(result["scores"]) / len(result["scores"])
+        assert result["metrics"]["accuracy"] == pytest.approx(100 * right)
+    if system.kind != "baseline":
+        assert result["steps"] > 0 and result["parameters"] > 0 and result["validation_curve"]
+    assert result["settings"] == plan.settings and result["peak_memory_mb"] > 0
+
+
+def test_a_budget_ends_training(tmp_path: Path, small: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    system = System("encoder", "mean")
+    planned(tmp_path, "classes", [system])
+    recipe = systems.encoder_recipe
+
+    def hurried(*arguments: Any) -> Any:
+        found = recipe(*arguments)
+        return dataclasses.replace(found, train=dataclasses.replace(found.train, epochs=500, max_seconds=1))
+
+    monkeypatch.setattr("treeformers.comparison.encoders.encoder_recipe", hurried)
+    monkeypatch.setattr("treeformers.training.callbacks.TimeLimit.is_over", lambda self: True)
+    result = run(tmp_path, system, 1)
+    assert result["steps"] == 1 and len(result["predicted"]) == 10
+
+
+def test_baselines_learn(tmp_path: Path) -> None:
+    planned(tmp_path, "classes", [])
+    found = run(tmp_path, System("baseline", "tf-idf"), 1)["metrics"]["accuracy"]
+    assert found == 100 > run(tmp_path, System("baseline", "majority"), 1)["metrics"]["accuracy"]
+
+
+@pytest.mark.parametrize(
+    ("error", "says"),
+    [
+        (ValueError("bad\n weights"), "bad weights"),
+        (
+            RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to"),
+            "needs more memory than this",
+        ),
+        (MemoryError(), "needs more memory than this machine has"),
+        (KeyError("a bug"), "KeyError: 'a bug'; see "),
+    ],
+)
+def test_an_error_is_one_line_of_the_result(
+    error: Exception,
+    says: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    def fail(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(worker, "_run", fail)
+    system = System("baseline", "majority")
+    planned(tmp_path, "classes", [system])
+    line = run(tmp_path, system, 1)["error"]
+    assert line.startswith(says) and "\n" not in line
+    assert ("Traceback" in capfd.readouterr().err) == (not isinstance(error, ValueError))
+
+
+def test_trees_are_found_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: Any) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    bad = System("encoder", "ctt", "no-such-parser")
+    planned(tmp_path, "classes", [bad])
+    with caplog.at_level(logging.INFO):
+        assert "no-such-parser: neither right" in run(tmp_path, bad, TREES)["error"]
+    good = System("encoder", "ctt", "balanced")
+    assert run(tmp_path, good, TREES)["seconds"] > 0
+
+
+def test_the_process_runs_what_its_arguments_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    system = System("baseline", "majority")
+    planned(tmp_path, "classes", [system])
+    monkeypatch.setattr("sys.argv", ["worker", str(tmp_path), "majority", "1"])
+    worker.main()
+    assert read_object(result_file(tmp_path, system, 1))["parameters"] == 0
+    assert Plan.load(tmp_path).systems == (system,)
