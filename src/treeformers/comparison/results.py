@@ -300,7 +300,7 @@ def _row(plan: Plan, system: System, folder: Path, gold: Sequence[Any]) -> Row:
     results = {seed: read_result(plan, folder, system, seed, failed=True) for seed in plan.seeds_of(system)}
     runs = {seed: result for seed, result in results.items() if result and "error" not in result}
     errors = {seed: result["error"] for seed, result in results.items() if result and "error" in result}
-    scores = np.array([_scores(plan, run, gold) for run in runs.values()]).reshape(len(runs), -1)
+    scores = np.array([_scores(plan, run, gold) for run in runs.values()]).reshape(len(runs), len(gold))
     return Row(system, runs, errors, scores, hierarchical_interval(scores) if runs else None)
 
 

@@ -1,0 +1,168 @@
+"""All runs of a comparison: processes, resuming, failures, progress."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from comparison.tables import labeled, planned, write_csv, write_result
+from treeformers.comparison import compare, run
+from treeformers.comparison.plan import Plan, System, result_file
+from treeformers.comparison.progress import duration
+from treeformers.comparison.run import read_result, run_all
+from treeformers.trees.files import read_object
+
+MAJORITY, MEAN, CTT = (
+    System("baseline", "majority"),
+    System("encoder", "mean"),
+    System("encoder", "ctt", "right"),
+)
+
+
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The runs that are started; each process writes a result in an instant, as the environment says."""
+    runs: list[str] = []
+    start = run.subprocess.Popen
+
+    def fake(command: list[str], **options: Any) -> Any:
+        _, _, _, folder, system, seed = command
+        runs.append(f"{system} {seed}")
+        plan = Plan.load(Path(folder))
+        path = Path(folder) / "runs" / system / f"seed-{seed}.json"
+        fields = {"settings": plan.settings, "validation": 1.0}
+        if int(seed) and system == os.environ.get("FAILS"):
+            fields = {"settings": plan.settings, "error": "no memory"}
+        code = f"open({str(path)!r}, 'w').write({json.dumps(fields)!r})"
+        if system == os.environ.get("KILLED"):
+            code = "import os; os.kill(os.getpid(), 9)"
+        return start([sys.executable, "-S", "-c", code], **options)
+
+    monkeypatch.setattr(run.subprocess, "Popen", fake)
+    monkeypatch.setattr(run, "POLL", 0.005)
+    return runs
+
+
+def test_a_process_writes_its_result(tmp_path: Path) -> None:
+    plan = planned(tmp_path, "classes", [MAJORITY])
+    run_all(plan, tmp_path, progress=False)
+    result = read_result(plan, tmp_path, MAJORITY, 1)
+    assert result is not None, result_file(tmp_path, MAJORITY, 1).with_suffix(".log").read_text()
+    assert len(result["predicted"]) == plan.sizes["test"]
+
+
+def test_runs_go_by_seeds_and_trees_come_first(tmp_path: Path, started: list[str]) -> None:
+    plan = planned(tmp_path, "classes", [MAJORITY, CTT, MEAN], seeds=2)
+    run_all(plan, tmp_path, progress=False)
+    assert started == ["ctt+right 0", "majority 1", "ctt+right 1", "mean 1", "ctt+right 2", "mean 2"]
+
+
+def test_finished_runs_are_not_run_again_and_failed_ones_are(tmp_path: Path, started: list[str]) -> None:
+    plan = planned(tmp_path, "classes", [MAJORITY, MEAN], seeds=2)
+    write_result(tmp_path, plan, MEAN, 1, [])
+    write_result(tmp_path, plan, MEAN, 2, [], error="a full disk")
+    result_file(tmp_path, MAJORITY, 1).parent.mkdir(parents=True)
+    result_file(tmp_path, MAJORITY, 1).write_text("{damaged")
+    run_all(plan, tmp_path, progress=False)
+    assert started == ["majority 1", "mean 2"]
+
+
+def test_a_failed_run_is_one_line_and_the_others_go_on(
+    tmp_path: Path, started: list[str], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    plan = planned(tmp_path, "classes", [MAJORITY, CTT, MEAN])
+    monkeypatch.setenv("FAILS", "ctt+right")
+    monkeypatch.setenv("KILLED", "majority")
+    with caplog.at_level(logging.INFO):
+        run_all(plan, tmp_path)
+    lines = [record.message for record in caplog.records]
+    assert lines[0].startswith("1 of 3: majority, seed 1: the system ended it: it needs more memory")
+    assert "2 of 3: ctt (right), seed 1: no memory" in lines[1]
+    assert "3 of 3: mean, seed 1: validation accuracy 1" in lines[2]
+    assert read_result(plan, tmp_path, MAJORITY, 1) is None
+    failed = read_result(plan, tmp_path, MAJORITY, 1, failed=True)
+    assert failed is not None and "needs more memory" in failed["error"]
+
+
+def test_a_source_of_trees_that_fails_ends_only_its_rows(
+    tmp_path: Path, started: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = planned(tmp_path, "classes", [MAJORITY, System("encoder", "ctt", "nowhere"), CTT])
+    monkeypatch.setenv("KILLED", "ctt+nowhere")
+    run_all(plan, tmp_path, progress=False)
+    assert started == ["ctt+nowhere 0", "ctt+right 0", "majority 1", "ctt+right 1"]
+    error = read_object(tmp_path / "runs" / "ctt+nowhere" / "seed-1.json")["error"]
+    assert error.startswith("the system ended it")
+
+
+def test_a_run_far_beyond_the_budget_is_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = planned(tmp_path, "classes", [MAJORITY], budget=0.01)
+    start = run.subprocess.Popen
+    monkeypatch.setattr(run, "PREPARING", 0.05)
+    monkeypatch.setattr(run.subprocess, "Popen", lambda _, **options: start(["sleep", "60"], **options))
+    run_all(plan, tmp_path, progress=False)
+    assert read_object(result_file(tmp_path, MAJORITY, 1))["error"].startswith("stopped after")
+
+
+def test_ctrl_c_ends_the_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = planned(tmp_path, "classes", [MAJORITY])
+    start, processes = run.subprocess.Popen, []
+
+    def sleep(_: list[str], **options: Any) -> Any:
+        processes.append(start(["sleep", "60"], **options))
+        return processes[0]
+
+    def interrupt(_: float) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(run.subprocess, "Popen", sleep)
+    monkeypatch.setattr(run.time, "sleep", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        run_all(plan, tmp_path, progress=False)
+    assert processes[0].poll() is not None
+
+
+def test_a_call_with_other_encoders_adds_rows(tmp_path: Path, started: list[str]) -> None:
+    table, out = write_csv(tmp_path / "my.csv", labeled()), tmp_path / "out"
+    options: dict[str, Any] = {"seeds": 1, "out": out, "pretrained": "none", "progress": False}
+
+    def titles(*encoders: str) -> list[str]:
+        with pytest.raises(KeyError):  # these results have no metrics to read
+            compare(table, encoders=encoders, **options)
+        return [system.title for system in Plan.load(out).systems]
+
+    assert titles("mean") == ["majority", "tf-idf", "mean"]
+    assert titles("bilstm") == ["majority", "tf-idf", "bilstm", "mean"]
+    assert started[-1] == "bilstm 1" and started.count("mean 1") == 1
+
+
+def test_a_folder_of_other_rows_is_refused(tmp_path: Path, started: list[str]) -> None:
+    table, out = write_csv(tmp_path / "my.csv", labeled()), tmp_path / "out"
+    planned(out, "classes", [MAJORITY])
+    with pytest.raises(
+        ValueError, match=r"holds a comparison of other rows, of small\.csv; name another folder"
+    ):
+        compare(table, encoders=["mean"], out=out, pretrained="none", progress=False)
+    with pytest.raises(ValueError, match="holds other files, expected a new folder"):
+        compare(table, encoders=["mean"], out=tmp_path, pretrained="none", progress=False)
+    assert not started
+
+
+def test_trees_that_the_table_does_not_have_are_refused(tmp_path: Path) -> None:
+    table = write_csv(tmp_path / "my.csv", labeled())
+    with pytest.raises(ValueError, match="--trees given, but its texts are no trees in brackets"):
+        compare(table, trees=["given"], pretrained="none", out=tmp_path / "out")
+    with pytest.raises(FileNotFoundError, match="neither a folder with"):
+        compare(table, pretrained="no-such-encoder", out=tmp_path / "out")
+    with pytest.raises(ValueError, match="seeds is 0"):
+        compare(table, seeds=0)
+
+
+def test_durations() -> None:
+    assert [duration(seconds) for seconds in (4.4, 89, 600, 5400)] == ["4 s", "89 s", "10 min", "1.5 h"]
