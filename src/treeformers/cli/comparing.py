@@ -145,15 +145,16 @@ def _names(text: str) -> list[str]:
 
 
 def _print(comparison: Comparison) -> None:
+    from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
     from treeformers.comparison.results import CSV_FILE, JSON_FILE, PAGE_FILE
     from treeformers.drawing.comparisons import comparison_table
 
     columns, cells = comparison_table(comparison.to_dict())
-    table = Table(*columns[:2], padding=(0, 1, 0, 0), pad_edge=False)
-    for heading in columns[2:]:
-        table.add_column(heading, justify="right")
+    table = Table(box=SIMPLE_HEAD, padding=0, pad_edge=False)
+    for number, heading in enumerate(columns):
+        table.add_column(heading, justify="right" if number else "left", overflow="fold")
     for row in cells:
         table.add_row(*row)
     console = stdout()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import combinations
 from statistics import median
 from typing import TYPE_CHECKING
@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from treeformers.comparison.results import Comparison, Row
 
 __all__ = ["sentences"]
+
+NAMED = 8
+"""Maximum number of rows that a sentence names."""
 
 
 def sentences(comparison: Comparison) -> list[str]:
@@ -183,8 +186,10 @@ def _beyond(plan: Plan) -> str:
     return "the test rows" if plan.seeds == 1 else "the seeds and the test rows"
 
 
-def _names(rows: Iterable[Row]) -> str:
-    return ", ".join(row.system.title for row in rows)
+def _names(rows: Sequence[Row]) -> str:
+    shown = rows if len(rows) <= NAMED + 1 else rows[:NAMED]
+    more = f" and {len(rows) - NAMED} other rows" if len(shown) < len(rows) else ""
+    return ", ".join(row.system.title for row in shown) + more
 
 
 def _metric(plan: Plan) -> str:

@@ -203,7 +203,7 @@ def learning_curve_svg(
         ".figure circle{fill:var(--curve)}.figure .name{fill:var(--curve);font-weight:600}"
     )
     ends = ", ".join(f"{name} ends at {points[-1][1]:.4g}" for name, points in lines.items())
-    width = right + 24 + max(text_width(name, 14) for name in lines)
+    width = right + 24 + max(text_width(name, 15) for name in lines)
     return svg_frame(
         width, max(bottom + 46, below + 12), title, f"{y_label} by {x_label}: {ends}.", style, parts
     )

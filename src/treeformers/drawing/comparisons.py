@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from statistics import median
 from typing import Any
 
 from treeformers.drawing.chart import learning_curve_svg
@@ -14,15 +15,14 @@ from treeformers.trees.text import count
 __all__ = ["comparison_page", "comparison_table", "intervals_svg", "speed_svg"]
 
 ROW_HEIGHT = 26
+FAR = 5
 CURVES = 5
 """Number of learning curves on the page."""
 CAPTION = (
     "Mean over the seeds ± their standard deviation (n - 1). Interval: 95 %, bootstrap over seeds and test "
-    "rows. Tests: "
-    "paired by test row, over rows and seeds, Holm's correction over the whole table. Texts a second: at "
-    "prediction, "
-    "with the pretrained encoder, without the parser. Memory: peak of the process. *: the budget ended "
-    "training."
+    "rows. Against simple: against the best simple baseline. Tests are paired by test row and count rows and "
+    "seeds, with Holm's correction over the whole table. Texts/s: texts a second at prediction, with the "
+    "pretrained encoder, without the parser. MB: peak memory of the process. *: the budget ended training."
 )
 
 
@@ -40,25 +40,19 @@ def comparison_table(content: Mapping[str, Any]) -> tuple[list[str], list[list[s
     gpu = any(row["gpu_memory_mb"] is not None for row in content["rows"])
     further = [("mse", "squared error")] if scores else [] if balanced else [("macro_f1", "macro F1")]
     columns = [
-        *("system", "trees", "r" if scores else "accuracy", "interval"),
-        *(heading for _, heading in further),
-        f"against {content['simple']}",
-        f"against {content['best']}",
-        *("weights", "training s", "texts a second", "MB", *(["GPU MB"] if gpu else [])),
+        *("system", "r" if scores else "accuracy", "interval", *(heading for _, heading in further)),
+        *("against simple", "against best", "weights", "train s", "texts/s", "MB"),
+        *(["GPU MB"] if gpu else []),
     ]
     cells = []
     for row in content["rows"]:
         if row["mean"] is None:
-            error = next(iter(row["errors"].values()), "")
-            cells.append(
-                [row["system"], row["trees"], "failed", *[""] * (len(columns) - 4), _shortened(error)]
-            )
+            cells.append([row["title"], "failed", *[""] * (len(columns) - 2)])
             continue
         deviation = "" if row["deviation"] is None else f" ± {_number(content, row['deviation'])}"
         cells.append(
             [
-                row["system"] + ("*" if row["cut"] else ""),
-                row["trees"],
+                row["title"] + ("*" if row["cut"] else ""),
                 _number(content, row["mean"]) + deviation,
                 f"{_number(content, row['low'])}–{_number(content, row['high'])}",
                 *("" if row.get(name) is None else _number(content, row[name]) for name, _ in further),
@@ -117,12 +111,16 @@ def comparison_page(content: Mapping[str, Any]) -> str:
 
 
 def intervals_svg(content: Mapping[str, Any]) -> Svg:
-    """Draw the mean of each row with its interval, and its seeds as small dots."""
+    """Draw the mean of each row with its interval, and its seeds as small dots.
+
+    Rows far below the others are numbers at the edge, so that the others do not crowd.
+    """
     rows = [row for row in content["rows"] if row["mean"] is not None]
-    seeds = [value for row in rows for value in row["by_seed"].values()]
-    low, high = min([row["low"] for row in rows] + seeds), max([row["high"] for row in rows] + seeds)
+    near, _ = _near(rows)
+    seeds = [value for row in near for value in row["by_seed"].values()]
+    low, high = min([row["low"] for row in near] + seeds), max([row["high"] for row in near] + seeds)
     pad = 0.04 * (high - low) or 1.0
-    left = 16 + max(text_width(row["title"], 13) for row in rows)
+    left = 18 + max(text_width(row["title"], 14) for row in rows)
     right, top = left + 440, 30
 
     def at(value: float) -> float:
@@ -137,6 +135,10 @@ def intervals_svg(content: Mapping[str, Any]) -> Svg:
         y = top + ROW_HEIGHT * (number + 0.5)
         kind = "simple" if row["kind"] == "baseline" else "trees" if row["trees"] else "none"
         parts.append(f'<text class="end" x="{left - 10}" y="{y + 4:g}">{xml(row["title"])}</text>')
+        if row not in near:
+            text = f"◂ {_number(content, row['mean'])}"
+            parts.append(f'<text class="small" x="{left}" y="{y + 4:g}">{text}</text>')
+            continue
         parts.append(f'<path class="{kind} range" d="M{at(row["low"]):g} {y:g}H{at(row["high"]):g}"/>')
         parts += [
             f'<circle class="seed" cx="{at(value):g}" cy="{y:g}" r="2"/>'
@@ -154,13 +156,18 @@ def intervals_svg(content: Mapping[str, Any]) -> Svg:
 
 
 def speed_svg(content: Mapping[str, Any]) -> Svg:
-    """Draw the mean of each row over its texts a second, on a logarithmic axis."""
-    rows = [row for row in content["rows"] if row["mean"] is not None and row["sentences_a_second"]]
+    """Draw the mean of each row over its texts a second, on a logarithmic axis.
+
+    Rows far below the others are left out.
+    """
+    rows, far = _near(
+        [row for row in content["rows"] if row["mean"] is not None and row["sentences_a_second"]]
+    )
     speeds = [math.log10(row["sentences_a_second"]) for row in rows]
     first, last = math.floor(min(speeds)), math.ceil(max(max(speeds), math.floor(min(speeds)) + 1))
     low, high = min(row["mean"] for row in rows), max(row["mean"] for row in rows)
     pad = 0.08 * (high - low) or 1.0
-    left, right, top, bottom = 56, 560, 24, 330
+    left, right, top, bottom = 56, 640, 24, 430
 
     def at_x(speed: float) -> float:
         return round(left + (math.log10(speed) - first) / (last - first) * (right - left), 1)
@@ -194,8 +201,14 @@ def speed_svg(content: Mapping[str, Any]) -> Svg:
         parts.append(f'<text class="small" x="{x + 9:g}" y="{line:g}">{xml(row["title"])}</text>')
     lowest = max([bottom + 38, *(line for _, _, line in taken)])
     parts += _key(left, lowest + 24)
+    if far:
+        names = ", ".join(f"{row['title']} {_number(content, row['mean'])}" for row in far)
+        parts.append(
+            f'<text class="small" x="{left}" y="{lowest + 44:g}">{xml(f"far below: {names}")}</text>'
+        )
+        lowest += 20
     about = "; ".join(f"{row['title']}: {row['sentences_a_second']:.0f} texts a second" for row in rows)
-    return svg_frame(widest + 8, lowest + 36, "Results and speed", about, _STYLE, parts)
+    return svg_frame(widest + 24, lowest + 36, "Results and speed", about, _STYLE, parts)
 
 
 _STYLE = (
@@ -207,6 +220,17 @@ _STYLE = (
     "circle.none{fill:var(--c2)}"
     ".figure circle.seed{fill:var(--ink);fill-opacity:.55}"
 )
+
+
+def _near(rows: Sequence[Mapping[str, Any]]) -> tuple[list[Mapping[str, Any]], list[Mapping[str, Any]]]:
+    """The rows that are not far below the others, and those that are.
+
+    A row is far below if its distance to the highest is more than five times that of the median row.
+    """
+    highest = max(row["mean"] for row in rows)
+    distance = max(median(highest - row["mean"] for row in rows), 0.01 * abs(highest))
+    near = [row for row in rows if highest - row["mean"] <= FAR * distance]
+    return near, [row for row in rows if row not in near]
 
 
 def _key(x: float, y: float) -> list[str]:
@@ -276,8 +300,8 @@ def _number(content: Mapping[str, Any], value: float) -> str:
 def _test(test: Mapping[str, Any] | None) -> str:
     if test is None:
         return ""
-    p = "< 0.001" if test["p"] < 0.001 else f"{test['p']:.3f}"
-    return f"{test['verdict']}, {p}"
+    p = "<0.001" if test["p"] < 0.001 else f"{test['p']:.3f}"
+    return f"{test['verdict']} {p}"
 
 
 def _weights(number: int | None) -> str:
@@ -292,7 +316,3 @@ def _rounded(value: float | None) -> str:
     if value is None or not math.isfinite(value):
         return ""
     return f"{value:,.0f}" if value >= 10 else f"{value:.1f}"
-
-
-def _shortened(text: str) -> str:
-    return text if len(text) <= 60 else f"{text[:59]}…"
