@@ -305,7 +305,13 @@ EXAMPLES = [{"x": float(1 + number % 2)} for number in range(8)]
 
 class TestMetrics:
     def fit(
-        self, folder: Path, validation: int, ema_decay: float = 0.0, patience: int = 0, **options: Any
+        self,
+        folder: Path,
+        validation: int,
+        ema_decay: float = 0.0,
+        patience: int = 0,
+        max_seconds: int = 0,
+        **options: Any,
     ) -> tuple[Line, Fit]:
         torch.manual_seed(0)
         model = Line(PreTrainedConfig())
@@ -318,6 +324,7 @@ class TestMetrics:
             num_evaluations=10,
             ema_decay=ema_decay,
             patience=patience,
+            max_seconds=max_seconds,
         )
         result = fit(
             model,
@@ -435,3 +442,22 @@ class TestMetrics:
         _, result = self.fit(tmp_path, 2, evaluate=lambda model: {"pearson": math.nan}, metric="pearson")
         assert math.isnan(result.best)
         assert "the validation pearson is undefined; the last weights were kept" in caplog.text
+
+    def test_training_ends_after_the_step_in_which_its_time_passes(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        ticks = iter(range(1000))
+
+        def read(self: callbacks.Clock) -> dict[str, float]:
+            return {"wall_seconds": next(ticks) / 2, "processor_seconds": 0.0}
+
+        _, whole = self.fit(tmp_path / "whole", 2)
+        monkeypatch.setattr(callbacks.Clock, "read", read)
+        _, cut = self.fit(tmp_path / "cut", 2, max_seconds=3)
+        assert 0 < cut.steps < whole.steps
+        evaluations = [entry["step"] for entry in cut.history if "eval_loss" in entry]
+        assert evaluations[-1] == cut.steps and cut.loss == min(
+            e["eval_loss"] for e in cut.history if "eval_loss" in e
+        )
+        _, resumed = self.fit(tmp_path / "cut", 2, max_seconds=3, resume=True)
+        assert resumed.steps == cut.steps

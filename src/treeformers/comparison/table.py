@@ -126,6 +126,7 @@ def read_rows(
     task: Task | None = None,
     budget: float = 600,
     columns: Columns | None = None,
+    encoding: str = "utf-8",
 ) -> Rows:
     """Read a table, and split it if it has no splits.
 
@@ -139,6 +140,7 @@ def read_rows(
         task: what is learned; by default what the columns of the table hold.
         budget: seconds of training of a run, which limit the rows that are read.
         columns: the names of the columns, see `treeformers.data.tables.read_table`.
+        encoding: the encoding of the files.
 
     Raises:
         FileNotFoundError: no such file.
@@ -148,7 +150,7 @@ def read_rows(
     for name, given in (("train", table), ("validation", validation), ("test", test)):
         if given is None:
             continue
-        read = _read(given, columns)
+        read = _read(given, columns, encoding)
         if name == "train":
             found = {split: rows for split, rows in read.items() if split in SPLITS}
         else:
@@ -192,13 +194,15 @@ def plain_text(text: Text) -> str:
     return " ".join(text.split() if isinstance(text, str) else map(unescape_word, text.words))
 
 
-def _read(name: str, columns: Columns | None) -> dict[str, list[Row]]:
+def _read(name: str, columns: Columns | None, encoding: str) -> dict[str, list[Row]]:
     """The splits of a table or a corpus, without bad rows, of which the log has a line."""
     errors: list[ValueError] = []
     merged = _MERGED.get(name, {})
     splits = {
         split: [_row(name, one, merged) for one in rows]
-        for split, rows in corpora.load(name, columns=columns, on_error=errors.append).items()
+        for split, rows in corpora.load(
+            name, columns=columns, encoding=encoding, on_error=errors.append
+        ).items()
         if rows
     }
     if errors:
