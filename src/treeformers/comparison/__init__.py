@@ -4,6 +4,7 @@
 """
 
 from treeformers.comparison.command import compare
-from treeformers.comparison.results import Comparison, Row
+from treeformers.comparison.results import Comparison
+from treeformers.comparison.rows import Row
 
 __all__ = ["Comparison", "Row", "compare"]

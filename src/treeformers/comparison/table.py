@@ -272,7 +272,7 @@ def _check_classes(table: str, training: Sequence[Row]) -> None:
     classes = {row.label for row in training}
     if len(classes) < 2:
         raise ValueError(
-            f"{table}: all training rows have the class {shorten(*classes, 40)!r}, expected two or more "
+            f"{table}: all training rows have the class {shorten(min(classes), 40)!r}, expected two or more "
             "classes"
         )
     if len(classes) > MOST_CLASSES * len(training):

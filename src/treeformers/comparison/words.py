@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 from statistics import median
-from typing import TYPE_CHECKING
 
 from treeformers.comparison.plan import Plan
 from treeformers.comparison.progress import duration
+from treeformers.comparison.rows import Row, TestedRows
 from treeformers.metrics.inference import LEVEL, detectable_difference
 from treeformers.trees.text import count
-
-if TYPE_CHECKING:
-    from treeformers.comparison.results import Comparison, Row
 
 __all__ = ["sentences"]
 
@@ -21,12 +18,12 @@ NAMED = 8
 """Maximum number of rows that a sentence names."""
 
 
-def sentences(comparison: Comparison) -> list[str]:
+def sentences(comparison: TestedRows) -> list[str]:
     """The sentences, one thought each."""
     return list(_all(comparison))
 
 
-def _all(comparison: Comparison) -> Iterator[str]:
+def _all(comparison: TestedRows) -> Iterator[str]:
     plan, best, simple = comparison.plan, comparison.best, comparison.simple
     rows = [row for row in comparison.rows if row.runs]
     if best is None:
@@ -47,7 +44,7 @@ def _all(comparison: Comparison) -> Iterator[str]:
     yield from _failures(comparison)
 
 
-def _about_the_best(comparison: Comparison, rows: Sequence[Row], best: Row) -> Iterator[str]:
+def _about_the_best(comparison: TestedRows, rows: Sequence[Row], best: Row) -> Iterator[str]:
     metric = _metric(comparison.plan)
     shown = _value(comparison.plan, best.mean)
     others = [row for row in rows if row is not best]
@@ -81,7 +78,7 @@ def _about_the_cheapest(rows: Sequence[Row]) -> Iterator[str]:
         yield f"The fastest of these is {row.system.title}: it reads {speed:,.0f} texts a second{parser}."
 
 
-def _about_the_simple(comparison: Comparison, rows: Sequence[Row], simple: Row) -> Iterator[str]:
+def _about_the_simple(comparison: TestedRows, rows: Sequence[Row], simple: Row) -> Iterator[str]:
     trained = [row for row in rows if row.system.kind != "baseline"]
     if not trained:
         return
@@ -98,7 +95,7 @@ def _about_the_simple(comparison: Comparison, rows: Sequence[Row], simple: Row) 
             yield f"{'Level with' if word == 'level' else 'Behind'} that baseline: {_names(by_word[word])}."
 
 
-def _about_trees(comparison: Comparison, rows: Sequence[Row]) -> Iterator[str]:
+def _about_trees(comparison: TestedRows, rows: Sequence[Row]) -> Iterator[str]:
     """Whether the source of the trees matters for the same encoder."""
     read = [row for row in rows if row.system.trees]
     if not read:
@@ -135,7 +132,7 @@ def _about_trees(comparison: Comparison, rows: Sequence[Row]) -> Iterator[str]:
         )
 
 
-def _about_the_tests(comparison: Comparison, rows: Sequence[Row]) -> Iterator[str]:
+def _about_the_tests(comparison: TestedRows, rows: Sequence[Row]) -> Iterator[str]:
     plan = comparison.plan
     tested = [
         found
@@ -167,7 +164,7 @@ def _about_the_tests(comparison: Comparison, rows: Sequence[Row]) -> Iterator[st
     )
 
 
-def _failures(comparison: Comparison) -> Iterator[str]:
+def _failures(comparison: TestedRows) -> Iterator[str]:
     for row in comparison.rows:
         by_error: dict[str, list[int]] = {}
         for seed, error in row.errors.items():
@@ -177,7 +174,7 @@ def _failures(comparison: Comparison) -> Iterator[str]:
             yield f"Failed: {row.system.title}{which}: {error}."
 
 
-def _verdict(comparison: Comparison, row: Row, other: Row) -> str:
+def _verdict(comparison: TestedRows, row: Row, other: Row) -> str:
     found = comparison.test(row, other)
     return found.verdict if found else "level"
 

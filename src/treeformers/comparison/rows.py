@@ -1,0 +1,163 @@
+"""The rows of a comparison and the tests between them. Shapes: S seeds, N test items."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+from statistics import fmean, stdev
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from treeformers.comparison.plan import Plan, System
+from treeformers.metrics.inference import Verdict, compare_items, holm, verdict
+
+__all__ = ["Row", "Test", "TestedRows"]
+
+_FIGURES = ("training_seconds", "sentences_a_second", "peak_memory_mb", "gpu_memory_mb")
+
+
+class Test(NamedTuple):
+    """The test of a difference between two rows.
+
+    Attributes:
+        value: the first row minus the second, in the unit of the metric.
+        p: the two-sided p-value, after Holm's correction over all tests of the table.
+        verdict: "ahead", "level" or "behind".
+        error: the standard error of the difference.
+    """
+
+    value: float
+    p: float
+    verdict: Verdict
+    error: float
+
+    def reversed(self) -> Test:
+        """The same test, seen from the second row."""
+        names: dict[Verdict, Verdict] = {"ahead": "behind", "level": "level", "behind": "ahead"}
+        return Test(-self.value, self.p, names[self.verdict], self.error)
+
+
+@dataclass(frozen=True, eq=False)
+class Row:
+    """A system with the results of its seeds.
+
+    Attributes:
+        system: the system.
+        runs: the results of the runs that ended well, by seed.
+        errors: a line for each run that failed, by seed.
+        scores: (S, N), whose mean is `mean`; empty if all runs failed.
+        interval: the 95 % interval of the mean over seeds and test items; None if all runs failed.
+        figures: means over the seeds: `training_seconds`, `sentences_a_second`, `peak_memory_mb` and
+            `gpu_memory_mb`; None for what is not known.
+    """
+
+    system: System
+    runs: Mapping[int, Mapping[str, Any]]
+    errors: Mapping[int, str]
+    scores: NDArray[np.float64]
+    interval: tuple[float, float] | None
+
+    @property
+    def mean(self) -> float:
+        """The metric on test, a mean over the seeds; nan if all runs failed."""
+        return float(self.scores.mean()) if len(self.scores) else float("nan")
+
+    @property
+    def deviation(self) -> float | None:
+        """The standard deviation over the seeds (n - 1); None for fewer than two."""
+        return stdev(self.scores.mean(1).tolist()) if len(self.scores) > 1 else None
+
+    @property
+    def parameters(self) -> int | None:
+        """Number of trained weights."""
+        return next((run["parameters"] for run in self.runs.values()), None)
+
+    @property
+    def cut(self) -> int:
+        """Number of runs that the budget ended."""
+        return sum(bool(run["cut"]) for run in self.runs.values())
+
+    @property
+    def figures(self) -> dict[str, float | None]:
+        """Means over the seeds."""
+        found: dict[str, float | None] = {}
+        for name in _FIGURES:
+            values = [run[name] for run in self.runs.values() if run.get(name) is not None]
+            found[name] = fmean(values) if values else None
+        return found
+
+    def metric(self, name: str) -> float | None:
+        """A further metric, a mean over the seeds; None if all runs failed."""
+        return fmean(run["metrics"][name] for run in self.runs.values()) if self.runs else None
+
+
+class TestedRows:
+    """Rows, the highest mean first, and the tests between them.
+
+    Args:
+        plan: what was compared.
+        rows: the rows; failed ones last.
+
+    Attributes:
+        plan: what was compared.
+        rows: the rows.
+    """
+
+    def __init__(self, plan: Plan, rows: Sequence[Row]) -> None:
+        self.plan, self.rows = plan, tuple(rows)
+
+    @property
+    def best(self) -> Row | None:
+        """The row with the highest mean; None without results."""
+        return next((row for row in self.rows if row.runs), None)
+
+    @property
+    def simple(self) -> Row | None:
+        """The simple baseline with the highest mean; None without results."""
+        return next((row for row in self.rows if row.runs and row.system.kind == "baseline"), None)
+
+    @cached_property
+    def _tests(self) -> dict[tuple[System, System], Test]:
+        """All tests of the table, one family."""
+        there = [row for row in self.rows if row.runs]
+        pairs = [
+            (row, other)
+            for other in dict.fromkeys(filter(None, (self.best, self.simple)))
+            for row in there
+            if row is not other
+        ]
+        pairs += [
+            (row, other)
+            for row, other in combinations(there, 2)
+            if row.system.name == other.system.name and row.system.trees != other.system.trees
+        ]
+        tested: dict[tuple[System, System], Any] = {}
+        for row, other in pairs:
+            if (other.system, row.system) not in tested:
+                tested.setdefault((row.system, other.system), compare_items(row.scores, other.scores))
+        found: dict[tuple[System, System], Test] = {}
+        for (pair, one), p in zip(tested.items(), holm([one.p for one in tested.values()]), strict=True):
+            found[pair] = Test(one.value, p, verdict(one.value, p), one.error)
+        return found
+
+    @property
+    def tests(self) -> int:
+        """Number of tests of the table, which are corrected together."""
+        return len(self._tests)
+
+    def test(self, row: Row, other: Row | None) -> Test | None:
+        """The test of two rows; None if there is none.
+
+        A table tests each row against the best row and the best simple baseline, and the rows of an encoder
+        with different trees against each other.
+        """
+        if other is None:
+            return None
+        if (found := self._tests.get((row.system, other.system))) is not None:
+            return found
+        found = self._tests.get((other.system, row.system))
+        return found.reversed() if found else None
