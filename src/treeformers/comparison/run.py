@@ -24,6 +24,8 @@ logger = logging.getLogger(__name__)
 
 PREPARING = 900
 """Seconds that a run may take beside twice its budget, for loading, embedding and predicting."""
+KILLED = -9
+"""Exit code of a process that the system has ended, mostly for lack of memory."""
 POLL = 0.1
 """Seconds between two looks at the processes."""
 
@@ -174,16 +176,14 @@ def _report(plan: Plan, folder: Path, one: _Process, took: float, shown: Progres
     path = result_file(folder, one.job.system, one.job.seed)
     code = one.process.returncode
     if not path.is_file():
-        if code == -signal.SIGKILL:
+        if code == KILLED:
             reason = f"the system ended it: it {NO_MEMORY}"
         else:
             reason = f"the process ended with exit code {code}; see {path.with_suffix('.log')}"
         _write_error(plan, folder, one.job, reason)
     result = read_object(path)
-    if one.job.seed == TREES and "error" not in result:
-        return
     if one.job.seed == TREES:
-        return  # each of its rows will say so
+        return  # if the trees failed, each of their rows says so
     what = result.get("error") or f"validation {plan.metric} {result['validation']:.4g}"
     shown.finished(one.job.title, took, what, failed="error" in result)
 
