@@ -12,7 +12,7 @@ from treeformers.data.text import encode, normalize_word
 from treeformers.models.tree_regularizer import SplitCollator, binary_splits, split_log_probabilities
 from treeformers.recipes import Regularizer
 from treeformers.tasks.induce.predictor import Inducer
-from treeformers.training.batches import TokenBatchSampler
+from treeformers.training.batches import Features, TokenBatchSampler
 from treeformers.trees.tree import Tree
 
 __all__ = ["split_accuracy", "split_baselines"]
@@ -40,7 +40,7 @@ def split_accuracy(inducer: Inducer, gold: Sequence[Tree], regularizer: Regulari
     words = (
         [normalize_word(word) for word in tree.words] if inducer.normalize else tree.words for tree in gold
     )
-    features = [
+    features: Features = [
         {**row, "splits": binary_splits(tree)}
         for row, tree in zip(encode(inducer.tokenizer, words), gold, strict=True)
     ]

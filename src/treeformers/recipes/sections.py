@@ -313,7 +313,8 @@ class Regularizer:
     """The loss of TreeReg, which is added to that of the masked words, see `models.tree_regularizer`.
 
     Attributes:
-        trees: the source of the trees of the training sentences, as in `Examples`; "" for no such loss.
+        trees: the source of the trees of the training sentences: a parser, an inducer or a shape, as in
+            `Examples`; "" for no such loss.
         sentences: maximum number of training sentences with a tree, evenly spaced, because parsing may take
             longer than training; 0 for all. The others train the masked words alone.
         layer: the layer whose output is regularised, counted from 1; 0 is the embeddings.
