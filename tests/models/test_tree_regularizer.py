@@ -125,8 +125,8 @@ def test_descent_finds_the_tree() -> None:
     torch.manual_seed(0)
     splits = torch.tensor([binary_splits(trivial_tree(["w"] * 9, "random", seed=3))])
     states, word_ids = torch.randn(1, 9, 16).requires_grad_(), torch.arange(9)[None]
-    optimizer = torch.optim.Adam([states], lr=0.1)
-    for _ in range(150):
+    optimizer = torch.optim.Adam([states], lr=0.2)
+    for _ in range(60):
         optimizer.zero_grad()
         tree_loss(states, word_ids, splits).backward()
         optimizer.step()
