@@ -11,7 +11,7 @@ from typing import Any
 
 from lab.render import rendered
 
-MADE = ["1, 2", "700", "1.5", "", "a CPU, 1 of 2 cores", "", "2.13", "`abc`", "2026-01-02"]
+MADE = ["1, 2", "700", "1.5", "", "a CPU, 1 of 2 cores", "", "2.13", "`abc`", "2026-01-02", ""]
 """The provenance table for two seeds of `trained`."""
 
 
@@ -30,6 +30,7 @@ def result(
         "scale": "small",
         "date": "2026-01-02",
         "commit": "abc",
+        "data": {"test": 100},
         "environment": {"device": "a CPU", "threads": 1, "cores": 2, "torch": "2.13"},
         "seeds": list(seeds),
         "summary": {

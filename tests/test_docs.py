@@ -96,6 +96,10 @@ def test_the_page_on_treebanks_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert find_profile("mine.toml").title == "My corpus of letters"
 
 
+def test_the_page_on_encoders_runs() -> None:
+    test_snippets_run(ROOT / "docs" / "how-to" / "encode.md")
+
+
 def test_the_page_on_annotation_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     text = (ROOT / "docs" / "how-to" / "annotate.md").read_text(encoding="utf-8")

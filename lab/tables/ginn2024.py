@@ -137,18 +137,14 @@ def pretraining(results: Results) -> str:
 
 def pretrainings(results: Results) -> str:
     """F1 on GEN by arm and pretraining, and tests that count pretrainings, not fine-tunings."""
-    found = {arm: _by_pretraining(results, arm) for arm in PRETRAINED}
-    plain = found["bert"]
+    found = {arm: by_seed for arm in PRETRAINED if (by_seed := _by_pretraining(results, arm))}
+    plain = found.get("bert", {})
     cells = []
     for arm, by_seed in found.items():
         test = compare_seeds(by_seed, plain) if arm != "bert" else None
+        values = (by_seed.get(seed) for seed in (1, 2, 3))
         cells.append(
-            (
-                f"{ARMS[arm]}, pretrained",
-                *(by_seed.get(seed) for seed in (1, 2, 3)),
-                fmean(by_seed.values()) if by_seed else None,
-                test and RowDifference(test),
-            )
+            (f"{ARMS[arm]}, pretrained", *values, fmean(by_seed.values()), test and RowDifference(test))
         )
     head = ("", *(f"pretraining {seed}" for seed in (1, 2, 3)), "mean", "p, against BERT")
     return markdown_table(head, corrected(cells))

@@ -72,6 +72,20 @@ class TestClassify:
         other = complaint("classify", model, "--trees", encoders / "translate", stdin="he runs\nhe\n")
         assert other.startswith(str(encoders / "translate")) and "2 lines" not in other
 
+    def test_tables(self, encoders: Path, tmp_path: Path) -> None:
+        path, lines = tmp_path / "new.csv", tmp_path / "new.txt"
+        path.write_text('id,text,body\n1,the dogs run,"he\nruns"\n2,he runs,\n3,"the, cat",(a dog\n')
+        for column, given in (("text", "the dogs run\nhe runs\nthe, cat\n"), ("body", "he runs\n\n(a dog\n")):
+            lines.write_text(given)
+            arguments = ("classify", encoders / "classify", "--trees", "right")
+            chosen = ("--text-column", column) if column != "text" else ()
+            assert output(*arguments, path, *chosen) == output(*arguments, lines)
+        says = complaint("classify", encoders / "classify", path, "--text-column", "no")
+        assert says == f"{path}:1: no column 'no': the columns are id, text, body"
+        pairs = ("--first-column", "text", "--second-column", "body")
+        result = run("similarity", encoders / "scores", path, *pairs, "--trees", "right")
+        assert "new.csv:4: expected two texts separated by a tab, got 1" in result.stderr
+
     def test_words_in_parentheses_are_a_sentence(self) -> None:
         for text in ("(fine day)", "(Applause)", "(a very fine day)", "(Applause continues)"):
             assert read_text(text) == text

@@ -53,6 +53,32 @@ class TestTrain:
         assert says.startswith(f"{tmp_path / 'seed-1' / 'run.json'}: another recipe or seed was trained here")
         assert (tmp_path / "seed-1" / "model.safetensors").stat().st_mtime_ns == written
 
+    def test_a_table_with_other_columns_and_another_encoding(self, tmp_path: Path) -> None:
+        rows = 'id;Kritik;Note\n1;"schön;\nklar";gut\n2;nicht schön;schlecht\n'
+        table, out = tmp_path / "a.csv", tmp_path / "model"
+        table.write_text(rows + "3;öde;schlecht\n4;fein;gut\n" * 2, encoding="cp1252")
+        recipe = ROOT / "experiments" / "nguyen2020" / "sst-tree.toml"
+        few = (
+            "--scale",
+            "smoke",
+            "train.seeds=[1]",
+            "train.max_steps=1",
+            "data.classes={}",
+            "data.label_groups={}",
+        )
+        given = ("--text-column", "Kritik", "--label-column", "Note", "--encoding", "cp1252")
+        output("train", recipe, *few, "--train", table, "data.trees=right", *given, "--out", out)
+        words = json.loads((out / "vocabulary.json").read_text())["words"]
+        assert {"öde", "fein"} <= set(words)
+        output("evaluate", out, "--data", table, "--split", "test")
+        assert output("classify", out, table, "--encoding", "cp1252").count("\t") == 6
+        other = table.rename(tmp_path / "b.csv")
+        other.write_text("text;label\nöde;gut\n")
+        chosen = ("--text-column", "text", "--label-column", "label", "--encoding", "utf-8")
+        output("evaluate", out, "--data", other, *chosen)
+        says = complaint("train", RECIPE, *SMALL, "--text-column", "a", "--out", tmp_path / "other")
+        assert says == "--text-column: a recipe of the task 'induce', expected classify or similarity"
+
     def test_an_inducer_takes_one_text_and_no_validation_data(self, tmp_path: Path) -> None:
         text = tmp_path / "text.txt"
         text.write_text("he runs\n" * 20)

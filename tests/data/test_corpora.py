@@ -167,6 +167,18 @@ def test_tables(tmp_path):
     assert str(raw[0].text) == "( (S (NP-SBJ (NN a))))"
 
 
+def test_a_split_in_pieces(tmp_path):
+    for number in range(2):
+        (tmp_path / f"train-{number}-of-2.csv").write_text(f"label,text\n{number},a\n")
+    (tmp_path / "test.jsonl").write_text('{"text": "b", "label": 1}\n')
+    assert load(tmp_path) == {
+        "train": [LabeledText("a", "0"), LabeledText("a", "1")],
+        "test": [LabeledText("b", "1")],
+    }
+    (tmp_path / "test.jsonl").write_text('{"words": ["b"], "tags": ["X"], "spans": []}\n')
+    assert load(tmp_path)["test"] == [Tree("X", word="b")]
+
+
 def test_a_folder_with_splits(tmp_path):
     write_trees([CLEAN], tmp_path / "my-train.tree")
     write_trees([CLEAN] * 2, tmp_path / "my-dev.tree.gz")

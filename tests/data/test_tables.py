@@ -1,14 +1,17 @@
 """Tables of examples, read from made-up files."""
 
+import csv
 import gzip
+import json
+import sys
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from treeformers.data.corpora import clean_tree
+from treeformers.data.corpora import clean_tree, load
 from treeformers.data.examples import LabeledText, TextPair
-from treeformers.data.tables import read_rows, read_table
+from treeformers.data.tables import Columns, read_columns, read_dataset, read_rows, read_table
 from treeformers.trees.tree import Tree
 
 GOOD = "(3 (2 good) (2 fun))"
@@ -140,3 +143,172 @@ def test_every_row_is_an_example(tmp_path_factory, rows):
     path = tmp_path_factory.mktemp("tables") / "a.tsv"
     path.write_text("label\ttext\n" + "".join(f"a\t.{a} {b}\n" for a, b in rows), encoding="utf-8")
     assert read_table(path) == [LabeledText(f".{a} {b}", "a") for a, b in rows]
+
+
+HARD = [
+    ("good", 'He said "hi", twice.'),
+    ("bad", "two\tcells"),
+    ("good", "over\nthree\r\nlines"),
+    ("bad", "plain"),
+    ("good", '"wholly quoted"'),
+    ("bad", "Ünïcode 好 ”"),
+]
+READ = [LabeledText(" ".join(text.split()), label) for label, text in HARD]
+
+
+def write_rows(path, rows, header=("label", "text"), **dialect):
+    with open(path, "w", newline="", encoding=dialect.pop("encoding", "utf-8")) as file:
+        csv.writer(file, **dialect).writerows([header, *rows])
+
+
+@pytest.mark.parametrize(
+    ("name", "dialect"),
+    [
+        ("a.csv", {}),
+        ("a.csv", {"delimiter": ";", "encoding": "utf-8-sig"}),
+        ("a.csv", {"quoting": csv.QUOTE_ALL, "lineterminator": "\n"}),
+        ("a.CSV", {"delimiter": "\t", "encoding": "utf-16"}),
+        ("a.tsv", {"delimiter": "\t"}),
+        ("a.tsv", {"delimiter": "\t", "quoting": csv.QUOTE_ALL, "lineterminator": "\n"}),
+    ],
+)
+def test_quoted(tmp_path, name, dialect):
+    path = tmp_path / name
+    encoding = dialect.get("encoding", "utf-8")
+    write_rows(path, HARD, **dialect)
+    assert read_table(path, encoding=encoding) == READ
+    for row in HARD:  # each kind of cell shows alone that a TSV has quotes, but for one that is ambiguous
+        write_rows(path, [row], **dialect)
+        assert read_table(path, encoding=encoding)[0].text == " ".join(row[1].split())
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ["5'10\" tall", "`` so '' he said", "''"],
+        ['"Great film"', '"Good" she said', '"'],
+        ['"Hello there', 'general kenobi"'],  # without quotes these are two rows
+        ['"a ""b"" c"', '5" nails'],
+        ['""twice""', 'say ""'],
+        ['"""', "x"],
+    ],
+)
+def test_quotation_marks_in_plain_tables_are_text(table, texts):
+    found = table("text\tlabel\n" + "".join(f"{text}\tb\n" for text in texts))
+    assert [one.text for one in found] == texts
+
+
+@given(st.lists(st.text(st.sampled_from("a\"' \t\n,;"), min_size=1, max_size=8), min_size=1, max_size=4))
+@settings(max_examples=60, deadline=None)
+def test_csv_round_trip(tmp_path_factory, texts):
+    path = tmp_path_factory.mktemp("tables") / "a.csv"
+    texts = [f".{text}." for text in texts]
+    write_rows(path, [("1", text) for text in texts])
+    assert [one.text.split() for one in read_table(path)] == [text.split() for text in texts]
+
+
+def test_places_in_quoted_tables(tmp_path):
+    path = tmp_path / "a.csv"
+    text = 'label,text\n1,"two\nlines"\n\n0\n'
+    for wrong, message in (
+        (text, r"a\.csv:5: expected 2 columns separated by commas \(label, text\), got 1"),
+        (
+            text.replace("0\n", '0,"open\nto the end\n'),
+            r"a\.csv:5: malformed row: a quoted cell is not closed",
+        ),
+        (text.replace("0\n", '0,"a" b\n'), r"a\.csv:5: malformed row: ',' expected after '\"'"),
+        (text.replace("0\n", "0,\n"), r"a\.csv:5: the column text is empty"),
+    ):
+        path.write_text(wrong)
+        with pytest.raises(ValueError, match=message) as error:
+            read_table(path)
+        assert "\n" not in str(error.value)
+    path.write_text(f"label,text\n1,{'long ' * 50_000}\n")
+    assert len(read_table(path)[0].text.split()) == 50_000
+    assert csv.field_size_limit() == 131_072
+
+
+def test_json_lines(tmp_path):
+    path = tmp_path / "a.jsonl"
+    rows = [{"text": "good\nfun", "label": 1, "id": [1]}, {"id": None, "label": True, "text": " bad "}]
+    path.write_text("".join(json.dumps(row) + "\n\n" for row in rows))
+    assert read_table(path) == [LabeledText("good fun", "1"), LabeledText("bad", "true")]
+    path.write_text(json.dumps(rows, indent=1))
+    assert read_table(path) == [LabeledText("good fun", "1"), LabeledText("bad", "true")]
+    for line, message in (
+        ("{", r"a\.jsonl:2: malformed JSON: Expecting property name"),
+        ("[1]", r"a\.jsonl:2: a list, expected an object"),
+        ('{"text": "a"}', r"a\.jsonl:2: the column label is empty"),
+        ('{"text": ["a"], "label": "b"}', r"a\.jsonl:2: the column text holds a list, expected text"),
+    ):
+        path.write_text(json.dumps(rows[0]) + "\n" + line)
+        with pytest.raises(ValueError, match=message):
+            read_table(path)
+
+
+def test_other_column_names(tmp_path):
+    path = tmp_path / "a.csv"
+    write_rows(path, [("7", "a b", "yes", "c", "2")], ("id", "review", "verdict", "reply", "closeness"))
+    assert read_table(path, columns=Columns(text="review", label="verdict")) == [LabeledText("a b", "yes")]
+    pairs = Columns(first="review", second="reply", score="closeness")
+    assert read_table(path, columns=pairs) == [TextPair("a b", "c", score=2.0)]
+    assert read_table(path, columns=Columns(languages=("review", "reply"))) == [
+        {"review": "a b", "reply": "c"}
+    ]
+    with pytest.raises(ValueError, match=r"a\.csv:1: no column 'body': the columns are id, review, verdict"):
+        read_table(path, columns=Columns(text="body"))
+    with pytest.raises(ValueError, match=r"a\.csv:1: expected the columns label and text"):
+        read_table(path)
+    assert list(read_columns(path, ["reply", "id"])) == [(f"{path}:2", ["c", "7"])]
+
+
+def test_bad_rows_are_left_out_if_asked_for(tmp_path):
+    path = tmp_path / "a.csv"
+    rows = [("1", GOOD), ("0",), ("1", ""), ("0", "(1 bad)"), ("0", "(1 bad")]
+    write_rows(path, rows)
+    errors = []
+    assert [one.label for one in read_table(path, on_error=errors.append)] == ["1", "0"]
+    assert [str(error).split(": ")[0] for error in errors] == [f"{path}:{line}" for line in (3, 4, 6)]
+
+
+def test_parquet_and_datasets_say_what_is_missing(tmp_path, monkeypatch):
+    for name in ("pyarrow", "datasets"):
+        monkeypatch.setitem(sys.modules, name, None)
+    (tmp_path / "a.parquet").write_bytes(b"PAR1")
+    with pytest.raises(ValueError, match=r"a\.parquet: .*pyarrow is not installed: expected pip install"):
+        read_table(tmp_path / "a.parquet")
+    with pytest.raises(ValueError, match="not installed here: expected pip install datasets"):
+        read_dataset(tmp_path)
+
+
+ROWS = {"text": ["good\nfun", "bad", "none"], "label": [1, 0, -1], "id": [[1], [2], [3]]}
+
+
+def test_parquet(tmp_path):
+    pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    parquet.write_table(pyarrow.table(ROWS), tmp_path / "a.parquet")
+    assert read_table(tmp_path / "a.parquet")[1] == LabeledText("bad", "0")
+    (tmp_path / "b.parquet").write_bytes(b"PAR1 and no more")
+    with pytest.raises(ValueError, match=r"b\.parquet: damaged parquet file"):
+        read_table(tmp_path / "b.parquet")
+
+
+def test_datasets_folder(tmp_path):
+    datasets = pytest.importorskip("datasets")
+    kinds = {
+        "text": datasets.Value("string"),
+        "label": datasets.ClassLabel(names=["neg", "pos"]),
+        "id": datasets.Sequence(datasets.Value("int64")),
+    }
+    features = datasets.Features(kinds)
+    table = datasets.table.InMemoryTable.from_pydict(ROWS, schema=features.arrow_schema)
+    one = datasets.Dataset(table, datasets.DatasetInfo(features=features), fingerprint="1")
+    two = datasets.Dataset(table.slice(0, 2), datasets.DatasetInfo(features=features), fingerprint="2")
+    datasets.DatasetDict({"train": two, "unsupervised": one}).save_to_disk(tmp_path / "a")
+    expected = [LabeledText("good fun", "pos"), LabeledText("bad", "neg")]
+    assert load(tmp_path / "a") == {"train": expected}
+    two.to_parquet(tmp_path / "a.parquet")
+    assert read_table(tmp_path / "a.parquet") == expected
+    one.save_to_disk(tmp_path / "b")
+    with pytest.raises(ValueError, match="b: row 3: the column label is empty"):
+        load(tmp_path / "b")

@@ -69,6 +69,7 @@ def test_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         return run_demo(out, recipe, progress)
 
     monkeypatch.setattr(demo, "run_demo", tiny)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)  # no parser of English is installed
     result = CliRunner().invoke(app, ["demo", "--out", str(tmp_path / "demo")])
     assert result.exit_code == 0, result.stderr
     assert result.stdout.count("induced:") == result.stdout.count("gold:") == 3

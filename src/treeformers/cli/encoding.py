@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
 import typer
 
 from treeformers.cli.console import MAX_PROBLEMS, DeviceOption, format_of, read_sentences
+from treeformers.cli.table_columns import FirstColumnOption, SecondColumnOption, TextColumnOption
 from treeformers.cli.tree_files import (
     EncodingOption,
     InputFormatOption,
@@ -26,7 +27,7 @@ from treeformers.cli.tree_files import (
 )
 from treeformers.training.model_folder import read_recipe
 from treeformers.training.model_names import find_model
-from treeformers.trees.files import atomic_write, check_decoded
+from treeformers.trees.files import atomic_write, check_decoded, suffix_of
 from treeformers.trees.formats import JSON, is_bare, opens_tree, read_trees
 from treeformers.trees.profiles import PROFILES, Profile, find_profile
 from treeformers.trees.recognition import FORMATS, TreeFileFormat, suffix_format
@@ -80,6 +81,7 @@ def classify(
     trees: Trees = None,
     format: AnswerFormat = None,
     out: Out = None,
+    text_column: TextColumnOption = None,
     profile: ProfileOption = None,
     encoding: EncodingOption = None,
     input_format: InputFormatOption = None,
@@ -88,9 +90,10 @@ def classify(
 ) -> None:
     """Classify sentences or trees, or documents if the model was trained on documents.
 
-    The command writes the class and its probability for each line. The output line is empty if the input line
-    is empty or cannot be read. A model that was trained on given dependency trees reads CoNLL-U; the command
-    then writes one line per tree.
+    The command writes the class and its probability for each line, or each row of a table: a file in .csv,
+    .jsonl or .parquet, or any with --text-column. The output line is empty if the input line is empty or
+    cannot be read. A model that was trained on given dependency trees reads CoNLL-U; the command then writes
+    one line per tree.
     """
     from treeformers.tasks.classify.predictor import Classifier
 
@@ -103,7 +106,8 @@ def classify(
             return [_json(label=one.label, probabilities=one.probabilities) for one in found]
         return [f"{one.label}\t{one.probabilities[one.label]:.4f}" for one in found]
 
-    given = _Input(file, Reading(profile, encoding, input_format, skip_bad), model)
+    reading = Reading(profile, encoding, input_format, skip_bad)
+    given = _Input(file, reading, model, text_column=text_column)
     if classifier.reader.structure == "dependencies" and given.holds_trees(trees or classifier.trees):
         _answer_trees(given, out, answer)
     else:
@@ -119,6 +123,8 @@ def similarity(
     trees: Trees = None,
     format: AnswerFormat = None,
     out: Out = None,
+    first_column: FirstColumnOption = None,
+    second_column: SecondColumnOption = None,
     profile: ProfileOption = None,
     encoding: EncodingOption = None,
     input_format: InputFormatOption = None,
@@ -127,8 +133,9 @@ def similarity(
 ) -> None:
     """Compare the two sentences of each line.
 
-    The command writes a score from 1 to 5, or a class and its probability, for each line. The output line is
-    empty if the input line is empty or cannot be read. A model that was trained on given dependency trees
+    The command writes a score from 1 to 5, or a class and its probability, for each line, or each row of a
+    table: a file in .csv, .jsonl or .parquet, or any with --first-column or --second-column. The output line
+    is empty if the input line is empty or cannot be read. A model that was trained on given dependency trees
     reads CoNLL-U, the two trees of a pair one after the other; the command then writes one line per pair.
     """
     from treeformers.tasks.similarity.predictor import Similarity
@@ -145,7 +152,8 @@ def similarity(
             for one in found
         ]
 
-    given = _Input(file, Reading(profile, encoding, input_format, skip_bad), model)
+    reading = Reading(profile, encoding, input_format, skip_bad)
+    given = _Input(file, reading, model, first_column=first_column, second_column=second_column)
     if loaded.reader.structure == "dependencies" and given.holds_trees(trees or loaded.trees):
         _answer_trees(given, out, lambda trees: answer(list(zip(trees[::2], trees[1::2], strict=True))), 2)
     else:
@@ -158,6 +166,7 @@ def translate(
     trees: Trees = None,
     beam: Annotated[int | None, typer.Option(min=1, help="Beam size; 1 is greedy.")] = None,
     out: Out = None,
+    text_column: TextColumnOption = None,
     profile: ProfileOption = None,
     encoding: EncodingOption = None,
     input_format: InputFormatOption = None,
@@ -166,8 +175,8 @@ def translate(
 ) -> None:
     """Translate sentences or trees.
 
-    The command writes one translation per line. The output line is empty if the input line is empty or cannot
-    be read.
+    The command writes one translation per line, or per row of a table: a file in .csv, .jsonl or .parquet,
+    or any with --text-column. The output line is empty if the input line is empty or cannot be read.
     """
     from treeformers.tasks.translate.predictor import Translator
 
@@ -177,7 +186,7 @@ def translate(
         sources = [text for text in texts if isinstance(text, Tree | str)]
         return [" ".join(line.split()) for line in translator.translate(sources, trees, beam)]
 
-    given = _Input(file, Reading(profile, encoding, input_format, skip_bad), model)
+    given = _Input(file, Reading(profile, encoding, input_format, skip_bad), model, source=text_column)
     _answer_lines(given, out, given.read_text, answer)
 
 
@@ -186,13 +195,35 @@ def _is_json(format: Format | None, out: Path | None) -> bool:
 
 
 class _Input:
-    """The input of a command, and how its trees are read: as the options say, else as in training."""
+    """The input of a command, and how it is read: as the options say, else as in training.
 
-    def __init__(self, file: str, reading: Reading, model: Path) -> None:
+    Args:
+        file: the file, or "-".
+        reading: the options.
+        model: the model, whose recipe says how its training data was read.
+        columns: the columns of a table, by the key of the recipe; None for those of the recipe.
+    """
+
+    def __init__(self, file: str, reading: Reading, model: Path, **columns: str | None) -> None:
+        from treeformers.data.table_files import holds_table
+
         self.file, self.reading = file, reading
         self.name = "<stdin>" if file == "-" else file
-        scheme = reading.profile or read_recipe(find_model(model)).data.profile
-        self._profile = find_profile(scheme or "penn")
+        data = read_recipe(find_model(model)).data
+        self._profile = find_profile(reading.profile or data.profile or "penn")
+        self._columns = [name or getattr(data, key) for key, name in columns.items()]
+        self._is_table = any(columns.values()) or (
+            suffix_of(file) != ".tsv" and holds_table(file, reading.codec)
+        )
+
+    def lines(self) -> Iterator[tuple[str, str]]:
+        """ "file:line" and each line; for a table, its columns separated by tabs."""
+        if not self._is_table:
+            return read_sentences(self.file, strict=False, encoding=self.reading.codec)
+        from treeformers.data.tables import read_columns
+
+        rows = read_columns(self.file, self._columns, self.reading.codec)
+        return ((where, "\t".join(cells)) for where, cells in rows)
 
     @property
     def holds_dependencies(self) -> bool:
@@ -258,7 +289,7 @@ def _answer_lines(
     problems: list[str] = []
     count = 0
     with atomic_write(out) if out else nullcontext(sys.stdout) as target:
-        lines = read_sentences(given.file, strict=False, encoding=given.reading.codec)
+        lines = given.lines()
         while chunk := list(islice(lines, CHUNK)):
             texts: dict[int, T] = {}
             wrong: dict[int, str] = {}

@@ -10,6 +10,14 @@ from typing import Annotated, Any
 import typer
 
 from treeformers.cli.console import DeviceOption, JsonFile, print_scores, stdout
+from treeformers.cli.table_columns import (
+    FirstColumnOption,
+    LabelColumnOption,
+    ScoreColumnOption,
+    SecondColumnOption,
+    TextColumnOption,
+    column_keys,
+)
 from treeformers.cli.tree_files import (
     EncodingOption,
     InputFormatOption,
@@ -63,6 +71,11 @@ def evaluate(
     encoding: EncodingOption = None,
     input_format: InputFormatOption = None,
     skip_bad: SkipBadOption = False,
+    text_column: TextColumnOption = None,
+    label_column: LabelColumnOption = None,
+    first_column: FirstColumnOption = None,
+    second_column: SecondColumnOption = None,
+    score_column: ScoreColumnOption = None,
     json_file: JsonFile = None,
     device: DeviceOption = None,
 ) -> None:
@@ -81,8 +94,15 @@ def evaluate(
         raise ValueError(f"--trees is for models that read trees, {name} produces them")
     if reliability and not isinstance(recipe, ParseRecipe):
         raise ValueError(f"--reliability is for parsers, {name} does the task {recipe.task!r}")
-    if keys := Reading(profile, encoding, input_format, skip_bad).keys():
-        recipe = replace(recipe, data=replace(recipe.data, **keys))
+    keys = Reading(profile, encoding, input_format, skip_bad).keys() | column_keys(
+        recipe,
+        text_column=text_column,
+        label_column=label_column,
+        first_column=first_column,
+        second_column=second_column,
+        score_column=score_column,
+    )
+    recipe = replace(recipe, data=replace(recipe.data, **keys))
     match recipe:
         case ParseRecipe():
             result = _parser(model, recipe, data, split, reliability)

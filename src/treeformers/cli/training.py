@@ -11,6 +11,14 @@ from typing import Annotated, Any
 import typer
 
 from treeformers.cli.console import Overrides, ScaleOption, is_main_process, print_scores, resumable, stdout
+from treeformers.cli.table_columns import (
+    FirstColumnOption,
+    LabelColumnOption,
+    ScoreColumnOption,
+    SecondColumnOption,
+    TextColumnOption,
+    column_keys,
+)
 from treeformers.cli.tree_files import (
     EncodingOption,
     InputFormatOption,
@@ -35,6 +43,7 @@ def demo(
     trees of both beside the gold trees. The small model then sees sentences of the grammar only. Its trees
     are printed beside the gold trees and drawn in report.html.
     """
+    out.mkdir(parents=True, exist_ok=True)  # a folder that cannot be written is an error before the work
     _parse_english(out)
     from treeformers.drawing import tree_text
     from treeformers.induction import unlabeled_tree
@@ -109,6 +118,11 @@ def train(
     encoding: EncodingOption = None,
     input_format: InputFormatOption = None,
     skip_bad: SkipBadOption = False,
+    text_column: TextColumnOption = None,
+    label_column: LabelColumnOption = None,
+    first_column: FirstColumnOption = None,
+    second_column: SecondColumnOption = None,
+    score_column: ScoreColumnOption = None,
     scale: ScaleOption = "paper",
 ) -> None:
     """Train the models of a recipe, one for each seed.
@@ -121,8 +135,15 @@ def train(
         raise ValueError("--resume continues a run, --overwrite starts again: expected one of them")
     loaded = Recipe.load(recipe, scale, overrides or ())
     loaded = _with_data(loaded, {"train": train_data, "validation": validation, "test": test})
-    if keys := Reading(profile, encoding, input_format, skip_bad).keys():
-        loaded = replace(loaded, data=replace(loaded.data, **keys))
+    keys = Reading(profile, encoding, input_format, skip_bad).keys() | column_keys(
+        loaded,
+        text_column=text_column,
+        label_column=label_column,
+        first_column=first_column,
+        second_column=second_column,
+        score_column=score_column,
+    )
+    loaded = replace(loaded, data=replace(loaded.data, **keys))
     from treeformers.tasks.outcome import describe_outcome, next_command
     from treeformers.tasks.train import train_once
     from treeformers.training.run import Run, check_output_folder

@@ -26,7 +26,9 @@ from treeformers.data.catalogue import CORPORA, Corpus, Kind
 from treeformers.data.examples import LabeledText
 from treeformers.data.minimal_pairs import MINIMAL_PAIRS, load_minimal_pairs
 from treeformers.data.open_english import load_open_english
-from treeformers.data.tables import read_table
+from treeformers.data.splits import splits_in
+from treeformers.data.table_files import dataset_splits, holds_table
+from treeformers.data.tables import Columns, read_dataset, read_table
 from treeformers.data.task_corpora import READERS, load_task_corpus, read_parallel
 from treeformers.data.treebank_files import Reading, keep_clean, read_files, treebank_files
 from treeformers.trees.brackets import OnError
@@ -46,6 +48,7 @@ _SPLITS = ("train", "validation", "test")
 _REGISTERED: dict[str, Callable[[], Mapping[str, Sequence[Any]]]] = {}
 GUM_OPEN_GENRES = frozenset(("academic", "bio", "court", "interview", "news", "voyage"))
 """The genres whose texts are under CC BY or CC BY-SA, by GUM's LICENSE.txt."""
+_PIECE = re.compile(r"-\d+-of-\d+\.")
 _LANGUAGE = re.compile(r"\.[a-z]{2}(?:[-_][a-z]+)?")
 
 
@@ -59,18 +62,22 @@ def load(
     encoding: str = "utf-8",
     format: TreeFileFormat | None = None,
     on_error: OnError | None = None,
+    columns: Columns | None = None,
 ) -> dict[str, list[Any]]:
     """Load a corpus, a file, or a folder.
 
     A file gives {"train": ...} only. A folder holds one file per split; the file names contain the word
     train, valid, validation, dev or test. A split may also have one file per language, such as train.en and
     train.de, with parallel lines. If no file name has such a word, all files of trees in the folder and in
-    the folders below are one training split, which is logged.
+    the folders below are one training split, which is logged. Files such as train-00000-of-00002.parquet are
+    the pieces of one split. A folder of the library datasets is read with
+    its splits.
 
     The suffix determines the kind of data: .conllu, .conllx, .conll, .dp for dependencies; .json, .jsonl,
-    .mrg, .ptb, .tree, .trees, .brackets for constituency trees; .tsv for a table
-    (`treeformers.data.tables`). Files with other suffixes, including .txt, hold dependencies if their
-    first sentence is CoNLL, constituency trees if the first line opens a tree, and plain text otherwise.
+    .mrg, .ptb, .tree, .trees, .brackets for constituency trees; .tsv, .csv and .parquet for a table
+    (`treeformers.data.tables`). JSON whose first object is no tree is a table, too. Files with other
+    suffixes, including .txt, hold dependencies if their first sentence is CoNLL, constituency trees if the
+    first line opens a tree, and plain text otherwise.
     Discontinuous trees are an error. Every file may be gzipped.
 
     Args:
@@ -85,8 +92,9 @@ def load(
             (`treeformers.trees.profiles`). By default, it is recognised by the first trees and logged.
         encoding: the encoding of a file or folder.
         format: the format of a file or of the files of a folder, whatever their names and content.
-        on_error: called with the error of each bad tree in a file of trees, which is left out. By default,
-            the first error is raised.
+        on_error: called with the error of each bad tree in a file of trees, or of each bad row of a table,
+            which is left out. By default, the first error is raised.
+        columns: the names of the columns of tables.
 
     Returns:
         A list per split ("train", "validation", "test"; "wsj" also has "all"). Treebanks give `Tree` or
@@ -110,7 +118,7 @@ def load(
         return {"test": load_minimal_pairs(key, data_dir)}
     corpus = CORPORA.get(key)
     if corpus is None:
-        return _load_path(Path(name), Reading(clean, profile, encoding, on_error, format))
+        return _load_path(Path(name), Reading(clean, profile, encoding, on_error, format, columns))
     if profile is not None:
         raise ValueError(f"{key} has a scheme of its own: a profile is for files and folders")
     return _load_corpus(corpus, data_dir, clean, trees)
@@ -204,6 +212,8 @@ def has_one_split(name: str) -> bool:
     if name in CORPORA:
         return name == "open-english"
     path = Path(name)
+    if splits := dataset_splits(path):
+        return len(splits) == 1
     return path.is_file() or (path.is_dir() and len(_files_by_split(path)) <= 1)
 
 
@@ -282,6 +292,9 @@ def _load_path(path: Path, reading: Reading) -> dict[str, list[Any]]:
         return {"train": _read_any(path, reading)}
     if not path.is_dir():
         raise FileNotFoundError(f"{path}: neither a file, a folder nor a corpus ({', '.join(CORPORA)})")
+    if dataset_splits(path):
+        clean = clean_tree if reading.clean else None
+        return dict(read_dataset(path, clean, reading.columns, on_error=reading.on_error))
     found = _files_by_split(path)
     if found:
         return {split: _read_split(found[split], reading) for split in _SPLITS if split in found}
@@ -303,16 +316,16 @@ def _load_path(path: Path, reading: Reading) -> dict[str, list[Any]]:
 def _files_by_split(folder: Path) -> dict[str, list[Path]]:
     found: dict[str, list[Path]] = {}
     for file in sorted(folder.iterdir()):
-        words = set(re.split(r"[^a-z]+", file.name.lower()))
-        for split, names in zip(_SPLITS, ({"train"}, {"valid", "validation", "dev"}, {"test"}), strict=True):
-            if file.is_file() and words & names:
-                found.setdefault(split, []).append(file)
+        for split in splits_in(file.name) if file.is_file() else ():
+            found.setdefault(split, []).append(file)
     return found
 
 
 def _read_split(files: list[Path], reading: Reading) -> list[Any]:
     if len(files) == 1:
         return _read_any(files[0], reading)
+    if all(_PIECE.search(file.name) for file in files):
+        return list(chain.from_iterable(_read_any(file, reading) for file in files))
     if not all(_LANGUAGE.fullmatch(suffix_of(file)) for file in files):
         raise ValueError(f"{files[0].parent}: two files for one split: {files[0].name} and {files[1].name}")
     return list(read_parallel(*files))
@@ -394,8 +407,11 @@ def _load_open_genres(trees: Path, dependencies: Path, clean: bool) -> list[Any]
 
 
 def _read_any(path: Path, reading: Reading) -> list[Any]:
-    if suffix_of(path) == ".tsv":
-        return read_table(path, clean_tree if reading.clean else None)
+    if reading.format != "json" and holds_table(path, reading.encoding):
+        clean = clean_tree if reading.clean else None
+        return list(
+            read_table(path, clean, reading.columns, encoding=reading.encoding, on_error=reading.on_error)
+        )
     return _read(path, _kind(path, reading), reading)
 
 

@@ -59,5 +59,5 @@ def kind_of(entry: Any) -> str:
         case dict():
             return "sentences with translations"
         case str():
-            return "plain text (the file name of a table must end in .tsv)"
+            return "plain text (the file name of a table must end in .tsv, .csv, .jsonl or .parquet)"
     return "minimal pairs"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
@@ -14,6 +15,7 @@ __all__ = [
     "choose_split",
     "evenly_spaced",
     "sample_split",
+    "splits_in",
 ]
 
 VALIDATION_STEP = 10
@@ -22,6 +24,7 @@ GRAMMAR_SPLIT_SIZES = {"train": 600, "validation": 100, "test": 200}
 """Default number of sentences in the splits of the embedded grammar."""
 _GRAMMAR_SEEDS = {"train": 1, "validation": 3, "test": 2}
 _MAX_WORDS = 40
+_NAMES = {"train": {"train"}, "validation": {"valid", "validation", "dev"}, "test": {"test"}}
 
 T = TypeVar("T")
 
@@ -56,6 +59,12 @@ def choose_split(splits: Mapping[str, Sequence[T]], split: str, corpus: str, who
     if split not in splits:
         raise ValueError(f"{corpus} has no split {split!r}: expected {', '.join(splits)}")
     return list(splits[split])
+
+
+def splits_in(name: str) -> list[str]:
+    """The splits that a name of a file or folder has as a word: validation also as valid or dev."""
+    words = set(re.split(r"[^a-z]+", name.lower()))
+    return [split for split, names in _NAMES.items() if words & names]
 
 
 def evenly_spaced(examples: Sequence[T], limit: int) -> list[T]:

@@ -1,48 +1,95 @@
-"""Tables of examples: tab-separated columns without quoting.
+"""Tables of examples, in all formats of `treeformers.data.table_files`.
 
-The column names in the first row determine the type of the examples:
+The column names determine the type of the examples:
 
-- label, text, and optionally group: `LabeledText`;
+- text, label, and optionally group: `LabeledText`;
 - first and second, with label, score or both: `TextPair`;
 - two or more language codes, such as en and de: a dictionary from language to text.
 
-Columns may come in any order. If at least half of the cells in a text column are trees in brackets, the
-column holds trees.
+`Columns` gives them other names. They may come in any order, and other columns are not read. If at least half
+of the cells in a text column are trees in brackets, the column holds trees.
 """
 
 from __future__ import annotations
 
+import logging
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from math import nan
+from pathlib import Path
 from typing import TypeAlias
 
 from treeformers.data.catalogue import Kind
 from treeformers.data.examples import LabeledText, Text, TextPair
+from treeformers.data.splits import splits_in
+from treeformers.data.table_files import TableFile, open_dataset, open_table
+from treeformers.trees.brackets import OnError
 from treeformers.trees.files import read_lines
 from treeformers.trees.tree import Tree, parse_brackets
 
-__all__ = ["parse_score", "parse_tree", "read_rows", "read_table", "split_rows"]
+__all__ = [
+    "Columns",
+    "TableExample",
+    "parse_score",
+    "parse_tree",
+    "read_columns",
+    "read_dataset",
+    "read_rows",
+    "read_table",
+    "split_rows",
+]
+
+logger = logging.getLogger(__name__)
 
 TableExample: TypeAlias = LabeledText | TextPair | dict[str, Text]
 
 _LANGUAGE = re.compile(r"[a-z]{2,3}(?:[-_][A-Za-z0-9]{2,8})*")
-_NOT_TEXT = {"label", "group", "score"}
+_NOT_TEXT = frozenset({"label", "group", "score"})
 _EXPECTED = (
     "expected the columns label and text (and group), first and second with label or score, "
     "or language codes such as en and de"
 )
 
 
+@dataclass(frozen=True)
+class Columns:
+    """The names of the columns of a table.
+
+    Attributes:
+        text: the column of sentences or documents.
+        label: the column of classes.
+        first: the first texts of pairs.
+        second: the second texts of pairs.
+        score: the scores of pairs.
+        languages: the columns of parallel texts. If the table has all of them, no others are read.
+    """
+
+    text: str = "text"
+    label: str = "label"
+    first: str = "first"
+    second: str = "second"
+    score: str = "score"
+    languages: tuple[str, ...] = ()
+
+
 def read_table(
-    path: str | os.PathLike[str], clean: Callable[[Tree], Tree | None] | None = None
+    path: str | os.PathLike[str],
+    clean: Callable[[Tree], Tree | None] | None = None,
+    columns: Columns | None = None,
+    *,
+    encoding: str = "utf-8",
+    on_error: OnError | None = None,
 ) -> list[TableExample]:
-    """Read a table whose first row names the columns.
+    """Read a table that names its columns.
 
     Args:
-        path: the file; gzipped if its name ends in .gz.
+        path: the file, see `treeformers.data.table_files.open_table`.
         clean: applied to every tree; None keeps trees unchanged.
+        columns: the names of the columns; by default those of `Columns`.
+        encoding: the encoding of the file.
+        on_error: called with the error of each bad row, which is left out. By default, the first is raised.
 
     Returns:
         The examples, all of one type.
@@ -53,40 +100,155 @@ def read_table(
             other than group is empty, a score is not a number from 1 to 5, a cell in a column of trees is not
             one tree, or `clean` leaves nothing of a tree. The message begins with file:line.
     """
-    lines = read_lines(path)
-    where, header = next(lines, (f"{os.fspath(path)}:1", ""))
-    names = [name.strip() for name in header.split("\t")]
-    kind = _kind(names)
-    if kind is None:
-        raise ValueError(f"{where}: {_EXPECTED}, separated by tabs, got {' '.join(names)[:60]!r}")
-    rows = list(split_rows(lines, names))
-    if not rows:
-        raise ValueError(f"{os.fspath(path)}: no rows below the column names")
-    places = [where for where, _ in rows]
-    columns = dict(zip(names, map(list, zip(*(cells for _, cells in rows), strict=True)), strict=True))
-    texts = {name: _texts(places, columns[name], clean) for name in names if name not in _NOT_TEXT}
-    empty = [""] * len(rows)
-    labels = columns.get("label", empty)
+    return _examples(os.fspath(path), open_table(path, encoding, on_error), clean, columns, on_error)
+
+
+def read_dataset(
+    folder: Path,
+    clean: Callable[[Tree], Tree | None] | None = None,
+    columns: Columns | None = None,
+    *,
+    on_error: OnError | None = None,
+) -> dict[str, list[TableExample]]:
+    """Read the splits of a folder that `save_to_disk` of the library datasets has written.
+
+    Args:
+        folder: the folder.
+        clean: this and the others as in `read_table`.
+        columns: the names of the columns.
+        on_error: called with the error of each bad row.
+
+    Returns:
+        "train", "validation" and "test", as far as there are such splits. Others are logged.
+
+    Raises:
+        ValueError: datasets is not installed, or no split has such a name; other errors as in `read_table`.
+    """
+    found: dict[str, TableFile] = {}
+    tables = open_dataset(folder, on_error)
+    for name, table in tables.items():
+        for split in splits_in(name)[:1]:
+            found.setdefault(split, table)
+    others = [name for name, table in tables.items() if table not in found.values()]
+    if not found:
+        raise ValueError(f"{folder}: no split named train, validation or test: it has {', '.join(others)}")
+    if others:
+        logger.info("%s: not read: %s", folder, ", ".join(others))
+    return {split: _examples(table.where, table, clean, columns, on_error) for split, table in found.items()}
+
+
+def read_columns(
+    path: str | os.PathLike[str], names: Sequence[str], encoding: str = "utf-8"
+) -> Iterator[tuple[str, list[str]]]:
+    """Read some columns of a table, also if cells are empty.
+
+    Yields:
+        ("file:line", cells) for each row, with the cells in the order of the names.
+
+    Raises:
+        FileNotFoundError: the file does not exist.
+        ValueError: the table has no such column, or a row has a wrong number of cells.
+    """
+    table = open_table(path, encoding)
+    for name in names:
+        _check_column(table, name)
+    yield from table.rows(names)
+
+
+def _examples(
+    path: str,
+    table: TableFile,
+    clean: Callable[[Tree], Tree | None] | None,
+    columns: Columns | None,
+    on_error: OnError | None,
+) -> list[TableExample]:
+    columns = columns or Columns()
+    kind, names = _find_columns(table, columns)
+    rows = list(_filled(table, names, on_error))
+    cells = dict(zip(names, zip(*(row for _, row in rows), strict=True), strict=False))
+    # None for a column that holds no trees; else a tree, or None for a cell that is no tree.
+    trees = {role: _trees(cells[role]) for role in names if rows and role not in _NOT_TEXT}
+    examples: list[TableExample] = []
+    for number, (where, row) in enumerate(rows):
+        values = dict(zip(names, row, strict=True))
+        try:
+            texts: dict[str, Text] = {
+                role: values[role] if found is None else _one_tree(where, values[role], found[number], clean)
+                for role, found in trees.items()
+            }
+            examples.append(_example(where, kind, texts, values))
+        except ValueError as error:
+            if on_error is None:
+                raise
+            on_error(error)
+    if not examples:
+        raise ValueError(f"{path}: no rows below the column names")
+    return examples
+
+
+def _example(where: str, kind: Kind, texts: dict[str, Text], values: Mapping[str, str]) -> TableExample:
+    label = values.get("label", "")
     if kind == "labeled":
-        return list(map(LabeledText, texts["text"], labels, columns.get("group", empty)))
+        return LabeledText(texts["text"], label, values.get("group", ""))
     if kind == "pairs":
-        scores: Sequence[float | None] = [None] * len(rows)
-        if "score" in columns:
-            scores = list(map(parse_score, places, columns["score"]))
-        return list(map(TextPair, texts["first"], texts["second"], labels, scores))
-    return [dict(zip(texts, row, strict=True)) for row in zip(*texts.values(), strict=True)]
+        score = parse_score(where, values["score"]) if "score" in values else None
+        return TextPair(texts["first"], texts["second"], label, score)
+    return texts
 
 
-def _kind(names: Sequence[str]) -> Kind | None:
-    found = set(names)
-    if len(found) == len(names):
-        if {"label", "text"} <= found <= {"label", "text", "group"}:
-            return "labeled"
-        if {"first", "second"} < found <= {"first", "second", "label", "score"}:
-            return "pairs"
-        if len(names) > 1 and all(map(_LANGUAGE.fullmatch, names)):
-            return "parallel"
-    return None
+def _find_columns(table: TableFile, columns: Columns) -> tuple[Kind, dict[str, str]]:
+    """What the table holds, and the name of the column for each role, such as "text".
+
+    Raises:
+        ValueError: a column with a name of its own is missing, or the columns are those of no kind.
+    """
+    default = Columns()
+    roles = {role: getattr(columns, role) for role in ("text", "label", "first", "second", "score")}
+    for role, name in roles.items():
+        if name != getattr(default, role):
+            _check_column(table, name)
+    roles["group"] = "group"
+    found = {role: name for role, name in roles.items() if table.names.count(name) == 1}
+    languages = {name: name for name in columns.languages if name in table.names}
+    if languages and len(languages) == len(columns.languages):
+        return "parallel", languages
+    if {"first", "second"} < found.keys() and not {"label", "score"}.isdisjoint(found):
+        return "pairs", _only(found, "first", "second", "label", "score")
+    if {"text", "label"} <= found.keys():
+        return "labeled", _only(found, "text", "label", "group")
+    names = dict.fromkeys(table.names)
+    if 1 < len(names) == len(table.names) and all(map(_LANGUAGE.fullmatch, names)):
+        return "parallel", {name: name for name in names}
+    separated = f", {table.separated}" if table.separated else ""
+    raise ValueError(f"{table.where}: {_EXPECTED}{separated}, got {' '.join(table.names)[:60]!r}")
+
+
+def _only(found: Mapping[str, str], *roles: str) -> dict[str, str]:
+    return {role: found[role] for role in roles if role in found}
+
+
+def _check_column(table: TableFile, name: str) -> None:
+    """Refuse a name that is not the name of one column."""
+    if (number := table.names.count(name)) != 1:
+        problem = f"no column {name!r}" if not number else f"{number} columns {name!r}"
+        raise ValueError(f"{table.where}: {problem}: the columns are {', '.join(table.names)[:200]}")
+
+
+def _filled(
+    table: TableFile, names: Mapping[str, str], on_error: OnError | None
+) -> Iterator[tuple[str, list[str]]]:
+    """Yield the rows. A row with an empty cell in another column than group is an error."""
+    for where, cells in table.rows(list(names.values())):
+        empty = next(
+            (names[role] for role, cell in zip(names, cells, strict=True) if not cell and role != "group"),
+            None,
+        )
+        if empty is None:
+            yield where, cells
+        elif on_error is None:
+            raise ValueError(f"{where}: the column {empty} is empty")
+        else:
+            on_error(ValueError(f"{where}: the column {empty} is empty"))
 
 
 def read_rows(path: str | os.PathLike[str], columns: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
@@ -161,22 +323,19 @@ def parse_tree(where: str, text: str) -> Tree:
     return trees[0]
 
 
-def _texts(
-    places: Sequence[str], cells: Sequence[str], clean: Callable[[Tree], Tree | None] | None
-) -> Sequence[Text]:
-    """Parse a text column: trees if at least half of the cells are trees, otherwise strings."""
+def _trees(cells: Sequence[str]) -> list[Tree | None] | None:
+    """The trees of a text column, or None if fewer than half of the cells are trees."""
     trees = [_find_tree(cell) for cell in cells]
-    if sum(tree is not None for tree in trees) * 2 < len(cells):
-        return cells
-    texts = []
-    for where, cell, tree in zip(places, cells, trees, strict=True):
-        if tree is None:
-            tree = parse_tree(where, cell)  # raises an error that says what is wrong
-        cleaned = clean(tree) if clean else tree
-        if cleaned is None:
-            raise ValueError(f"{where}: the tree holds only traces")
-        texts.append(cleaned)
-    return texts
+    return None if sum(tree is not None for tree in trees) * 2 < len(cells) else trees
+
+
+def _one_tree(where: str, cell: str, tree: Tree | None, clean: Callable[[Tree], Tree | None] | None) -> Tree:
+    if tree is None:
+        tree = parse_tree(where, cell)  # raises an error that says what is wrong
+    cleaned = clean(tree) if clean else tree
+    if cleaned is None:
+        raise ValueError(f"{where}: the tree holds only traces")
+    return cleaned
 
 
 def _find_tree(cell: str) -> Tree | None:

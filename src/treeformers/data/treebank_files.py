@@ -1,4 +1,4 @@
-"""Files of constituency trees as corpora: how they are read, and which files of a folder are a treebank."""
+"""Files as corpora: how they are read, and which files of a folder are a treebank."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from treeformers.data.catalogue import Kind
+from treeformers.data.tables import Columns
 from treeformers.trees.brackets import OnError
 from treeformers.trees.formats import TreeFormat
 from treeformers.trees.profiles import PROFILES, Profile
@@ -20,12 +21,14 @@ __all__ = ["Reading", "keep_clean", "read_files", "treebank_files"]
 
 logger = logging.getLogger(__name__)
 
-_NO_TREEBANK = frozenset({".csv", ".html", ".md", ".npz", ".pdf", ".py", ".toml", ".tsv", ".xml", ".zip"})
+_NO_TREEBANK = frozenset(
+    (".arrow", ".csv", ".html", ".md", ".npz", ".parquet", ".pdf", ".py", ".toml", ".tsv", ".xml", ".zip")
+)
 
 
 @dataclass(frozen=True)
 class Reading:
-    """How files of constituency trees are read.
+    """How files are read.
 
     Attributes:
         clean: reduce the trees by the scheme of the treebank; False keeps them as they stand.
@@ -33,6 +36,7 @@ class Reading:
         encoding: the encoding of the files.
         on_error: called with the error of each bad tree; None to stop at the first.
         format: the format of the files; None to recognise it.
+        columns: the names of the columns of tables; None for those of `Columns`.
     """
 
     clean: bool = True
@@ -40,6 +44,7 @@ class Reading:
     encoding: str = "utf-8"
     on_error: OnError | None = None
     format: TreeFileFormat | None = None
+    columns: Columns | None = None
 
 
 def read_files(paths: Sequence[Path], reading: Reading, name: str) -> list[Tree]:

@@ -191,6 +191,11 @@ class Examples(TreeFiles, _OneCorpus):
             Empty: every label is a class.
         label_groups: class to group, for a second score of the same model; classes without an entry are left
             out of this score.
+        text_column: the column of texts in a table.
+        label_column: the column of classes.
+        first_column: the column of the first texts of pairs.
+        second_column: the column of the second texts of pairs.
+        score_column: the column of the scores of pairs.
     """
 
     scoring_keys: ClassVar[tuple[str, ...]] = ("test", "data_dir")
@@ -213,6 +218,11 @@ class Examples(TreeFiles, _OneCorpus):
     node_labels: bool = False
     classes: dict[str, str] = field(default_factory=dict)
     label_groups: dict[str, str] = field(default_factory=dict)
+    text_column: Annotated[str, Filled()] = "text"
+    label_column: Annotated[str, Filled()] = "label"
+    first_column: Annotated[str, Filled()] = "first"
+    second_column: Annotated[str, Filled()] = "second"
+    score_column: Annotated[str, Filled()] = "score"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,10 +6,11 @@ from typing import Any
 
 from treeformers.data import corpora
 from treeformers.data.catalogue import Kind
-from treeformers.recipes import TreeFiles
+from treeformers.data.tables import Columns
+from treeformers.recipes import Examples, ParallelText, TreeFiles
 from treeformers.trees.skipping import Skipped
 
-__all__ = ["load_corpus"]
+__all__ = ["columns_of", "load_corpus"]
 
 
 def load_corpus(name: str, data: TreeFiles, trees: Kind | None = None) -> dict[str, list[Any]]:
@@ -33,6 +34,18 @@ def load_corpus(name: str, data: TreeFiles, trees: Kind | None = None) -> dict[s
         encoding=data.encoding,
         format=data.input_format or None,
         on_error=skipped if data.skip_bad else None,
+        columns=columns_of(data),
     )
     skipped.report(sum(map(len, found.values())))
     return found
+
+
+def columns_of(data: TreeFiles) -> Columns:
+    """The names of the columns of tables, by the data of a recipe."""
+    match data:
+        case Examples():
+            names = (data.text_column, data.label_column, data.first_column, data.second_column)
+            return Columns(*names, data.score_column)
+        case ParallelText():
+            return Columns(languages=(data.source, data.target))
+    return Columns()

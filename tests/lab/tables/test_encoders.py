@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -37,3 +38,15 @@ def test_costs_by_task(folder: Path) -> None:
     assert head[-5:] == ["parameters", "seconds of training", "sentences a second", "MB at most", "models"]
     assert row == ["CTT", "", "", "44.5 ± 0.7", "", "3.21M", "90", "", "640", "2 seeds"]
     assert [row[0] for row in rows(sick)[1:]] == ["CTT", "DTT"]
+
+
+def test_encoders_are_tested_against_the_mean_of_the_words(folder: Path) -> None:
+    more = {
+        "sick-r-mean": result("Mean of words", ["sick-r"], trained(pearson=[0.95, 0.96, 0.98])),
+        "msrp-mean": result("Mean of words", ["msrp"], trained(accuracy=[70.0, 71.0])),
+    }
+    for name, content in more.items():
+        (folder / "results" / f"{name}.small.json").write_text(json.dumps(content))
+    _, *body = rows(part(folder, "tests"))
+    # The differences -0.10, -0.10 and -0.11: t = -31 over 2 degrees of freedom.
+    assert body == [["CTT", "", "", "0.001, behind", "", ""], ["DTT", "", "", "", "", ""]]

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -69,6 +70,20 @@ def test_depths_stand_in_the_order_of_numbers(folder: Path) -> None:
 
 def test_pretraining_is_shown_as_perplexity(folder: Path) -> None:
     assert rows(part(folder, "pretraining"))[1:] == [["BERT, masked words", "54.6", "2M"]]
+
+
+def test_pretrainings_are_compared_by_the_means_of_their_fine_tunings(folder: Path) -> None:
+    for arm, middle in (("bert", 60.0), ("treebert", 50.0)):
+        for seed in (1, 2, 3):
+            name = f"table11-gen-{arm}-pretrained" + (f"-on-{seed}" if seed > 1 else "")
+            values = [middle + seed * seed - 1, middle + seed * seed + 1]
+            made = fine_tuned(name, {"agreement-gen": values if arm == "bert" else [values[0] - seed] * 2})
+            (folder / "results" / f"{name}.small.json").write_text(json.dumps(made))
+    assert rows(part(folder, "pretrainings"))[1:] == [
+        ["BERT, pretrained", "61.0", "64.0", "69.0", "64.7", ""],
+        # The differences 12, 13 and 14: t = 13 / 0.577 over 2 degrees of freedom.
+        ["TreeBERT, pretrained", "49.0", "51.0", "55.0", "51.7", "0.002, behind"],
+    ]
 
 
 def test_probes_stand_side_by_side(tmp_path: Path) -> None:

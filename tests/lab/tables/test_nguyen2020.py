@@ -25,7 +25,7 @@ def row(
     made = result(title, tables, trained(**figures), published)
     made["recipe"]["data"] = {"corpus": corpus} if isinstance(corpus, str) else corpus
     made["recipe"]["model"] = {"tree": tree}
-    return {**made, "data": {"train": train}}
+    return {**made, "data": {"train": train, "test": 100}}
 
 
 def measured(tables: list[str], models: dict[str, Any], **recipe: Any) -> dict[str, Any]:
@@ -100,11 +100,11 @@ def test_translation(folder: Path) -> None:
 
 def test_classification_beside_the_paper(folder: Path) -> None:
     head, *body = rows(part(folder, "table2"))
-    assert head[1:4] == ["SST-5, paper", "SST-2, paper", "models"] and "Tree Transformer" in head[7]
+    assert head[1:4] == ["SST-5, paper", "SST-2, paper", "models"] and "Tree Transformer" in head[8]
     # Welch: t = -1 over 8 degrees of freedom.
     assert body == [
-        ["Plain", "37.6", "", "5 seeds", "39.0", "42.0 ± 1.6", "", "0.347, level", "3.21M"],
-        ["Tree", "47.4", "84.3", "5 seeds", "40.0", "43.0 ± 1.6", "82.0 ± 1.6", "", "3.21M"],
+        ["Plain", "37.6", "", "5 seeds", "39.0", "42.0 ± 1.6", "32.2 to 51.8", "", "0.347, level", "3.21M"],
+        ["Tree", "47.4", "84.3", "5 seeds", "40.0", "43.0 ± 1.6", "33.2 to 52.8", "82.0 ± 1.6", "", "3.21M"],
     ]
 
 
@@ -116,6 +116,25 @@ def test_what_the_parts_bring(folder: Path) -> None:
     ]
 
 
+def test_rows_that_trained_until_they_are_level(folder: Path) -> None:
+    curves = {
+        "sst-no-mask-24": [[12, 30.0], [24, 33.0], [48, 33.0]],
+        "sst-transformer-24": [[12, 39.0], [48, 1.0]],
+    }
+    for name, curve in curves.items():
+        made = row(name, ["level"], {}, accuracy=[40.0, 41.0])
+        made["recipe"]["train"] = {"epochs": 24}
+        for seed in made["seeds"]:
+            seed |= {"validation_curve": curve, "steps": 48}
+        write_more(folder, {name: made})
+    _, *body = rows(part(folder, "level"))
+    assert [one[:3] for one in body] == [
+        ["sst-no-mask-24", "2 seeds", "12 of 24"],
+        ["sst-transformer-24", "2 seeds", "6 of 24"],
+    ]
+    assert [one[-1] for one in body] == ["1.000, level", ""]
+
+
 def test_phrases_or_words(folder: Path) -> None:
     _, *body = rows(part(folder, "table4"))
     assert body == [["En-De", "2 seeds", "61.0 ± 1.4", "45.0"]], "of models that see trees"
@@ -124,7 +143,7 @@ def test_phrases_or_words(folder: Path) -> None:
 def test_without_the_row_that_others_are_compared_with(folder: Path) -> None:
     (folder / "results" / "sst-tree.small.json").unlink()
     assert rows(part(folder, "table2"))[1:] == [
-        ["Plain", "37.6", "", "5 seeds", "39.0", "42.0 ± 1.6", "", "", "3.21M"]
+        ["Plain", "37.6", "", "5 seeds", "39.0", "42.0 ± 1.6", "32.2 to 51.8", "", "", "3.21M"]
     ]
     assert [row[0] for row in rows(part(folder, "table3"))[1:]] == ["Without masks"]
 
@@ -145,8 +164,8 @@ def test_documents(folder: Path) -> None:
     )
     _, *body = rows(part(folder, "table2_documents"))
     assert body == [
-        ["Plain", "", "2000", "2 seeds", "", "71.0 ± 1.4", "0.019, behind", "3.21M"],
-        ["Tree", "90.1", "2000", "2 seeds", "", "81.0 ± 1.4", "", "3.21M"],
+        ["Plain", "", "2000", "2 seeds", "", "71.0 ± 1.4", "61.9 to 80.1", "0.019, behind", "3.21M"],
+        ["Tree", "90.1", "2000", "2 seeds", "", "81.0 ± 1.4", "73.1 to 88.9", "", "3.21M"],
     ]
     assert [line[0] for line in rows(part(folder, "table2"))[1:]] == ["Plain", "Tree"]
 

@@ -203,7 +203,7 @@ class TestCorpora:
         with pytest.raises(ValueError, match="holds pairs of sentences, expected sentences with classes"):
             read_examples(Examples(corpus=pairs), "test")
         text = write(tmp_path / "plain.txt", "no tree", "at all")
-        with pytest.raises(ValueError, match=r"plain\.txt holds plain text \(.*\.tsv\), expected sentences"):
+        with pytest.raises(ValueError, match=r"plain\.txt holds plain text \(.*\.tsv, .*\), expected"):
             read_examples(Examples(corpus=text), "test")
         one = write(tmp_path / "one.tsv", "label\ttext", "a\tb")
         with pytest.raises(ValueError, match=r"one\.tsv: 1 example, expected at least 2"):
