@@ -18,6 +18,17 @@ needs_corpora = pytest.mark.skipif(
 )
 
 
+def corpus_file(name: str) -> Path:
+    """A file of the corpora, by its path below their folder; the test is skipped where it is not there."""
+    data_dir = os.environ.get("TREEFORMERS_DATA")
+    if not data_dir:
+        pytest.skip("TREEFORMERS_DATA does not name the folder of the corpora")
+    path = Path(data_dir) / name
+    if not path.exists():
+        pytest.skip(f"needs the treebank {path}")
+    return path
+
+
 @pytest.fixture(scope="session")
 def experiment(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of experiments/wang2019 with smoke results of its headline; the models are in `../runs`."""

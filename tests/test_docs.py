@@ -55,8 +55,11 @@ def test_the_pages_with_the_default_parser_run(tmp_path: Path, monkeypatch: pyte
     save_parser(package / "model")
     (package / "__init__.py").touch()
     monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.chdir(tmp_path)
     for page in ("from-benepar", "cut", "dependencies"):
         test_snippets_run(ROOT / "docs" / "how-to" / f"{page}.md")
+    text = (ROOT / "docs" / "how-to" / "scikit-learn.md").read_text(encoding="utf-8")
+    exec("\n".join(BLOCK.findall(text)), {})
 
 
 def test_the_page_on_sharing_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -170,6 +170,8 @@ def test_public_names() -> None:
         "TreeBertForSequenceClassification",
         "TreeBertForTokenClassification",
         "TreeBertModel",
+        "TreeClassifier",
+        "TreeVectorizer",
         "treeify",
     ]
     for name in treeformers.__all__:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         TreeBertModel,
     )
     from treeformers.models.treeify import treeify
+    from treeformers.tasks.classify.estimators import TreeClassifier, TreeVectorizer
     from treeformers.tasks.classify.predictor import Classifier
     from treeformers.tasks.induce.predictor import Inducer
     from treeformers.tasks.parse.predictor import Parser
@@ -39,6 +40,8 @@ __all__ = [
     "TreeBertForSequenceClassification",
     "TreeBertForTokenClassification",
     "TreeBertModel",
+    "TreeClassifier",
+    "TreeVectorizer",
     "treeify",
 ]
 
@@ -56,6 +59,8 @@ _HOME = {
     "TreeBertForSequenceClassification": "treeformers.models.treebert",
     "TreeBertForTokenClassification": "treeformers.models.treebert",
     "TreeBertModel": "treeformers.models.treebert",
+    "TreeClassifier": "treeformers.tasks.classify.estimators",
+    "TreeVectorizer": "treeformers.tasks.classify.estimators",
     "treeify": "treeformers.models.treeify",
 }
 

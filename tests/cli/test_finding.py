@@ -56,9 +56,10 @@ def test_formats(capsys: pytest.CaptureFixture[str], file: Path) -> None:
     drawn = run(capsys, "dog", file, "--format", "tree")[1]
     assert "→NN " in drawn and drawn.count("→") == 1
     table = run(capsys, "NP=np ?< NN=noun", file, "--format", "tsv")[1].splitlines()
-    assert table[0].split("\t")[-6:] == ["np", "np_start", "np_end", "noun", "noun_start", "noun_end"]
+    assert table[0].split("\t")[7:13] == ["np", "np_start", "np_end", "noun", "noun_start", "noun_end"]
+    assert table[0].split("\t")[13:] == ["left_context", "right_context"]
     assert table[2].split("\t") == [
-        *(str(file), "2", "2", "NP", "0", "1", "Maria", "Maria", "0", "1", "", "", "")
+        *(str(file), "2", "2", "NP", "0", "1", "Maria", "Maria", "0", "1", "", "", "", "", "sees the (")
     ]
     record = json.loads(run(capsys, "VP < (NP=object)", file, "--format", "json")[1])
     assert record == {
@@ -130,7 +131,7 @@ def test_dependency_trees(capsys: pytest.CaptureFixture[str], tmp_path: Path) ->
     }
     table = [line.split("\t") for line in run(capsys, pattern, file, "--format", "tsv")[1].splitlines()]
     assert table[0][:4] == ["file", "sentence", "sent_id", "node"]
-    assert table[1] == [str(file), "1", "", "3", "VERB", "2", "3", "barks", "dog", "1", "2"]
+    assert table[1] == [str(file), "1", "", "3", "VERB", "2", "3", "barks", "dog", "1", "2", "The dog", ""]
     assert run(capsys, "{}", file, "--invert")[:2] == (1, "")
     assert "expected kwic, tsv or json" in run(capsys, pattern, file, "--format", "tree")[2]
     assert "--keep-index is for constituency" in run(capsys, pattern, file, "--keep-index")[2]
@@ -160,7 +161,7 @@ def test_tables_keep_one_field_for_each_column(capsys: pytest.CaptureFixture[str
     file = tmp_path / "a\tb\n.jsonl"
     file.write_text('{"words": ["x\\ty"], "tags": ["N\\n\\tN"], "spans": [[0, 1, "S"]]}\n')
     found = run(capsys, "S < __", file, "--format", "tsv")[1]
-    assert [len(line.split("\t")) for line in found.splitlines()] == [7, 7]
+    assert [len(line.split("\t")) for line in found.splitlines()] == [9, 9]
 
 
 @pytest.mark.parametrize("columns", [50, 80, 200])

@@ -122,3 +122,42 @@ def test_the_share_of_nodes_without_head_rule(tmp_path: Path) -> None:
     file.write_text("(S (NP (DT the) (NN dog)) (VP (VBZ runs)))\n(ZZ (de the) (noun dog))\n")
     text = output("data", "inspect", file)
     assert "33.3 % of the nodes with several children, 1 of 3" in text
+
+
+def test_a_folder(tmp_path: Path) -> None:
+    folder = tmp_path / "bank"
+    (folder / "sub").mkdir(parents=True)
+    (folder / "sub" / "a.psd").write_text(HELSINKI)
+    (folder / "b.mrg").write_text("(S (NP (NN a)) (VP (VB b)))\n")
+    write_dependencies(DEPENDENCIES, folder / "c.conllu")
+    (folder / "README.txt").write_text("About the trees.\n")
+    shown = output("data", "inspect", folder, "--json", tmp_path / "found.json").replace("│", " ").split("\n")
+    rows = [line.split() for line in shown]
+    assert ["b.mrg", "penn", "1", "2", "3", "0", "0"] in rows
+    assert ["c.conllu", "conllu", "2", "5", "0", "0", "0"] in rows
+    assert ["sub/a.psd", "penn-helsinki", "2", "5", "4", "1", "2"] in rows
+    assert ["3", "files", "5", "12", "6", "1", "2"] in rows
+    assert any("a.psd:7: node 'NP' holds the bare word" in line for line in shown)
+    assert len(json.loads((tmp_path / "found.json").read_text())["files"]) == 3
+    (tmp_path / "empty").mkdir()
+    assert complaint("data", "inspect", tmp_path / "empty").endswith("empty: no file of trees in it")
+
+
+def test_tables(tmp_path: Path) -> None:
+    train, test = tmp_path / "train.csv", tmp_path / "test.csv"
+    train.write_text("text,stars\na film,1\nb,2\n,2\nb,2\n")
+    test.write_text("text,stars\na  film,1\nc,3\n")
+    result = run("data", "inspect", train, test, "--label-column", "stars", "--json", tmp_path / "found.json")
+    assert result.stdout.splitlines() == [
+        f"{train}: 3 examples, 2 classes: 2 66.7%, 1 33.3%",
+        f"{test}: 2 examples, 2 classes: 1 50.0%, 3 50.0%",
+        f"{test}: the class '3' of 1 example is not in {train}",
+        f"{train}: 1 of 3 examples repeat an earlier text",
+        f"{test}: 1 of 2 examples also stand in {train}",
+    ]
+    assert "train.csv:4: the column text is empty" in result.stderr
+    assert "skipped 1 of 4 sentences" in result.stderr
+    tables = json.loads((tmp_path / "found.json").read_text())["tables"]
+    assert tables["shared"] == [{"splits": [str(train), str(test)], "examples": 1}]
+    shown = output("data", "inspect", tmp_path, "--label-column", "stars").splitlines()
+    assert shown[0].startswith(f"{tmp_path} train: 3 examples")

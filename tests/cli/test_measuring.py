@@ -172,3 +172,25 @@ def test_warning_about_labels_without_head_rules(trees: Path, tmp_path: Path) ->
         assert result.stderr.count("no rule") == 1
         assert "40.0 % of the nodes (4 of 10) have no rule in the head rules collins" in result.stderr
     assert "no rule" not in run("measure", dutch, "--by", "word").stderr
+
+
+def test_names_of_sentences(tmp_path: Path) -> None:
+    named, other = tmp_path / "named.conllu", tmp_path / "other.conllu"
+    row = "1\tGo\t_\tVERB\t_\t_\t0\troot\t_\t_\n\n"
+    named.write_text(f"# sent_id = s-1\n{row}{row}")
+    other.write_text(row)
+    rows = table(named, other, "--by", "sentence", "--measures", "W")
+    assert [list(one.values()) for one in rows] == [
+        [str(named), "1", "s-1", "1"], [str(named), "2", "", "1"], [str(other), "1", "", "1"],
+    ]  # fmt: skip
+    result = run("measure", other, named, "--by", "sentence", "--measures", "W")
+    assert result.stdout.splitlines()[0] == "document,sentence,W"
+    assert f"{named}: its sent_id is left out" in result.stderr
+    helsinki = tmp_path / "a.psd"
+    helsinki.write_text("( (IP-MAT (NP-SBJ (PRO Hún-hún)) (VBPI sér-sjá)) (ID LETTERS,.1))\n")
+    rows = table(helsinki, "--by", "word")
+    assert [(one["sentence"], one["sent_id"], one["word"]) for one in rows] == [
+        ("1", "LETTERS,.1", "Hún"), ("1", "LETTERS,.1", "sér"),
+    ]  # fmt: skip
+    other.write_text(row.replace("0\troot", "_\t_"))
+    assert "other.conllu:1: head '_' is not a word number" in complaint("measure", other)

@@ -9,10 +9,12 @@ from pathlib import Path
 import pytest
 
 import command_line
+from tiny_encoders import tiny_bert
 from treeformers.data import corpora
 from treeformers.induction import trivial_tree
-from treeformers.probing import construction_questions
-from treeformers.trees.formats import write_trees
+from treeformers.probing import construction_questions, structural, structural_scores
+from treeformers.trees.dependency import DependencyTree
+from treeformers.trees.formats import write_dependencies, write_trees
 from treeformers.trees.tree import Tree
 
 run, output, complaint = (
@@ -91,6 +93,56 @@ def test_minimal_pairs(inducer_folder: Path, tmp_path: Path, monkeypatch: pytest
     assert "verbs.jsonl:2: not JSON" in complaint(inducer_folder, "--pairs", "blimp")
 
 
+def test_a_treebank_of_another_scheme_and_encoding(tmp_path: Path) -> None:
+    bank, theirs = tmp_path / "bank.psd", tmp_path / "theirs.mrg"
+    tree = "(IP-MAT (NP-SBJ (D-N {} ) (N-N ö)) (VP (VBPI é) (NP-OB1 (D-A a) (N-A b))))"
+    bank.write_bytes((f"( {tree.format('á')} (ID A,.1))\n( (FRAG (X y)\n").encode("latin-1"))
+    theirs.write_bytes("(S (NP (D á) (N ö)) (VP (V é) (NP (D a) (N b))))\n".encode("latin-1"))
+    options = ("--profile", "penn-helsinki", "--encoding", "latin-1", "--skip-bad")
+    shown = output(theirs, "gold", "--corpus", bank, *options)
+    assert "Which constituents of the treebank come back?" in shown
+    assert "not UTF-8 text" in complaint("gold", "--corpus", bank)
+    assert "is not closed" in complaint("gold", "--corpus", bank, *options[:-1])
+
+
+def test_structural_probe_of_an_encoder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(structural, "MAX_EPOCHS", 2)
+    monkeypatch.setattr(structural_scores, "RESAMPLES", 10)
+    encoder, gold = tiny_bert(tmp_path / "encoder"), tmp_path / "gold.conllu"
+    words = ["the", "old", "dog", "sees", "a", "cat"]
+    heads = (3, 3, 4, 0, 6, 4)
+    tree = DependencyTree(words, heads)
+    write_dependencies([tree] * 20, gold)
+    shown = output(
+        *(encoder, "--structural", gold, "--sentences", 8, "--rank", 4, "--device", "cpu"),
+        *("--json", tmp_path / "probes.json", "--html", tmp_path / "probes.html"),
+    )
+    assert "Which layer holds trees?" in shown and "no probe shows that a model uses what it holds" in shown
+    (report,) = json.loads((tmp_path / "probes.json").read_text())["structural"]
+    assert report["settings"]["sentences"] == {"train": 8, "validation": 2, "scored": 2}
+    assert report["settings"]["rank"] == 4
+    assert (tmp_path / "probes.html").read_text(encoding="utf-8").startswith("<!doctype html>")
+
+
+def test_bad_input_of_the_structural_probe(tmp_path: Path) -> None:
+    gold = tmp_path / "gold.mrg"
+    write_trees(GOLD, gold)
+    encoder = tiny_bert(tmp_path / "encoder")
+    assert complaint("--structural", gold).startswith("nothing to probe: expected the folder, package or Hub")
+    assert complaint("right", "--structural", gold).startswith("right: neither a folder with config.json")
+    for more in (("--corpus", gold), ("--pairs", "blimp"), ("--write", tmp_path / "out.txt")):
+        assert complaint(encoder, "--structural", gold, *more).startswith(
+            "--structural goes without --corpus"
+        )
+    assert complaint("right", "--rank", 8) == "--trees and --rank are options of --structural"
+    assert complaint(encoder, "--structural", gold, "--split", "train").startswith(
+        "--split train: the probes"
+    )
+    found = complaint(encoder, "--structural", gold, "--trees", "dependencies")
+    assert found == f"{gold}: no dependency trees in it"
+    assert complaint(encoder, "--structural", gold).startswith(f"{gold}: 2 trees, expected at least 6")
+
+
 def test_bad_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert complaint().startswith(
         "nothing to probe: expected a model folder, a file of trees, or one of gold, "
@@ -102,6 +154,6 @@ def test_bad_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     gold = tmp_path / "gold.mrg"
     write_trees(GOLD, gold)
     assert "nothing to ask" in complaint("right", "--sentences", 0)
-    monkeypatch.setattr(corpora, "load", lambda name, data_dir=None: {"train": GOLD, "test": ["a line"]})
+    monkeypatch.setattr(corpora, "load", lambda name, **_: {"train": GOLD, "test": ["a line"]})
     assert complaint("right", "--corpus", "news") == "news: no constituency trees in it"
     assert complaint("right", "--corpus", "news", "--split", "dev").startswith("news has no split 'dev'")

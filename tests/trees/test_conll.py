@@ -2,7 +2,6 @@
 
 import gzip
 import io
-import os
 import sys
 from itertools import islice
 from pathlib import Path
@@ -12,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from conftest import corpus_file
 from tree_strategies import dependency_trees
 from treeformers.trees.conll import (
     ConllRow,
@@ -34,16 +34,6 @@ fields = st.text(
 def written(data: bytes | str, folder: Path, name: str = "bad.file") -> Path:
     path = folder / name
     path.write_bytes(data.encode() if isinstance(data, str) else data)
-    return path
-
-
-def corpus(name: str) -> Path:
-    data_dir = os.environ.get("TREEFORMERS_DATA")
-    if not data_dir:
-        pytest.skip("TREEFORMERS_DATA does not name the folder of the corpora")
-    path = Path(data_dir) / name
-    if not path.exists():
-        pytest.skip(f"needs the treebank {path}")
     return path
 
 
@@ -196,7 +186,7 @@ def test_a_valid_file_is_written_back_byte_for_byte(text):
     ["ud_ewt/en_ewt-ud-dev.conllu.gz", "ud_ewt/en_ewt-ud-test.conllu.gz", "gum/dep/test.conllu.gz"],
 )
 def test_treebanks_are_written_back_byte_for_byte(name, tmp_path):
-    path = corpus(name)
+    path = corpus_file(name)
     write_conllu(read_conllu(path), tmp_path / "a.conllu")
     assert (tmp_path / "a.conllu").read_bytes() == gzip.decompress(path.read_bytes())
 
@@ -424,11 +414,11 @@ DEPENDENCIES = {
 
 @pytest.mark.parametrize("name", DEPENDENCIES)
 def test_dependency_treebanks_are_read_whole(name):
-    assert sum(1 for _ in read_dependencies(corpus(name))) == DEPENDENCIES[name]
+    assert sum(1 for _ in read_dependencies(corpus_file(name))) == DEPENDENCIES[name]
 
 
 def test_conllu_agrees_with_the_conllu_library():
-    path = corpus("ud_ewt/en_ewt-ud-dev.conllu.gz")
+    path = corpus_file("ud_ewt/en_ewt-ud-dev.conllu.gz")
     with gzip.open(path, "rt", encoding="utf-8") as stream:
         pairs = zip(islice(conllu.parse_incr(stream), 500), read_dependencies(path), strict=False)
         for sentence, tree in pairs:

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from conftest import corpus_file
 from tree_strategies import all_trees, any_text, right_branching, trees
 from treeformers.trees.formats import (
     opens_tree,
@@ -318,20 +319,10 @@ TREEBANKS = {
 }
 
 
-def corpus(name: str) -> Path:
-    data_dir = os.environ.get("TREEFORMERS_DATA")
-    if not data_dir:
-        pytest.skip("TREEFORMERS_DATA does not name the folder of the corpora")
-    path = Path(data_dir) / name
-    if not path.exists():
-        pytest.skip(f"needs the treebank {path}")
-    return path
-
-
 @pytest.mark.parametrize("name", TREEBANKS)
 def test_treebanks_are_read_whole(name):
     count = 0
-    for count, tree in enumerate(read_trees(corpus(name)), start=1):
+    for count, tree in enumerate(read_trees(corpus_file(name)), start=1):
         if count % 10 == 0:
             text = str(tree)
             assert str(Tree.from_brackets(text)) == text

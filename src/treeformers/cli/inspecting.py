@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from treeformers.cli.console import MAX_PROBLEMS, JsonFile, stdout
+from treeformers.cli.table_columns import (
+    FirstColumnOption,
+    LabelColumnOption,
+    ScoreColumnOption,
+    SecondColumnOption,
+    TextColumnOption,
+    column_keys,
+)
 from treeformers.cli.tree_files import EncodingOption, InputFormatOption, ProfileOption, Reading
+from treeformers.recipes import Examples
 from treeformers.trees.text import count, plain
 
 if TYPE_CHECKING:
@@ -23,31 +34,139 @@ MAX_NAMES = 12
 def inspect_files(
     files: Annotated[
         list[str],
-        typer.Argument(metavar="FILE...", help="Files of trees, in any format; - for standard input."),
+        typer.Argument(
+            metavar="FILE|FOLDER...",
+            help="Files of trees in any format, folders of such files, or tables; - for standard input.",
+        ),
     ],
     profile: ProfileOption = None,
     encoding: EncodingOption = None,
     input_format: InputFormatOption = None,
+    text_column: TextColumnOption = None,
+    label_column: LabelColumnOption = None,
+    first_column: FirstColumnOption = None,
+    second_column: SecondColumnOption = None,
+    score_column: ScoreColumnOption = None,
     json: JsonFile = None,
 ) -> None:
-    """Show what is in files of trees, and how they will be read.
+    """Show what is in files of trees or in tables, and how they will be read.
 
     The command reads each file to its end and never stops at bad lines. It shows the scheme, the labels and
-    tags, what will be left out, and what cannot be read.
+    tags, what will be left out, and what cannot be read. A folder gets a line for each file of trees, and
+    their sum. Tables get the sizes of classes, and the texts that occur twice, also in two of the tables.
     """
-    from treeformers.data.inspection import inspect_treebank
-
     reading = Reading(profile, encoding, input_format, skip_bad=True)
-    found = []
+    columns = column_keys(
+        None,
+        text_column=text_column,
+        label_column=label_column,
+        first_column=first_column,
+        second_column=second_column,
+        score_column=score_column,
+    )
+    found: list[Inspection] = []
+    tables: dict[str, list[Any]] = {}
     for file in files:
-        given = reading.open(file)
-        inspection = inspect_treebank(given.source, given.format, profile=profile, encoding=reading.codec)
-        _print(inspection, reading)
-        found.append(inspection.to_dict())
+        if splits := _read_tables(file, reading, columns):
+            tables |= splits
+        elif Path(file).is_dir():
+            inside = list(_inspect_folder(file, reading))
+            _print_folder(file, inside)
+            found += inside
+        else:
+            found.append(_inspect(file, reading))
+            _print(found[-1], reading)
+    written: dict[str, Any] = {"files": [one.to_dict() for one in found]}
+    if tables:
+        from treeformers.data.table_report import report_table
+
+        report = report_table(tables)
+        for line in report.lines():
+            typer.echo(line)
+        written["tables"] = report.to_dict()
     if json:
         from treeformers.trees.files import write_json
 
-        write_json(json, {"files": found})
+        write_json(json, written)
+
+
+def _inspect(file: str, reading: Reading) -> Inspection:
+    from treeformers.data.inspection import inspect_treebank
+
+    given = reading.open(file)
+    return inspect_treebank(given.source, given.format, profile=reading.profile, encoding=reading.codec)
+
+
+def _inspect_folder(folder: str, reading: Reading) -> Iterator[Inspection]:
+    """What is in the files of trees of a folder and of the folders below.
+
+    Raises:
+        ValueError: there is no file of trees.
+    """
+    from treeformers.data.treebank_files import files_below
+
+    empty = True
+    for path in files_below(Path(folder)):
+        try:
+            found = _inspect(str(path), reading)
+        except ValueError:  # nothing in it
+            continue
+        if found.trees or found.kind != "text":
+            empty = False
+            yield found
+    if empty:
+        raise ValueError(f"{folder}: no file of trees in it")
+
+
+def _read_tables(file: str, reading: Reading, columns: dict[str, str]) -> dict[str, list[Any]]:
+    """The splits of a table, by name; nothing for any other file or folder."""
+    from treeformers.data.splits import splits_in
+    from treeformers.data.table_files import SUFFIXES, dataset_splits, holds_table
+    from treeformers.trees.files import suffix_of
+
+    path = Path(file)
+    if path.is_dir():
+        named = (one for one in path.iterdir() if splits_in(one.name))
+        if not dataset_splits(path) and not any(suffix_of(one) in SUFFIXES for one in named):
+            return {}
+    elif not path.is_file() or reading.format or not holds_table(path, reading.codec):
+        return {}
+    from treeformers.tasks.corpora import load_corpus
+
+    settings: dict[str, Any] = {**reading.keys(), **columns}
+    splits = load_corpus(file, replace(Examples(), **settings))
+    return (
+        {f"{file} {split}": examples for split, examples in splits.items()}
+        if path.is_dir()
+        else {file: splits["train"]}
+    )
+
+
+def _print_folder(folder: str, inspections: Sequence[Inspection]) -> None:
+    """A line for each file, and their sum."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table("file", "scheme", show_footer=True)
+    table.columns[0].footer = count(len(inspections), "file")
+    for name in ("trees", "words", "labels", "left out", "cannot be read"):
+        table.add_column(name, justify="right")
+    rows = []
+    for found in inspections:
+        rows.append((found.trees, found.words, len(found.labels), found.without_words, found.bad))
+        scheme = found.profile or found.format
+        name = str(Path(found.file).relative_to(folder))
+        table.add_row(Text(plain(name)), scheme, *(f"{number:,}" for number in rows[-1]))
+    labels = len({label for found in inspections for label in found.labels})
+    trees, words, _, left_out, bad = (sum(column) for column in zip(*rows, strict=True))
+    for place, number in enumerate((trees, words, labels, left_out, bad), start=2):
+        table.columns[place].footer = f"{number:,}"
+    console = stdout()
+    console.print(table)
+    for error in [error for found in inspections for error in found.errors][:MAX_PROBLEMS]:
+        console.print(plain(error), markup=False, soft_wrap=True)
+    if bad > MAX_PROBLEMS:
+        console.print(f"... and {bad - MAX_PROBLEMS:,} more", markup=False)
 
 
 def _print(found: Inspection, reading: Reading) -> None:

@@ -39,6 +39,8 @@ MAX_WITHOUT_RULE = 10
 By = Literal["document", "sentence", "word"]
 Format = Literal["csv", "json"]
 Row = Mapping[str, Any]
+Named = tuple[Any, str]
+"""A tree, and the name of its sentence; "" for none."""
 ParseText = Callable[[str], Sequence[Tree]]
 
 _FILE_NAME = re.compile(r"\.[A-Za-z]\w{1,7}$")
@@ -131,23 +133,25 @@ def _rows(inputs: Sequence[str], by: By, punctuation: bool, reader: _Reader) -> 
 
     empty, measured = [], False
     coverage = RuleCoverage(find_head_rules("collins"))
-    for name, trees in chain.from_iterable(_documents(given, reader) for given in inputs):
-        first = next(trees, None)
+    for name, sentences in chain.from_iterable(_documents(given, reader) for given in inputs):
+        first = next(sentences, None)
         if first is None:
             empty.append(name)
             continue
         measured = True
-        trees = _counted(chain([first], trees), coverage)
+        ids: list[str] = []
+        trees = _counted(chain([first], sentences), coverage, ids)
         if by == "document":
             yield {"document": name, **document_row(trees, punctuation)}
         elif by == "sentence":
             for number, row in enumerate(sentence_rows(trees, punctuation), start=1):
-                yield {"document": name, "sentence": number, **row}
-        elif isinstance(first, DependencyTree):
+                yield {"document": name, "sentence": number, **_sent_id(ids, number), **row}
+        elif isinstance(first[0], DependencyTree):
             raise ValueError(f"{name}: dependency trees, but --by word scores constituency trees")
         else:
             for scores in word_rows(trees, punctuation):
-                yield {"document": name, **scores}
+                number = int(scores.pop("sentence"))
+                yield {"document": name, "sentence": number, **_sent_id(ids, number), **scores}
     if not measured:
         raise ValueError(f"{empty[0]}: no sentences in it")
     for name in empty:
@@ -156,15 +160,21 @@ def _rows(inputs: Sequence[str], by: By, punctuation: bool, reader: _Reader) -> 
         logger.warning("warning: %s; the measures of dependencies say little", coverage)
 
 
-def _counted(trees: Iterator[Any], coverage: RuleCoverage) -> Iterator[Any]:
-    """Yield trees, and count the nodes of constituency trees."""
-    for tree in trees:
+def _counted(sentences: Iterator[Named], coverage: RuleCoverage, ids: list[str]) -> Iterator[Any]:
+    """Yield trees, count the nodes of constituency trees, and keep the names of the sentences."""
+    for tree, name in sentences:
         if isinstance(tree, Tree):
             coverage.add(tree)
+        ids.append(name)
         yield tree
 
 
-def _documents(given: str, reader: _Reader) -> Iterator[tuple[str, Iterator[Any]]]:
+def _sent_id(ids: Sequence[str], number: int) -> dict[str, str]:
+    """The name of a sentence as a column, if the first sentence of its document has one."""
+    return {"sent_id": ids[number - 1]} if ids[0] else {}
+
+
+def _documents(given: str, reader: _Reader) -> Iterator[tuple[str, Iterator[Named]]]:
     """The documents that an argument names, each with its trees."""
     from treeformers.data.catalogue import CORPORA
 
@@ -185,30 +195,34 @@ def _documents(given: str, reader: _Reader) -> Iterator[tuple[str, Iterator[Any]
         for split, trees in load(given, clean=False).items():
             if trees and not isinstance(trees[0], Tree | DependencyTree):
                 raise ValueError(f"{given}: a corpus without trees")
-            yield f"{given}/{split}", iter(trees)
+            yield f"{given}/{split}", _without_names(trees)
     elif len(given.split()) > 1 and not _FILE_NAME.search(given):
-        yield "text", iter(reader.parse(given))
+        yield "text", _without_names(reader.parse(given))
     else:
         raise FileNotFoundError(
             f"{given or repr(given)}: neither a file, a folder, a corpus nor a text of several words"
         )
 
 
-def _trees(file: str, reader: _Reader) -> Iterator[Tree] | Iterator[DependencyTree]:
+def _without_names(trees: Sequence[Any]) -> Iterator[Named]:
+    return ((tree, "") for tree in trees)
+
+
+def _trees(file: str, reader: _Reader) -> Iterator[Named]:
     """The trees of a file, or those of its text."""
     given = reader.reading.open(file)
     if given.kind == "discontinuous":
         raise ValueError(f"{file}: discontinuous trees; expected trees in brackets, CoNLL-U or text")
     if given.kind == "dependencies":
-        return given.dependencies(required=False)
+        return given.named_dependencies()
     if given.kind == "constituency" or reader.reading.profile:
-        return given.trees(clean=True, required=False)
+        return given.named_trees(clean=True, required=False)
     text = []
     for where, line in read_lines(given.source, encoding=reader.reading.codec):
         if "\0" in line:
             raise ValueError(f"{where}: not text: byte 0x00")
         text.append(line)
-    return iter(reader.parse("".join(text)))
+    return _without_names(reader.parse("".join(text)))
 
 
 def _text_reader(model: str, lines: bool) -> ParseText:
@@ -231,17 +245,27 @@ def _columns(rows: Iterator[dict[str, Any]], names: Sequence[str]) -> Iterator[d
                 f"{row['document']}: its trees do not have the measure {missing[0]}; "
                 "dependency trees have no constituents, and trees of an inducer no labels"
             )
-        yield {key: row[key] for key in ("document", "sentence", *names) if key in row}
+        yield {key: row[key] for key in ("document", "sentence", "sent_id", *names) if key in row}
 
 
 def _write_csv(rows: Iterator[dict[str, Any]], target: TextIO) -> None:
-    """Write a table with the columns of its first row."""
-    writer = None
+    """Write a table with the columns of its first row.
+
+    If only later documents have names of sentences, these are left out, with a warning.
+    """
+    writer, unnamed = None, False
     for row in rows:
         if writer is None:
             writer = csv.DictWriter(target, list(row), lineterminator="\n")
             writer.writeheader()
-        elif added := [key for key in row if key not in writer.fieldnames]:
+        if "sent_id" in row and "sent_id" not in writer.fieldnames:
+            if not unnamed:
+                logger.warning(
+                    "warning: %s: its sent_id is left out, files before it have none", row["document"]
+                )
+            unnamed = True
+            del row["sent_id"]
+        if added := [key for key in row if key not in writer.fieldnames]:
             raise ValueError(
                 f"{row['document']}: it has the measure {added[0]}, the trees before it have not; choose "
                 "columns that all have with --measures, or write --format json"

@@ -5,17 +5,29 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from treeformers.cli.console import JsonFile, stderr, stdout
+from treeformers.cli.console import DeviceOption, JsonFile, stderr, stdout
+from treeformers.cli.tree_files import (
+    EncodingOption,
+    InputFormatOption,
+    ProfileOption,
+    Reading,
+    SkipBadOption,
+)
 from treeformers.trees.files import atomic_write
+from treeformers.trees.skipping import Skipped
 
 if TYPE_CHECKING:
     from treeformers.drawing.probes import ProbeTable
+    from treeformers.trees.dependency import DependencyTree
+    from treeformers.trees.tree import Tree
 
 SENTENCES = 5000
+TRAINING_SENTENCES = 2000
+RANK = 64
 SHAPES = "gold, right, left, balanced, random"
 
 
@@ -25,7 +37,7 @@ def probe(
         typer.Argument(
             metavar="MODEL|TREES",
             help="Folder or name of an inducer or parser, file of trees, or right, left, balanced, random or "
-            "gold.",
+            "gold. With --structural: folder, installed package or Hub name of an encoder.",
         ),
     ] = None,
     sentences: Annotated[
@@ -33,12 +45,28 @@ def probe(
         typer.Option(
             min=0,
             help=f"Number of generated sentences. By default {SENTENCES:,}, or 0 if files of trees are "
-            "compared with --corpus.",
+            "compared with --corpus. With --structural: number of training sentences, by default "
+            f"{TRAINING_SENTENCES:,}.",
         ),
     ] = None,
     corpus: Annotated[
         str | None,
         typer.Option(metavar="NAME|FILE", help="Also look for the constituents of this treebank."),
+    ] = None,
+    structural: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME|FILE",
+            help="Structural probe: how well do the states of each layer of encoders hold the trees of this "
+            "treebank?",
+        ),
+    ] = None,
+    trees: Annotated[
+        Literal["dependencies", "constituency"] | None,
+        typer.Option(help="Trees of the structural probe. By default dependencies, if there are any."),
+    ] = None,
+    rank: Annotated[
+        int | None, typer.Option(min=1, help=f"Rank of the structural probe. By default {RANK}.")
     ] = None,
     split: Annotated[str, typer.Option(help="Split of the corpus.")] = "test",
     pairs: Annotated[
@@ -63,6 +91,11 @@ def probe(
     html: Annotated[
         Path | None, typer.Option(help="Write the report with drawn examples to this HTML page.")
     ] = None,
+    profile: ProfileOption = None,
+    encoding: EncodingOption = None,
+    input_format: InputFormatOption = None,
+    skip_bad: SkipBadOption = False,
+    device: DeviceOption = None,
 ) -> None:
     """Test how well trees match known constituents, and compare the result with chance.
 
@@ -70,12 +103,26 @@ def probe(
     constituents of a treebank, and for words that are split into subwords. They also report how far links are
     from their initial values, and accuracies on minimal pairs. Several systems are compared in one table. The
     systems "gold" and "right" give the upper and the lower end of the scale.
+
+    With --structural, the systems are encoders, and probes are fitted to their states (Hewitt and Manning
+    2019).
     """
+    reading = Reading(profile, encoding, input_format, skip_bad)
+    if structural:
+        if corpus or pairs or write:
+            raise ValueError("--structural goes without --corpus, --pairs and --write")
+        count = TRAINING_SENTENCES if sentences is None else sentences
+        _probe_structure(
+            systems or [], structural, trees, reading, split, count, rank or RANK, seed, json_file, html
+        )
+        return
+    if trees or rank:
+        raise ValueError("--trees and --rank are options of --structural")
     from treeformers.drawing.probes import probe_page, probe_tables
-    from treeformers.probing import construction_questions, find_pairs, find_system, find_treebank
+    from treeformers.probing import construction_questions, find_pairs, find_system
     from treeformers.probing import probe as run_probes
 
-    named = {name: find_system(name) for name in systems or ()}
+    named = {name: find_system(name, reading.codec) for name in systems or ()}
     if sentences is None:
         files = any(Path(name).is_file() for name in named)
         sentences = 0 if corpus and files else SENTENCES
@@ -86,7 +133,7 @@ def probe(
         if write:
             return
         raise ValueError(f"nothing to probe: expected a model folder, a file of trees, or one of {SHAPES}")
-    treebank = find_treebank(corpus, split) if corpus else []
+    treebank = _read_treebank(corpus, split, reading) if corpus else []
     minimal, agreement = find_pairs(pairs or [], max_per_group, seed)
     with stderr().status("probing"):
         report = run_probes(
@@ -98,17 +145,94 @@ def probe(
             treebank_name=f"{corpus} {split}" if corpus else "",
             seed=seed,
         ).to_dict()
+    _write(report, json_file)
+    if html:
+        with atomic_write(html) as target:
+            target.write(probe_page(report))
+    _print(probe_tables(report, detail=False))
+    for name, system in report["systems"].items():
+        for note in system["notes"]:
+            stdout().print(f"{name}: {note}", markup=False)
+
+
+def _probe_structure(
+    models: Sequence[str],
+    corpus: str,
+    trees: Literal["dependencies", "constituency"] | None,
+    reading: Reading,
+    split: str,
+    sentences: int,
+    rank: int,
+    seed: int,
+    json_file: Path | None,
+    html: Path | None,
+) -> None:
+    """Run the structural probe on each encoder, and write the reports."""
+    if not models:
+        raise ValueError("nothing to probe: expected the folder, package or Hub name of an encoder")
+    if split == "train":
+        raise ValueError("--split train: the probes are fitted to it, expected validation or test")
+    from treeformers.drawing.structural import structural_page, structural_tables
+    from treeformers.probing import probe_structure
+    from treeformers.tasks.feature_extractor import FeatureExtractor
+
+    encoders = [FeatureExtractor.load(model) for model in models]
+    treebank = _read_splits(corpus, trees, reading)
+    reports = [
+        probe_structure(encoder, treebank, sentences, split, rank, corpus, seed, progress=True).to_dict()
+        for encoder in encoders
+    ]
+    _write({"structural": reports}, json_file)
+    if html:
+        with atomic_write(html) as target:
+            target.write(structural_page(reports))
+    for report in reports:
+        _print(structural_tables(report, detail=False))
+        stdout().print(report["conclusion"], markup=False)
+
+
+def _write(report: Mapping[str, Any], json_file: Path | None) -> None:
     if json_file:
         with atomic_write(json_file) as target:
             json.dump(report, target, indent=1, ensure_ascii=False)
             target.write("\n")
-    if html:
-        with atomic_write(html) as target:
-            target.write(probe_page(report))
-    _print(report, probe_tables(report, detail=False))
 
 
-def _print(report: Mapping[str, Any], tables: Sequence[ProbeTable]) -> None:
+def _read_treebank(corpus: str, split: str, reading: Reading) -> list[Tree]:
+    from treeformers.probing import find_treebank
+
+    skipped = Skipped(corpus)
+    trees = find_treebank(
+        corpus,
+        split,
+        profile=reading.profile,
+        encoding=reading.codec,
+        format=reading.format,
+        on_error=skipped if reading.skip_bad else None,
+    )
+    skipped.report(len(trees))
+    return trees
+
+
+def _read_splits(
+    corpus: str, kind: Literal["dependencies", "constituency"] | None, reading: Reading
+) -> dict[str, list[Tree | DependencyTree]]:
+    from treeformers.probing import find_splits
+
+    skipped = Skipped(corpus)
+    splits = find_splits(
+        corpus,
+        kind,
+        profile=reading.profile,
+        encoding=reading.codec,
+        format=reading.format,
+        on_error=skipped if reading.skip_bad else None,
+    )
+    skipped.report(sum(map(len, splits.values())))
+    return splits
+
+
+def _print(tables: Sequence[ProbeTable]) -> None:
     from rich.table import Table
     from rich.text import Text
 
@@ -125,6 +249,3 @@ def _print(report: Mapping[str, Any], tables: Sequence[ProbeTable]) -> None:
         console.print(rendered)
         if all(table.caption != other.caption for other in tables[number + 1 :]):
             console.print(table.caption, markup=False)
-    for name, system in report["systems"].items():
-        for note in system["notes"]:
-            console.print(f"{name}: {note}", markup=False)

@@ -34,18 +34,18 @@ ScoreColumnOption = Annotated[
 ]
 
 
-def column_keys(recipe: Recipe, **columns: str | None) -> dict[str, str]:
+def column_keys(recipe: Recipe | None, **columns: str | None) -> dict[str, str]:
     """The keys of the data of a recipe that the options change, see `treeformers.recipes.Examples`.
 
     Args:
-        recipe: the recipe.
+        recipe: the recipe; None for a command that reads tables without one.
         columns: the values of the options, by the name of the key, such as text_column.
 
     Raises:
         ValueError: an option was given, but the recipe reads no tables with such columns.
     """
     given = {key: name for key, name in columns.items() if name}
-    if given and not isinstance(recipe.data, Examples):
+    if given and recipe is not None and not isinstance(recipe.data, Examples):
         option = "--" + next(iter(given)).replace("_", "-")
         raise ValueError(f"{option}: a recipe of the task {recipe.task!r}, expected classify or similarity")
     return given

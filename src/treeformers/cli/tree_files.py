@@ -161,12 +161,30 @@ class TreeInput:
         Raises:
             ValueError: the file holds no trees or trees of another kind, or one is malformed.
         """
+        return (tree for tree, _ in self.named_trees(clean, required))
+
+    def named_trees(self, clean: bool = False, required: bool = True) -> Iterator[tuple[Tree, str]]:
+        """As `trees`, each with the name of its sentence; "" if it has none, or is not clean."""
         skipped = Skipped(self.name)
         reader = self._reader(skipped if self.reading.skip_bad else None)
         clean = self.reading.profile is not None or (clean and reader.mark != "")
-        trees = skipped.reported(_trees_of(reader, clean))
+        trees = skipped.reported(_named_trees(reader, clean))
         yield from self._some(trees) if required else trees
         report_left_out(self.name, reader.left_out, clean)
+
+    def named_dependencies(self) -> Iterator[tuple[DependencyTree, str]]:
+        """The dependency trees, each with the `sent_id` of its sentence; "" if it has none.
+
+        Raises:
+            ValueError: the file holds trees of another kind, or one is malformed.
+        """
+        self._check("dependencies")
+        skipped = Skipped(self.name)
+        on_error = skipped if self.reading.skip_bad else None
+        found = read_conllu(self.source, encoding=self.reading.codec, on_error=on_error, heads=True)
+        for sentence in skipped.reported(found):
+            assert sentence.tree is not None
+            yield sentence.tree, sentence.sent_id or ""
 
     def dependencies(self, required: bool = True) -> Iterator[DependencyTree]:
         """The dependency trees.
@@ -216,7 +234,7 @@ class TreeInput:
         skipped = _InPlace(self.name, found)
         reader = self._reader(skipped if self.reading.skip_bad else None)
         clean = self.reading.profile is not None or reader.mark != ""
-        for tree in _trees_of(reader, clean):
+        for tree, _ in _named_trees(reader, clean):
             found.append(tree)
         self._finish(found, skipped)
         report_left_out(self.name, reader.left_out, clean)
@@ -315,8 +333,10 @@ class _InPlace(Skipped):
         self._found.append(None)
 
 
-def _trees_of(reader: TreebankReader, clean: bool) -> Iterator[Tree]:
-    return (sentence.tree for sentence in reader) if clean else reader.raw_trees()
+def _named_trees(reader: TreebankReader, clean: bool) -> Iterator[tuple[Tree, str]]:
+    if clean:
+        return ((sentence.tree, sentence.id) for sentence in reader)
+    return ((tree, "") for tree in reader.raw_trees())
 
 
 def report_left_out(name: str, left_out: LeftOut, clean: bool) -> None:

@@ -46,6 +46,13 @@ class TableReport:
         """The report for people: a line for each split, and one for each thing to look at."""
         return [*(self._describe(split) for split in self.sizes), *self._warnings()]
 
+    def to_dict(self) -> dict[str, Any]:
+        """The attributes as JSON holds them."""
+        shared = [
+            {"splits": list(splits), "examples": number} for splits, number in self.shared.items() if number
+        ]
+        return {**vars(self), "shared": shared}
+
     def _describe(self, split: str) -> str:
         size, classes = self.sizes[split], self.classes[split]
         line = f"{split}: {count(size, 'example')}"

@@ -220,7 +220,10 @@ def _find_columns(table: TableFile, columns: Columns) -> tuple[Kind, dict[str, s
     if 1 < len(names) == len(table.names) and all(map(_LANGUAGE.fullmatch, names)):
         return "parallel", {name: name for name in names}
     separated = f", {table.separated}" if table.separated else ""
-    raise ValueError(f"{table.where}: {_EXPECTED}{separated}, got {' '.join(table.names)[:60]!r}")
+    given = " ".join(table.names)[:60]
+    raise ValueError(
+        f"{table.where}: {_EXPECTED}{separated}, got {given!r}; options such as --text-column name others"
+    )
 
 
 def _only(found: Mapping[str, str], *roles: str) -> dict[str, str]:

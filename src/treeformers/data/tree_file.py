@@ -26,8 +26,12 @@ class TreeFile:
     places: tuple[str, ...]
 
     @classmethod
-    def read(cls, path: str | os.PathLike[str]) -> TreeFile:
+    def read(cls, path: str | os.PathLike[str], encoding: str = "utf-8") -> TreeFile:
         """Read a file of brackets, or of JSON lines if its name ends in .json or .jsonl.
+
+        Args:
+            path: the file.
+            encoding: its encoding.
 
         Raises:
             FileNotFoundError: the file does not exist.
@@ -35,23 +39,23 @@ class TreeFile:
         """
         name = os.fspath(path)
         if suffix_of(name) in JSON:
-            filled = [where for where, line in read_lines(path) if line.strip()]
-            placed = list(zip(read_trees(path), filled, strict=True))
+            filled = [where for where, line in read_lines(path, encoding=encoding) if line.strip()]
+            placed = list(zip(read_trees(path, encoding=encoding), filled, strict=True))
         else:
-            placed = list(_placed_trees(name))
+            placed = list(_placed_trees(name, encoding))
         if not placed:
             raise ValueError(f"{name}: no trees in it")
         trees, places = zip(*placed, strict=True)
         return cls(trees, places)
 
 
-def _placed_trees(name: str) -> Iterator[tuple[Tree, str]]:
+def _placed_trees(name: str, encoding: str) -> Iterator[tuple[Tree, str]]:
     """Yield each tree of a file of brackets with the place of its last line."""
     place = ""
 
     def lines() -> Iterator[tuple[str, str]]:
         nonlocal place
-        for where, line in read_lines(name):
+        for where, line in read_lines(name, encoding=encoding):
             place = where
             yield where, line
 

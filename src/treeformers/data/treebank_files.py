@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from treeformers.trees.text import count
 from treeformers.trees.tree import Tree
 from treeformers.trees.treebank import read_treebank
 
-__all__ = ["Reading", "keep_clean", "read_files", "treebank_files"]
+__all__ = ["Reading", "files_below", "keep_clean", "read_files", "treebank_files"]
 
 logger = logging.getLogger(__name__)
 
@@ -83,6 +83,17 @@ def keep_clean(trees: Iterable[Tree], where: str) -> list[Tree]:
     return [tree for tree in kept if tree is not None]
 
 
+def files_below(folder: Path) -> Iterator[Path]:
+    """The files of a folder and of the folders below that may hold trees, in the order of their names.
+
+    Hidden files are left out, and those whose suffix shows something else.
+    """
+    for path in sorted(folder.rglob("*")):
+        hidden = any(part.startswith(".") for part in path.relative_to(folder).parts)
+        if not hidden and path.is_file() and path.suffix.lower() not in _NO_TREEBANK:
+            yield path
+
+
 def treebank_files(folder: Path, kind_of: Callable[[Path], Kind]) -> tuple[list[Path], Kind]:
     """The files of a folder, and of the folders below, that hold trees.
 
@@ -97,10 +108,7 @@ def treebank_files(folder: Path, kind_of: Callable[[Path], Kind]) -> tuple[list[
         ValueError: some files hold constituency trees and others dependency trees.
     """
     found: dict[Kind, list[Path]] = {"constituency": [], "dependencies": []}
-    for path in sorted(folder.rglob("*")):
-        hidden = any(part.startswith(".") for part in path.relative_to(folder).parts)
-        if hidden or not path.is_file() or path.suffix.lower() in _NO_TREEBANK:
-            continue
+    for path in files_below(folder):
         try:
             kind = kind_of(path)
         except ValueError:  # the file is no text

@@ -385,6 +385,14 @@ class AccumulationForSequenceClassification(AccumulationPreTrainedModel):
             attentions=outputs.attentions,
         )
 
+    def sentence_vectors(self, **batch: Tensor) -> Tensor:
+        """The states of the roots (B, D), which the classifier reads.
+
+        The arguments are those of `AccumulationModel.forward`.
+        """
+        root: Tensor = self.encoder(**batch, return_dict=True).root
+        return root
+
     def node_attention(self, **batch: Tensor) -> tuple[Tensor, Tensor]:
         """The attention of the root to each node (B, N) and leaf (B, T) in the last layer, as a mean over the
         heads.

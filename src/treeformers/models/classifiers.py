@@ -259,6 +259,20 @@ class _SentenceModel(PreTrainedModel):
     def set_input_embeddings(self, value: nn.Module) -> None:
         self.embeddings = cast(nn.Embedding, value)
 
+    def sentence_vectors(
+        self, input_ids: Tensor | None = None, inputs_embeds: Tensor | None = None, **plan: Tensor
+    ) -> Tensor:
+        """The vectors of sentences (B, D), which the classifier reads.
+
+        Args:
+            input_ids: Words (B, T).
+            inputs_embeds: Word embeddings (B, T, E) in place of `input_ids`.
+            **plan: What the encoder reads, see `treeformers.models.encoders.TreeEncoder.reads`.
+        """
+        root = self._encode(input_ids, inputs_embeds, plan).root
+        assert root is not None
+        return root
+
     def _encode(
         self,
         input_ids: Tensor | None,

@@ -12,7 +12,13 @@ from treeformers.probing.report import (
     probe,
     summarise_links,
 )
-from treeformers.probing.sources import find_pairs, find_system, find_treebank
+from treeformers.probing.sources import find_pairs, find_splits, find_system, find_treebank
+from treeformers.probing.structural_report import (
+    SpanningTrees,
+    StructuralReport,
+    StructuralRow,
+    probe_structure,
+)
 from treeformers.probing.systems import System
 
 __all__ = [
@@ -21,6 +27,9 @@ __all__ = [
     "LayerLinks",
     "ProbeReport",
     "Question",
+    "SpanningTrees",
+    "StructuralReport",
+    "StructuralRow",
     "System",
     "SystemReport",
     "Target",
@@ -28,10 +37,12 @@ __all__ = [
     "construction_questions",
     "find_constituents",
     "find_pairs",
+    "find_splits",
     "find_system",
     "find_treebank",
     "find_words",
     "probe",
+    "probe_structure",
     "span_chance",
     "summarise_links",
     "treebank_questions",

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Literal
 
 from treeformers.data import corpora
+from treeformers.data.catalogue import CORPORA
 from treeformers.data.examples import LabeledText
 from treeformers.data.minimal_pairs import MINIMAL_PAIRS, MinimalPair, load_minimal_pairs
 from treeformers.data.tree_file import TreeFile
@@ -13,19 +15,26 @@ from treeformers.probing.minimal_pairs import sample_groups
 from treeformers.probing.systems import System
 from treeformers.tasks.tree_predictors import load_parser_or_inducer
 from treeformers.training.model_names import is_model
+from treeformers.trees.brackets import OnError
+from treeformers.trees.dependency import DependencyTree
+from treeformers.trees.recognition import TreeFileFormat
+from treeformers.trees.text import count
 from treeformers.trees.tree import Tree
 
-__all__ = ["AGREEMENT", "SHAPES", "find_pairs", "find_system", "find_treebank"]
+__all__ = ["AGREEMENT", "SHAPES", "find_pairs", "find_splits", "find_system", "find_treebank"]
 
 SHAPES = ("gold", "right", "left", "balanced", "random")
 AGREEMENT = ("agreement-linzen", "agreement-ud")
+FILE_STEP = 10
+"""In a file, the first of every ten trees is for validation and the sixth for the test."""
 
 
-def find_system(name: str) -> System:
+def find_system(name: str, encoding: str = "utf-8") -> System:
     """Resolve the name of a system.
 
     Args:
         name: a shape, a file of trees, or the folder or name of a parser or inducer.
+        encoding: the encoding of a file.
 
     Raises:
         FileNotFoundError: the name is neither a shape, nor a file, nor a folder.
@@ -36,7 +45,7 @@ def find_system(name: str) -> System:
             return shape  # type: ignore[return-value]
     path = Path(name)
     if path.is_file():
-        return TreeFile.read(name)
+        return TreeFile.read(name, encoding)
     if path.is_dir() or is_model(name):
         return load_parser_or_inducer(name)
     raise FileNotFoundError(
@@ -45,25 +54,98 @@ def find_system(name: str) -> System:
     )
 
 
-def find_treebank(corpus: str, split: str, data_dir: str | None = None) -> list[Tree]:
+def find_treebank(
+    corpus: str,
+    split: str,
+    data_dir: str | None = None,
+    *,
+    profile: str | None = None,
+    encoding: str = "utf-8",
+    format: TreeFileFormat | None = None,
+    on_error: OnError | None = None,
+) -> list[Tree]:
     """Load a split of a treebank. If the corpus has a single split, return it.
 
     Args:
         corpus: name of a corpus, or a file.
         split: name of the split.
-        data_dir: as in `treeformers.data.corpora.load`.
+        data_dir: this and the others as in `treeformers.data.corpora.load`.
+        profile: the scheme of the trees of a file.
+        encoding: the encoding of a file.
+        format: the format of a file.
+        on_error: called with the error of each bad tree.
 
     Raises:
         ValueError: the split is unknown, or the corpus holds no constituency trees.
         OSError: the corpus cannot be read.
     """
-    splits = corpora.load(corpus, data_dir=data_dir)
+    splits = corpora.load(
+        corpus, data_dir=data_dir, profile=profile, encoding=encoding, format=format, on_error=on_error
+    )
     if len(splits) > 1 and split not in splits:
         raise ValueError(f"{corpus} has no split {split!r}: expected {', '.join(splits)}")
     trees = splits[split] if split in splits else next(iter(splits.values()))
     if not all(isinstance(tree, Tree) for tree in trees):
         raise ValueError(f"{corpus}: no constituency trees in it")
     return trees
+
+
+def find_splits(
+    corpus: str,
+    kind: Literal["dependencies", "constituency"] | None = None,
+    data_dir: str | None = None,
+    *,
+    profile: str | None = None,
+    encoding: str = "utf-8",
+    format: TreeFileFormat | None = None,
+    on_error: OnError | None = None,
+) -> dict[str, list[Tree | DependencyTree]]:
+    """Load all splits of a treebank, for a structural probe.
+
+    A file has no splits. Of every ten of its trees, the first is for validation, the sixth for the test, and
+    the others are for training.
+
+    Args:
+        corpus: name of a corpus, a file or a folder.
+        kind: kind of the trees; by default dependencies, if the corpus has them.
+        data_dir: this and the others as in `treeformers.data.corpora.load`.
+        profile: the scheme of the trees of a file.
+        encoding: the encoding of a file.
+        format: the format of a file.
+        on_error: called with the error of each bad tree.
+
+    Raises:
+        ValueError: the corpus has no such trees, or a file has fewer than six.
+        OSError: the corpus cannot be read.
+    """
+    wanted = kind
+    if wanted is None and corpus in CORPORA and "dependencies" in CORPORA[corpus].files:
+        wanted = "dependencies"
+    splits = corpora.load(
+        corpus,
+        data_dir=data_dir,
+        trees=wanted,
+        profile=profile,
+        encoding=encoding,
+        format=format,
+        on_error=on_error,
+    )
+    types = {type(tree) for trees in splits.values() for tree in trees}
+    if types not in ({Tree}, {DependencyTree}):
+        raise ValueError(f"{corpus}: no trees in it, expected constituency or dependency trees")
+    if kind and types != {DependencyTree if kind == "dependencies" else Tree}:
+        raise ValueError(f"{corpus}: no {'dependency' if kind == 'dependencies' else kind} trees in it")
+    if len(splits) > 1:
+        return splits
+    (trees,) = splits.values()
+    if len(trees) <= FILE_STEP // 2:
+        raise ValueError(
+            f"{corpus}: {count(len(trees), 'tree')}, expected at least {FILE_STEP // 2 + 1}: some are for "
+            "validation, some for the test"
+        )
+    parts = {"validation": trees[::FILE_STEP], "test": trees[FILE_STEP // 2 :: FILE_STEP]}
+    others = [tree for number, tree in enumerate(trees) if number % (FILE_STEP // 2)]
+    return {"train": others, **parts}
 
 
 def find_pairs(

@@ -30,13 +30,16 @@ _MARK = "→"
 
 
 def heading(format: OutputFormat, names: Sequence[str], dependencies: bool = False) -> str:
-    """The first line of a table; "" for other formats. Sentences of dependency trees have a "sent_id"."""
+    """The first line of a table; "" for other formats.
+
+    Sentences of dependency trees have a "sent_id". The last two columns hold the words around the match.
+    """
     if format != "tsv":
         return ""
     columns = ["file", "sentence", *["sent_id"] * dependencies, "node", "label", "start", "end", "text"]
     for name in names:
         columns += [name, f"{name}_start", f"{name}_end"]
-    return "\t".join(columns)
+    return "\t".join([*columns, "left_context", "right_context"])
 
 
 def match_lines(
@@ -129,6 +132,7 @@ class _Sentence:
         for name in names:
             span = match.named.get(name)
             cells += ["", "", ""] if span is None else [self.text(*span), *span]
+        cells += [self.text(0, match.span[0]), self.text(match.span[1], None)]
         return "\t".join(plain(str(cell)) for cell in cells)
 
     def record(self, match: Match) -> dict[str, Any]:

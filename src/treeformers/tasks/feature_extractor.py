@@ -44,14 +44,19 @@ class FeatureExtractor:
     Attributes:
         name: the given name.
         width: E.
+        num_states: number of states of a subword: its embedding, and one for each layer.
+        state_size: width of one state.
     """
 
     def __init__(self, model: PreTrainedModel, reader: SubwordReader, name: str, layers: int = 1) -> None:
-        most: int = model.config.num_hidden_layers + 1
-        if not 1 <= layers <= most:
-            raise ValueError(f"{name}: layers is {layers}, expected 1 to {most}, the states of the encoder")
+        self.num_states: int = model.config.num_hidden_layers + 1
+        if not 1 <= layers <= self.num_states:
+            raise ValueError(
+                f"{name}: layers is {layers}, expected 1 to {self.num_states}, the states of the encoder"
+            )
         self.name = name
-        self.width: int = layers * model.config.hidden_size
+        self.state_size: int = model.config.hidden_size
+        self.width: int = layers * self.state_size
         self._model = model.eval().requires_grad_(False)
         self._reader = reader
         self._layers = layers
@@ -77,7 +82,38 @@ class FeatureExtractor:
         nn.Module.to(model, choose_device(device))
         return cls(model, reader, name, layers)
 
-    @torch.no_grad()
+    def with_random_weights(self, seed: int = 0) -> Self:
+        """An encoder of the same architecture with random weights, as its class draws them.
+
+        Args:
+            seed: seed of the weights. The global random state stays as it is.
+        """
+        with torch.random.fork_rng():
+            torch.manual_seed(seed)
+            model = type(self._model)(self._model.config)
+        nn.Module.to(model, self._model.device)
+        return type(self)(model, self._reader, f"{self.name}, random weights", self._layers)
+
+    def encode_states(
+        self, sentences: Iterable[Sequence[str]], layers: Sequence[int], progress: bool = False
+    ) -> list[Tensor]:
+        """Some states of the words of all sentences.
+
+        Args:
+            sentences: lists of words, at least one word each.
+            layers: which states: 0 for the embeddings, 1 for the lowest layer, and so on.
+            progress: show a progress bar on standard error.
+
+        Returns:
+            For each layer (N, state_size), the words of all sentences one after the other, as `encode` would
+            give them. All are views of one tensor.
+
+        Raises:
+            ValueError: as in `encode`.
+        """
+        table = self._encode(_checked(sentences), layers, 4096, progress)
+        return list(table.split(self.state_size, dim=1))
+
     def encode(
         self, sentences: Iterable[Sequence[str]], tokens: int = 4096, progress: bool = False
     ) -> list[Tensor]:
@@ -100,6 +136,14 @@ class FeatureExtractor:
             ValueError: a sentence that is a string or has no words.
         """
         split = _checked(sentences)
+        numbers = range(self.num_states - self._layers, self.num_states)
+        return list(self._encode(split, numbers, tokens, progress).split([len(words) for words in split]))
+
+    @torch.no_grad()
+    def _encode(
+        self, split: Sequence[Sequence[str]], layers: Sequence[int], tokens: int, progress: bool
+    ) -> Tensor:
+        """States (N, E) of the words of all sentences; the states of several layers are concatenated."""
         rows, places = self._reader.cut(split)
         in_row: list[list[tuple[int, int, int]]] = [[] for _ in rows]
         count = 0
@@ -107,7 +151,7 @@ class FeatureExtractor:
             for number, (row, start, stop) in enumerate(spans[: len(words)], start=count):
                 in_row[row].append((number, start, stop))
             count += len(words)
-        table = torch.empty(count, self.width)
+        table = torch.empty(count, len(layers) * self.state_size)
         # A window is skipped if neighbouring windows give all its words.
         read = [row for row, taken in enumerate(in_row) if taken]
         for numbered in track(
@@ -117,7 +161,7 @@ class FeatureExtractor:
             disable=not progress,
         ):
             batch = [read[number] for number in numbered]
-            states = self._states([rows[row] for row in batch])
+            states = self._states([rows[row] for row in batch], layers)
             width = states.shape[1]
             numbers: list[int] = []
             subwords: list[int] = []
@@ -128,22 +172,23 @@ class FeatureExtractor:
                     subwords += range(line * width + start, line * width + stop)
                     sizes.append(stop - start)
             table[numbers] = _means(states.flatten(0, 1), subwords, sizes).cpu()
-        return list(table.split([len(words) for words in split]))
+        return table
 
-    def _states(self, rows: Sequence[Sequence[int]]) -> Tensor:
-        """From rows of subwords to states (R, P, E); the states of several last layers are concatenated."""
+    def _states(self, rows: Sequence[Sequence[int]], layers: Sequence[int]) -> Tensor:
+        """From rows of subwords to states (R, P, E); the states of several layers are concatenated."""
         device = self._model.device
+        only_last = list(layers) == [self.num_states - 1]
         lengths = torch.tensor([len(row) for row in rows], device=device)
         padding = self._reader.tokenizer.pad_token_id
         ids = pad_sequence([torch.tensor(row) for row in rows], True, padding).to(device)
         output = self._model(
             input_ids=ids,
             attention_mask=(torch.arange(ids.shape[1], device=device) < lengths[:, None]).long(),
-            output_hidden_states=self._layers > 1,
+            output_hidden_states=not only_last,
         )
-        if self._layers == 1:
+        if only_last:
             return output.last_hidden_state
-        return torch.cat(output.hidden_states[-self._layers :], -1)
+        return torch.cat([output.hidden_states[layer] for layer in layers], -1)
 
 
 def _checked(sentences: Iterable[Sequence[str]]) -> list[list[str]]:

@@ -202,23 +202,24 @@ def read_dependencies(
 
 
 def read_conllu(
-    source: Source, *, encoding: str = "utf-8", on_error: OnError | None = None
+    source: Source, *, encoding: str = "utf-8", on_error: OnError | None = None, heads: bool = False
 ) -> Iterator[ConllSentence]:
     """Read the sentences of a CoNLL file one by one, with all that the file says.
 
     The files and arguments are those of `read_dependencies`. Here, sentences may lack heads: "_" in the
-    column of every head. A row with fewer than ten columns gets "_" in the others.
+    column of every head; `heads` refuses them. A row with fewer than ten columns gets "_" in the others.
 
     Yields:
         The sentences. Comments that a blank line separates from the sentence below belong to it.
 
-    Raises:
-        FileNotFoundError: the file does not exist. The first `next` raises this.
-        ValueError: as in `read_dependencies`.
+    Raises the errors of `read_dependencies`.
     """
 
     def read(block: _Block) -> ConllSentence:
-        return ConllSentence(tuple(map(ConllRow._make, block.rows)), tuple(block.comments))
+        found = ConllSentence(tuple(map(ConllRow._make, block.rows)), tuple(block.comments))
+        if heads and found.tree is None:
+            raise _RowError(0, f"head {_NOTHING!r} is not a word number")
+        return found
 
     return _read(source, encoding, on_error, read)
 

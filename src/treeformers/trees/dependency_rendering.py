@@ -22,9 +22,15 @@ from treeformers.trees.text import (
     text_columns,
 )
 
-__all__ = ["render_dependency_latex", "render_dependency_svg", "render_dependency_text"]
+__all__ = [
+    "render_dependency_latex",
+    "render_dependency_svg",
+    "render_dependency_text",
+    "render_two_edge_sets_svg",
+]
 
 _STEP = 26
+_END_GAP = 5
 
 
 def render_dependency_svg(
@@ -102,6 +108,64 @@ def render_dependency_svg(
     return svg_frame(width, height, title or " ".join(words), about, style, [*paths, *texts])
 
 
+def render_two_edge_sets_svg(
+    words: Sequence[str],
+    above: Sequence[tuple[int, int]],
+    below: Sequence[tuple[int, int]],
+    title: str | None = None,
+) -> Svg:
+    """Draw two sets of undirected edges over the same words, one above the words and one below.
+
+    An edge of both sets is drawn strong and coloured (class "agree"). An edge below that is not above is
+    dashed (class "cross"). An edge above that is not below keeps the plain line.
+
+    Args:
+        words: the T words.
+        above: pairs (left, right) of positions, counted from 0.
+        below: other pairs over the same words.
+        title: the accessible title, by default the sentence.
+    """
+    words = [unescape_word(word) for word in words]
+    none = [""] * len(words)
+    centers = _centers(words, none, none, [])
+    levels = {1: _levels(above), -1: _levels(below)}
+    baseline = 30 + _STEP * max(levels[1], default=0)
+    height = baseline + 22 + _STEP * max(levels[-1], default=0)
+    width = centers[-1] + _half(words[-1]) + 8
+    mirrored = is_right_to_left(words)
+    shared = set(above) & set(below)
+    paths = []
+    for side, arcs in ((1, above), (-1, below)):
+        start = baseline - 20 if side == 1 else baseline + 8
+        shifts = _end_shifts(arcs)
+        for (left, right), level in zip(arcs, levels[side], strict=True):
+            kind = "agree" if (left, right) in shared else "cross" if side == -1 else "only"
+            x1 = centers[left] + shifts[left, left, right]
+            x2 = centers[right] + shifts[right, left, right]
+            if mirrored:
+                x1, x2 = width - x2, width - x1
+            y = start - side * _STEP * level
+            paths.append(
+                f'<path class="{kind}" d="M{x1} {start}V{y + 8 * side}Q{x1} {y} {x1 + 8} {y}H{x2 - 8}'
+                f'Q{x2} {y} {x2} {y + 8 * side}V{start}"/>'
+            )
+    texts = [
+        f'<text class="word middle" x="{width - center if mirrored else center}" y="{baseline}">'
+        f"{xml(word)}</text>"
+        for center, word in zip(centers, words, strict=True)
+    ]
+    style = (
+        ".figure .word{font:16px ui-serif,Georgia,'Times New Roman',serif}"
+        ".figure path.agree{stroke:var(--agree);stroke-width:2.2}"
+        ".figure path.cross{stroke:var(--cross);stroke-dasharray:4 3}"
+    )
+    about = (
+        f"{count(len(words), 'word')}, {count(len(above), 'edge')} above and {count(len(below), 'edge')} "
+        f"below them, {len(shared)} in both"
+    )
+    return svg_frame(width, height, title or " ".join(words), about, style, [*paths, *texts])
+
+
 def render_dependency_text(
     words: Sequence[str],
     heads: Sequence[int],
@@ -171,6 +235,24 @@ def render_dependency_latex(
 def _arcs(heads: Sequence[int]) -> list[tuple[int, int]]:
     """Positions of the words at the left and right end of each arc, counted from 0."""
     return [(min(word, head - 1), max(word, head - 1)) for word, head in enumerate(heads) if head]
+
+
+def _end_shifts(arcs: Sequence[tuple[int, int]]) -> dict[tuple[int, int, int], float]:
+    """How far from the centre of its word each end of an arc stands: (word, left, right) to pixels.
+
+    The ends at a word stand side by side, such that nested arcs do not cross: arcs to the left from the
+    shortest to the longest, then arcs to the right from the longest to the shortest.
+    """
+    ends: dict[int, list[tuple[int, int]]] = {}
+    for arc in arcs:
+        for word in arc:
+            ends.setdefault(word, []).append(arc)
+    shifts = {}
+    for word, there in ends.items():
+        there.sort(key=lambda arc: (arc[1] != word, arc[1] - arc[0] if arc[1] == word else arc[0] - arc[1]))
+        for number, arc in enumerate(there):
+            shifts[word, *arc] = _END_GAP * (number - (len(there) - 1) / 2)
+    return shifts
 
 
 def _levels(arcs: Sequence[tuple[int, int]]) -> list[int]:

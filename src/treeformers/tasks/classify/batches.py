@@ -13,7 +13,7 @@ from treeformers.models.classifiers import PairClassifier
 from treeformers.tasks.batching import by_tokens
 from treeformers.tasks.inputs import Encoded, TreeReader
 
-__all__ = ["collate", "predict"]
+__all__ = ["collate", "predict", "sentence_vectors"]
 
 LARGEST_BATCH = 4000
 """Maximum number of words in a batch, padding included."""
@@ -43,6 +43,31 @@ def predict(model: Any, encoded: Sequence[Encoded], reader: TreeReader) -> Tenso
             raise ValueError("the model gives no probabilities but nan: its weights are damaged")
         found.update(zip(numbers, rows.cpu(), strict=True))
     return torch.stack([found[number] for number in range(len(examples))]) if found else torch.empty(0)
+
+
+@torch.inference_mode()
+def sentence_vectors(model: Any, encoded: Sequence[Encoded], reader: TreeReader) -> Tensor:
+    """The vectors of sentences (n, D), which the classifier reads.
+
+    Args:
+        model: a classifier of sentences or of pairs.
+        encoded: the trees; also those of a model of pairs one by one.
+        reader: the reader of the model.
+
+    Raises:
+        ValueError: the model gives no such vectors, or they are not finite.
+    """
+    if not hasattr(model, "sentence_vectors"):
+        raise ValueError(f"a {type(model).__name__} gives no vectors of sentences")
+    found: dict[int, Tensor] = {}
+    for numbers in by_tokens([len(one.words) for one in encoded], LARGEST_BATCH):
+        batch = reader.collate([encoded[number] for number in numbers])
+        rows = model.sentence_vectors(**{name: part.to(model.device) for name, part in batch.items()})
+        found.update(zip(numbers, rows.float().cpu(), strict=True))
+    vectors = torch.stack([found[number] for number in range(len(encoded))]) if found else torch.empty(0)
+    if not vectors.isfinite().all():
+        raise ValueError("the model gives no vectors but nan: its weights are damaged")
+    return vectors
 
 
 def collate(

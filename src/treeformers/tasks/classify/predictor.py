@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Self
 
 import torch
+from torch import Tensor
 from transformers import PreTrainedModel
 
 from treeformers.data.checks import ensure_list
@@ -16,7 +17,7 @@ from treeformers.data.sentences import VOCABULARY
 from treeformers.models.classifiers import SentenceClassifier, SentenceClassifierConfig
 from treeformers.models.encoders import encoder_of, own_classifiers
 from treeformers.recipes import ClassifyRecipe, Recipe
-from treeformers.tasks.classify.batches import predict
+from treeformers.tasks.classify.batches import predict, sentence_vectors
 from treeformers.tasks.classify.build import longest_input
 from treeformers.tasks.inputs import AnyTree, Encoded, TreeReader
 from treeformers.tasks.tree_sources import complete_trees, stored_source
@@ -95,6 +96,18 @@ class EncoderPredictor(Shareable):
             if longest and len(tree) > longest:
                 raise ValueError(f"text {number} has {len(tree)} words, the model reads at most {longest}")
         return self.reader.encode(found)
+
+    def vectors(self, texts: Iterable[Text | Sequence[str]], trees: str | None = None) -> Tensor:
+        """The vectors of single texts (n, D), which the classifier reads: sentence embeddings of the encoder.
+
+        Args:
+            texts: trees, strings, or lists of words.
+            trees: source of trees, see `trees_of`.
+
+        Raises:
+            ValueError: as in `encode`; a model that gives no such vectors.
+        """
+        return sentence_vectors(self.model, self.encode(texts, trees), self.reader)
 
 
 class Classifier(EncoderPredictor):

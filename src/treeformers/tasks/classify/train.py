@@ -24,7 +24,7 @@ from treeformers.training.batches import Features
 from treeformers.training.fit import Fit
 from treeformers.training.run import Run
 
-__all__ = ["Score", "train_classifier", "train_on_examples", "validator"]
+__all__ = ["Score", "fit_examples", "train_classifier", "train_on_examples", "validator"]
 
 logger = logging.getLogger(__name__)
 
@@ -80,11 +80,37 @@ def train_on_examples(
         score: gives the validation metrics.
         metric: the one that chooses the weights. The highest is the best.
     """
-    limit = longest_input(check_model(recipe))
+    check_model(recipe)
     run = Run(out, recipe, seed, resume, progress)
     pairs = isinstance(recipe, SimilarityRecipe)
-    examples = _without_long(read_examples(recipe.data, "train", pairs), recipe.data, limit)
-    validation = read_examples(recipe.data, "validation", pairs)
+    examples, validation = (read_examples(recipe.data, split, pairs) for split in ("train", "validation"))
+    return fit_examples(run, recipe, examples, validation, score, metric)
+
+
+def fit_examples(
+    run: Run,
+    recipe: ClassifyRecipe | SimilarityRecipe,
+    examples: Sequence[Example],
+    validation: Sequence[Example],
+    score: Score,
+    metric: str,
+) -> Fit:
+    """Train a model on examples with their trees, and save it in the folder of a run.
+
+    Args:
+        run: the run of this recipe.
+        recipe: the recipe; its data is not read.
+        examples: the training examples.
+        validation: the examples that choose the weights.
+        score: gives the validation metrics.
+        metric: the one that chooses the weights. The highest is the best.
+
+    Raises:
+        ValueError: the settings do not fit, or the examples have fewer than two classes, or are too long.
+        OSError: the folder cannot be written.
+    """
+    limit = longest_input(check_model(recipe))
+    examples = _without_long(examples, recipe.data, limit)
     classes = [] if recipe.model.get("task") == "relatedness" else classes_of(examples)
     unseen = Counter(one.label for one in validation if classes and one.label not in classes)
     if unseen:
