@@ -30,6 +30,7 @@ PAPERS = {
         "nguyen2020",
         "ahmed2019",
         "ginn2024",
+        "treereg2025",
         "trees",
         "encoders",
         "en",

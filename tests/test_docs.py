@@ -14,6 +14,7 @@ import huggingface_hub
 import pytest
 
 from conftest import ROOT
+from tiny_encoders import tiny_bert
 from tiny_models import save_parser
 from treeformers import Classifier
 from treeformers.data import corpora
@@ -109,6 +110,26 @@ def test_the_page_on_annotation_runs(tmp_path: Path, monkeypatch: pytest.MonkeyP
     exec("\n".join(BLOCK.findall(text)), names)
     assert names["found"].sentences == 2 and len(names["found"].disagreements) == 1
     assert "(NP (X" in Path("luna.brackets").read_text()
+
+
+def test_the_page_on_encoders_of_your_own_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    package = tmp_path / "treeformers_en"
+    save_parser(package / "model")
+    (package / "__init__.py").touch()
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    tiny_bert(tmp_path / "encoder")
+    text = (ROOT / "docs" / "how-to" / "treeify.md").read_text(encoding="utf-8")
+    names: dict[str, Any] = {}
+    exec("\n".join(BLOCK.findall(text)), names)
+    printed = capsys.readouterr().out
+    assert "has no links, which attn_implementation='constituent' needs" in printed
+    assert names["tree"].words == ("the", "old", "dog", "sees", "a", "bird")
+    assert all(f"{name} determiners" in printed for name in ("before", "after", "right"))
+    assert type(names["again"]).__name__ == "BertForMaskedLM"
 
 
 @pytest.mark.parametrize("page", ALL_PAGES, ids=lambda path: path.relative_to(ROOT).as_posix())

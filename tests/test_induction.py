@@ -18,6 +18,8 @@ from treeformers.induction import (
     greedy_tree,
     summarise_structure,
     trivial_tree,
+    word_links,
+    word_trees,
 )
 from treeformers.metrics import unlabeled_f1
 
@@ -311,3 +313,35 @@ def test_long_sentences_are_fast_and_do_not_exhaust_the_stack() -> None:
     assert len(brackets(trivial_tree(sentence, "random", seed=0))) == 4999
     assert build_tree(np.ones((6, 4999)), sentence).height == 1
     assert time.perf_counter() - started < 20
+
+
+def test_links_between_words_are_those_at_their_borders() -> None:
+    tokens = [None, 0, 0, 1, 2, 2, 2, None, None]  # [CLS] a ##b c d ##e ##f [SEP] [PAD]
+    links = np.arange(16).reshape(2, 8) / 20
+    assert word_links(links, tokens).tolist() == [[0.1, 0.15], [0.5, 0.55]]
+    assert word_links(torch.tensor(links[0]), [-1 if one is None else one for one in tokens]).shape == (2,)
+    for wrong in ([None, 0, 2, None], [None, 1, 2, None], [0, 1, 0]):
+        with pytest.raises(ValueError, match="expected 0, 1, 2 and so on"):
+            word_links(links, wrong)
+    with pytest.raises(ValueError, match="8 links for 10 tokens, expected 9"):
+        word_links(links, [0] * 10)
+
+
+def test_trees_of_a_batch_of_subwords() -> None:
+    tokens = [[None, 0, 0, 1, 2, None], [None, 0, None, None, None, None]]
+    links = [torch.tensor([[0.1, 0.2, 0.9, 0.3, 0.1], [0.0] * 5]) for _ in range(2)]
+    sentences = [["ab", "c", "d"], ["e"]]
+    trees = word_trees(links, tokens, sentences)
+    assert [str(tree) for tree in trees] == ["(X (X (X ab) (X c)) (X d))", "(X (X e))"]
+    heads = [torch.stack([link, link], dim=1) for link in links]  # the mean of two link heads
+    assert word_trees(heads, tokens, sentences, layer=0) == trees
+    with pytest.raises(
+        ValueError, match="sentence 1 has 4 words, but tokens for 3 of them: was it truncated"
+    ):
+        word_trees(links, tokens, [["ab", "c", "d", "e"], ["f"]])
+    with pytest.raises(
+        ValueError, match="links of 2 sentences, tokens of 2 and words of 1: expected the same"
+    ):
+        word_trees(links, tokens, [["ab"]])
+    with pytest.raises(ValueError, match="no links, expected those of at least one layer"):
+        word_trees([], tokens, sentences)

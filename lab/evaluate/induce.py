@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from lab.evaluate.inducer_scores import average_forests, score_inducer
+from lab.evaluate.state_splits import split_baselines
 from lab.provenance import provenance
 from treeformers.metrics.statistics import summarise
-from treeformers.recipes import Data, Decoding, InduceRecipe
+from treeformers.recipes import Data, Decoding, InduceRecipe, Regularizer
 from treeformers.tasks.induce.score import score, score_baselines
 from treeformers.training.workers import start_workers
 from treeformers.trees.tree import Tree
@@ -45,6 +46,7 @@ def evaluate(
     """Evaluate the trained models of a recipe: each model, and averages of the trees of all models.
 
     "averaged" counts one vote per model; "averaged_layers" counts one vote per model and layer from layer 2.
+    A recipe with a section `regularizer` also gets `split_accuracy`, with or without trees.
 
     The pseudo-perplexity is measured on the first sentences of the test split. A recipe that trains on all
     splits has read them. With the embedded grammar the sentences are those of the gold trees.
@@ -60,7 +62,14 @@ def evaluate(
     seeds: list[dict[str, Any]] = []
     forests: list[list[Tree]] = []
     layers: list[list[Tree]] = []
-    score_model = partial(_score, gold=gold, sentences=_perplexity_lines(sentences), decoding=recipe.decoding)
+    regularizer = None if recipe.regularizer == Regularizer() else recipe.regularizer
+    score_model = partial(
+        _score,
+        gold=gold,
+        sentences=_perplexity_lines(sentences),
+        decoding=recipe.decoding,
+        regularizer=regularizer,
+    )
     workers = min(workers, len(models))
     with start_workers(workers) if workers > 1 else nullcontext() as pool:
         running = (pool.map if pool else map)(score_model, models)
@@ -81,14 +90,20 @@ def evaluate(
         result["averaged_layers"] = score(gold, average_forests(layers))
     if baselines:
         result["baselines"] = baselines
+    if gold and regularizer:
+        result["split_baselines"] = split_baselines(gold)
     return result
 
 
 def _score(
-    model: Path, gold: Sequence[Tree], sentences: Sequence[str], decoding: Decoding
+    model: Path,
+    gold: Sequence[Tree],
+    sentences: Sequence[str],
+    decoding: Decoding,
+    regularizer: Regularizer | None,
 ) -> tuple[dict[str, Any], list[Tree], list[list[Tree]]]:
     started = time.process_time()
-    metrics, trees, by_layer = score_inducer(model, gold, sentences, decoding)
+    metrics, trees, by_layer = score_inducer(model, gold, sentences, decoding, regularizer)
     return {**metrics, "scoring_seconds": time.process_time() - started}, trees, by_layer
 
 

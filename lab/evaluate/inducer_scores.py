@@ -9,9 +9,10 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from lab.evaluate.state_splits import split_accuracy
 from treeformers.induction import average_trees, summarise_structure
 from treeformers.metrics import perplexity, unlabeled_f1
-from treeformers.recipes import Decoding
+from treeformers.recipes import Decoding, Regularizer
 from treeformers.tasks.induce.decoding import decode_layers, decode_trees
 from treeformers.tasks.induce.predictor import Inducer
 from treeformers.tasks.induce.score import score
@@ -21,7 +22,11 @@ __all__ = ["average_forests", "score_inducer"]
 
 
 def score_inducer(
-    model: str | Path, gold: Sequence[Tree], sentences: Sequence[str], decoding: Decoding
+    model: str | Path,
+    gold: Sequence[Tree],
+    sentences: Sequence[str],
+    decoding: Decoding,
+    regularizer: Regularizer | None = None,
 ) -> tuple[dict[str, Any], list[Tree], list[list[Tree]]]:
     """Metrics of a model by its own decoding and by the others, its trees, and the trees of its layers.
 
@@ -30,6 +35,7 @@ def score_inducer(
         gold: trees to score against; empty for perplexity alone.
         sentences: sentences for the pseudo-perplexity.
         decoding: how trees are read from links.
+        regularizer: names the hidden states whose splits are scored, see `split_accuracy`.
     """
     inducer = Inducer.from_pretrained(model)
     metrics: dict[str, Any] = {
@@ -37,6 +43,8 @@ def score_inducer(
         if sentences
         else None
     }
+    if gold and regularizer:
+        metrics["split_accuracy"] = split_accuracy(inducer, gold, regularizer)
     if not inducer.model.config.has_prior or not gold:
         return metrics, [], []
     words = [tree.words for tree in gold]

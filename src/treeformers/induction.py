@@ -2,7 +2,8 @@
 
 Link i of a sentence is the probability that words i and i + 1 belong to one constituent. Three functions
 decode links: `build_tree` (Algorithm 1 of Wang et al. 2019), `greedy_tree` and `cky_tree`. Every constituent
-of an induced tree, the root included, is labelled `LABEL`.
+of an induced tree, the root included, is labelled `LABEL`. `word_links` and `word_trees` read links between
+subwords.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ __all__ = [
     "summarise_structure",
     "trivial_tree",
     "unlabeled_tree",
+    "word_links",
+    "word_trees",
 ]
 
 LABEL = "X"
@@ -215,6 +218,80 @@ def cky(scores: ArrayLike, right_bias: float = 0.0) -> list[tuple[int, int]]:
     return [(start, end) for start, _, end in _binary_spans(len(array), splits)]
 
 
+def word_links(links: ArrayLike, word_ids: Sequence[int | None]) -> Array:
+    """The links between the words of one sentence, from the links between its tokens.
+
+    The link of two words is the link between the last token of the first word and the first token of the
+    second one.
+
+    Args:
+        links: (..., T-1) probabilities between tokens; padding may follow.
+        word_ids: the word of each token, from 0, as `word_ids` of a tokenizer's output gives them; None or a
+            negative number for special tokens and padding.
+
+    Returns:
+        (..., W-1).
+
+    Raises:
+        ValueError: there are fewer links than neighbouring tokens, or the words do not follow each other.
+    """
+    words = np.array([-1 if word is None else word for word in word_ids])
+    array = _numbers(links)
+    if array.shape[-1] < len(words) - 1:
+        raise ValueError(f"{array.shape[-1]} links for {len(words)} tokens, expected {len(words) - 1}")
+    found = words[words >= 0]
+    if not np.isin(np.diff(found, prepend=-1), (0, 1)).all():
+        raise ValueError(f"the words of the tokens are {found.tolist()}, expected 0, 1, 2 and so on")
+    (places,) = ((words[:-1] >= 0) & (words[1:] == words[:-1] + 1)).nonzero()
+    return array[..., places]
+
+
+def word_trees(
+    links: Sequence[ArrayLike],
+    word_ids: Sequence[Sequence[int | None]],
+    sentences: Sequence[Sequence[str]],
+    layer: int = -1,
+    right_bias: float = 0.0,
+) -> list[Tree]:
+    """Decode the links of a batch of subwords into a tree over the words of each sentence, by `cky_trees`.
+
+        encoded = tokenizer(sentences, is_split_into_words=True, padding=True, return_tensors="pt")
+        model(**encoded)
+        word_ids = [encoded.word_ids(row) for row in range(len(sentences))]
+        trees = word_trees(model.links, word_ids, sentences)
+
+    Args:
+        links: for each layer, the links between tokens (B, T-1), or (B, G, T-1) with several link heads,
+            whose mean counts; such as `links` of a model of `treeformers.treeify`.
+        word_ids: the word of each token (B, T), as in `word_links`.
+        sentences: the words of each sentence.
+        layer: the layer to decode; negative numbers count from the top.
+        right_bias: log-odds of right against left constituents, see `cky_tree`.
+
+    Raises:
+        ValueError: a sentence has no words, or has words without tokens, as after truncation; or the links
+            have another shape or hold NaN, or the layer does not exist.
+    """
+    if not len(links):
+        raise ValueError("no links, expected those of at least one layer")
+    by_layer = [_numbers(link) for link in links]
+    array = np.stack([link.mean(1) if link.ndim == 3 else link for link in by_layer], axis=1)
+    if not len(array) == len(word_ids) == len(sentences):
+        raise ValueError(
+            f"links of {len(array)} sentences, tokens of {len(word_ids)} and words of {len(sentences)}: "
+            "expected the same number of each"
+        )
+    between = []
+    for number, (row, tokens, words) in enumerate(zip(array, word_ids, sentences, strict=True), start=1):
+        known = len({word for word in tokens if word is not None and word >= 0})
+        if known != len(words):
+            raise ValueError(
+                f"sentence {number} has {len(words)} words, but tokens for {known} of them: was it truncated?"
+            )
+        between.append(word_links(row, tokens))
+    return cky_trees(between, sentences, layer, right_bias)
+
+
 def trivial_tree(
     words: Sequence[str],
     kind: Literal["right", "left", "balanced", "random"] = "right",
@@ -317,15 +394,19 @@ def summarise_structure(trees: Iterable[Tree]) -> Structure:
 def _link_array(links: Any, words: Sequence[str], ndim: int) -> Array:
     if not words:
         raise ValueError("a tree needs at least one word")
-    if hasattr(links, "detach"):  # a torch tensor, on any device and of any precision
-        links = links.detach().cpu().double()
-    array = np.asarray(links, dtype=np.float64)
+    array = _numbers(links)
     if array.ndim != ndim or array.shape[-1] != len(words) - 1 or (ndim == 2 and not len(array)):
         expected = f"(L, {len(words) - 1})" if ndim == 2 else f"({len(words) - 1},)"
         raise ValueError(f"expected links of shape {expected} for {len(words)} words, got {array.shape}")
     if np.isnan(array).any():
         raise ValueError("links hold NaN")
     return array
+
+
+def _numbers(links: Any) -> Array:
+    if hasattr(links, "detach"):  # a torch tensor, on any device and of any precision
+        links = links.detach().cpu().double()
+    return np.asarray(links, dtype=np.float64)
 
 
 def _check_layer(min_layer: int, array: Array) -> None:

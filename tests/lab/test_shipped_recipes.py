@@ -64,7 +64,7 @@ def check(recipe: Recipe, smoke: bool) -> None:
             assert (recipe.data.corpus == "grammar") is smoke
             assert set(recipe.model) <= {field.name for field in dataclasses.fields(TreeBertConfig)}
         case ProbeRecipe():
-            assert (recipe.data.corpus == "") is smoke
+            assert (not recipe.data.corpus and not recipe.data.pairs) is smoke
         case _:
             assert isinstance(recipe, BenchmarkRecipe | VisualizeRecipe)
 

@@ -16,7 +16,16 @@ from typing import Any, ClassVar, Literal, Self
 
 from treeformers.recipes.build import build, check_model, nearest, typed
 from treeformers.recipes.files import Places, merge, parse_override, read_file
-from treeformers.recipes.sections import Beam, Data, Decoding, Examples, ParallelText, Train, Treebanks
+from treeformers.recipes.sections import (
+    Beam,
+    Data,
+    Decoding,
+    Examples,
+    ParallelText,
+    Regularizer,
+    Train,
+    Treebanks,
+)
 
 SCALES = ("smoke", "small", "paper")
 Scale = Literal["smoke", "small", "paper"]
@@ -37,6 +46,8 @@ class Recipe:
 
     TASKS: ClassVar[dict[str, type[Recipe]]] = {}
     """The recipe class of every known task."""
+    training_sections: ClassVar[tuple[str, ...]] = ("task", "data", "model", "train")
+    """The keys and sections that the trained weights depend on."""
 
     task: str
     title: str = ""
@@ -90,12 +101,13 @@ class Recipe:
         return {**table, "scale": scale}
 
     def training(self) -> dict[str, Any]:
-        """The keys that the weights of one seed depend on, as JSON: `task`, `data`, `model` and `train`.
+        """The keys that the weights of one seed depend on, as JSON: `task`, `data`, `model`, `train` and, for
+        the task "induce", `regularizer`.
 
         Recipes with equal `training()` train the same models, whatever they are scored on.
         """
         table = json.loads(json.dumps(self.to_dict()))
-        kept = {name: table[name] for name in ("task", "data", "model", "train")}
+        kept = {name: table[name] for name in self.training_sections}
         for name in self.data.scoring_keys:
             del kept["data"][name]
         del kept["train"]["seeds"]
@@ -109,11 +121,15 @@ class InduceRecipe(Recipe):
     Attributes:
         data: the data.
         model: fields of `TreeBertConfig`.
+        regularizer: a loss that makes hidden states follow given trees.
         decoding: how trees are read from links.
     """
 
+    training_sections: ClassVar[tuple[str, ...]] = (*Recipe.training_sections, "regularizer")
+
     task: Literal["induce"] = "induce"
     data: Data = field(default_factory=Data)
+    regularizer: Regularizer = field(default_factory=Regularizer)
     decoding: Decoding = field(default_factory=Decoding)
 
 

@@ -23,6 +23,7 @@ __all__ = [
     "Decoding",
     "Examples",
     "ParallelText",
+    "Regularizer",
     "Train",
     "TreeFiles",
     "Treebanks",
@@ -66,6 +67,7 @@ class Data(TreeFiles):
         sentences: number of sentences sampled from "grammar", and the maximum read from other texts; 0 for
             all.
         gold_sentences: maximum number of gold trees; 0 for all.
+        multi_sentence: lines of the text may hold several sentences; each becomes an example of its own.
         normalize: lower-case words, replace numbers by N, and remove punctuation, as in the corpus wsj-text.
         tokenizer: whole words, or WordPiece subwords as in the paper.
         vocab_size: maximum size of the vocabulary.
@@ -85,6 +87,7 @@ class Data(TreeFiles):
     gold_splits: tuple[str, ...] = ("train", "validation", "test")
     sentences: Count = 0
     gold_sentences: Count = 0
+    multi_sentence: bool = False
     normalize: bool = False
     tokenizer: Literal["word", "wordpiece"] = "word"
     vocab_size: Annotated[int, Range(6)] = 16000  # five of them are special tokens
@@ -313,6 +316,27 @@ class Train:
     num_evaluations: Positive = 10
     patience: Count = 0
     seeds: Annotated[tuple[Seed, ...], Filled(), Distinct()] = (1,)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Regularizer:
+    """The loss of TreeReg, which is added to that of the masked words, see `models.tree_regularizer`.
+
+    Attributes:
+        trees: the source of the trees of the training sentences: a parser, an inducer or a shape, as in
+            `Examples`; "" for no such loss.
+        sentences: maximum number of training sentences with a tree, evenly spaced, because parsing may take
+            longer than training; 0 for all. The others train the masked words alone.
+        layer: the layer whose output is regularised, counted from 1; 0 is the embeddings.
+        fraction: fraction of its width that is regularised.
+        weight: factor of the loss.
+    """
+
+    trees: str = ""
+    sentences: Count = 0
+    layer: Count = 2
+    fraction: Annotated[float, Range(above=0, most=1)] = 0.25
+    weight: Rate = 1.0
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,13 @@ def test_words_of_a_treebank_are_normalized_without_punctuation(tmp_path: Path) 
         ("The", "25", "sat"),
         ("Ann", "ran"),
     ]
+
+
+def test_lines_of_several_sentences(tmp_path: Path) -> None:
+    (tmp_path / "text.txt").write_text("The 25 sat . Ann ran .\n= Title =\n")
+    data = Data(text=str(tmp_path / "text.txt"), multi_sentence=True)
+    assert read_sentences(data) == ["The 25 sat .", "Ann ran .", "= Title ="]
+    assert read_sentences(replace(data, normalize=True, sentences=1)) == ["the N sat ."]
 
 
 def test_splits_and_limits(tmp_path: Path) -> None:

@@ -8,13 +8,19 @@ import torch
 from transformers import AutoTokenizer
 
 from conftest import ROOT
+from lab.evaluate import state_splits
+from treeformers.data.splits import sample_split
+from treeformers.induction import trivial_tree
 from treeformers.models.treebert import TreeBertForMaskedLM
-from treeformers.recipes import InduceRecipe, Recipe
-from treeformers.tasks.induce.train import build_model, train_inducer
+from treeformers.recipes import InduceRecipe, Recipe, Regularizer
+from treeformers.tasks.induce.predictor import Inducer
+from treeformers.tasks.induce.train import _with_splits, build_model, train_inducer
+from treeformers.training.batches import Features
 
 torch.set_num_threads(1)
 
 HEADLINE = ROOT / "experiments" / "wang2019" / "tree-l10-wsj-all.toml"
+REGULARIZED = ROOT / "experiments" / "treereg2025" / "treereg-random.toml"
 
 
 def recipe(*overrides: str) -> InduceRecipe:
@@ -47,6 +53,31 @@ def test_a_missing_decoding_layer_is_refused_before_training(layer: int, tmp_pat
     with pytest.raises(ValueError, match=message):
         train_inducer(asked, tmp_path / "out", progress=False)
     assert not (tmp_path / "out").exists()
+
+
+def test_a_missing_regularized_layer_is_refused_before_training(tmp_path: Path) -> None:
+    asked = recipe("regularizer.trees=right", "regularizer.layer=4", f"data.text={tmp_path / 'nothing'}")
+    message = r"^regularizer\.layer is 4, expected 0 to 3: model\.num_hidden_layers is 3$"
+    with pytest.raises(ValueError, match=message):
+        train_inducer(asked, tmp_path / "out", progress=False)
+
+
+def test_the_regularizer_makes_states_follow_the_trees(tmp_path: Path) -> None:
+    settings = ("train.epochs=8", "data.sentences=200", "train.learning_rate=0.01", "train.warmup_steps=5")
+    trees = ("regularizer.trees=right", "regularizer.weight=10")
+    asked = InduceRecipe.load(REGULARIZED, "smoke", (*settings, *trees))
+    train_inducer(asked, tmp_path, progress=False)
+    gold = [trivial_tree(sample.words, "right") for sample in sample_split("test", 200)]
+    found = state_splits.split_accuracy(Inducer.from_pretrained(tmp_path), gold, asked.regularizer)
+    assert found and found > 45  # 30 without the regularizer, 29 by chance
+
+
+def test_some_sentences_have_trees() -> None:
+    rows: Features = [{"input_ids": [number]} for number in range(4)]
+    lines = ["a b c", "d e f", "g h i", "j k l"]
+    found = _with_splits(rows, lines, Regularizer(trees="right", sentences=2))
+    assert [row["splits"] for row in found] == [[(0, 1, 3)], [], [(0, 1, 3)], []]
+    assert recipe("regularizer.sentences=2").training() != recipe().training()
 
 
 def test_wrong_keys_and_values_of_the_model_are_named(inducer_folder: Path) -> None:

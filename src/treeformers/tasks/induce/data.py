@@ -8,6 +8,7 @@ from typing import Any
 from treeformers.data.examples import LabeledText
 from treeformers.data.splits import check_split, sample_split
 from treeformers.data.text import normalize_word
+from treeformers.data.treebank_segmentation import split_treebank_words
 from treeformers.recipes import Data
 from treeformers.tasks.corpora import load_corpus
 from treeformers.trees.punctuation import is_word
@@ -32,6 +33,8 @@ def read_sentences(data: Data) -> list[str]:
         lines = [" ".join(sample.words) for sample in sampled]
     else:
         examples = _read_splits(data.text, data.splits, data, "data.splits", required="train")
+        if data.multi_sentence:
+            examples = (sentence for example in examples for sentence in _sentences(example))
         lines = [" ".join(words) for example in examples if (words := _words(example, data.normalize))]
         lines = lines[: data.sentences or None]
     if not lines:
@@ -72,6 +75,14 @@ def read_gold_trees(data: Data, option: str = "data.gold_splits") -> list[Tree]:
 def without_punctuation(tree: Tree) -> Tree | None:
     """The tree over its words and the signs $ and #; None if nothing is left."""
     return tree.filter_leaves(lambda leaf: is_word(leaf) or leaf.label in ("$", "#"))
+
+
+def _sentences(example: Any) -> Iterator[Any]:
+    """The sentences of a line of text. A tree is one sentence."""
+    if isinstance(example, str):
+        yield from map(" ".join, split_treebank_words(example.split()))
+    else:
+        yield example
 
 
 def _words(example: Any, normalize: bool) -> Sequence[str]:

@@ -19,6 +19,7 @@ from transformers import PreTrainedTokenizerBase
 
 from treeformers.data.checks import Sentence, check_positive, words_of
 from treeformers.data.text import normalize_word
+from treeformers.induction import word_links
 from treeformers.models.treebert import TreeBertConfig, TreeBertForMaskedLM
 from treeformers.recipes import Decoding, InduceRecipe
 from treeformers.tasks.batching import batches
@@ -230,7 +231,7 @@ class Inducer(Shareable):
         priors = torch.stack(output.priors)[:, 0].double().cpu().numpy()
         return LayerOutputs(
             words=tuple(words),
-            links=_between_words(torch.stack(output.links)[:, 0].double().cpu().numpy(), index),
+            links=word_links(torch.stack(output.links)[:, 0].double().cpu().numpy(), index.tolist()),
             priors=priors[:, first_tokens][:, :, first_tokens],
             attentions=mean @ attention @ member.T,
         )
@@ -364,7 +365,7 @@ class Inducer(Shareable):
         self, split: list[list[str]], batch_size: int
     ) -> Iterator[tuple[list[int], list[NDArray[np.float64]]]]:
         for numbers, links, word_ids, _ in self._batches(split, batch_size):
-            yield numbers, [_between_words(link, row) for link, row in zip(links, word_ids, strict=True)]
+            yield numbers, [word_links(link, row.tolist()) for link, row in zip(links, word_ids, strict=True)]
 
     def _batches(
         self, split: list[list[str]], batch_size: int
@@ -413,8 +414,3 @@ class Inducer(Shareable):
     def _require_links(self, output: Any) -> None:
         if output.links is None:
             raise ValueError('a plain Transformer (prior_position="none") has no links to read trees from')
-
-
-def _between_words(links: NDArray[np.float64], word_ids: NDArray[np.int64]) -> NDArray[np.float64]:
-    """The links between words, from those between tokens (L, T-1) and the word of each token (T,)."""
-    return links[:, (word_ids[:-1] >= 0) & (word_ids[1:] == word_ids[:-1] + 1)]

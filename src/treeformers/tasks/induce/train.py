@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import logging
 import random
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from transformers import PreTrainedTokenizerBase, set_seed
 
 from treeformers.data import text
+from treeformers.data.splits import evenly_spaced
+from treeformers.models.tree_regularizer import SplitCollator, binary_splits, regularize
 from treeformers.models.treebert import TreeBertConfig, TreeBertForMaskedLM
-from treeformers.recipes import InduceRecipe
+from treeformers.recipes import InduceRecipe, Regularizer
 from treeformers.tasks.induce.data import read_sentences
+from treeformers.tasks.tree_sources import find_trees
+from treeformers.training.batches import Collator, Features
 from treeformers.training.configuration import configure, wrap_config_errors
 from treeformers.training.fit import Fit
 from treeformers.training.run import Run
@@ -31,6 +36,8 @@ def train_inducer(
 ) -> Fit:
     """Train a Tree Transformer as a masked language model (Wang et al. 2019) and save it.
 
+    With `recipe.regularizer.trees`, training adds the loss of TreeReg (Nandi et al. 2025).
+
     The folder gets `config.json`, `model.safetensors`, the tokenizer, `recipe.json` and `history.json`.
     During training it holds `checkpoints` to resume from.
 
@@ -43,10 +50,10 @@ def train_inducer(
 
     Raises:
         ValueError: the folder holds a run of another recipe, the text has too few sentences, the model
-            refuses a setting, or it has no layer `decoding.layer`.
-        OSError: the text cannot be read, or the folder cannot be written.
+            refuses a setting, or it has no layer `decoding.layer` or `regularizer.layer`.
+        OSError: the text or the trees cannot be read, or the folder cannot be written.
     """
-    _check_decoding(recipe)
+    _check_layers(recipe)
     data = recipe.data
     run = Run(out, recipe, seed, resume, progress)
     lines = read_sentences(data)
@@ -68,20 +75,33 @@ def train_inducer(
         )
     if 2 * sum(" " not in line for line in lines) > len(lines):
         logger.warning("warning: most lines of %s are one word: expected spaces between words", data.text)
-    encoded = list(text.encode(tokenizer, lines, data.max_length))
+    encoded: Features = list(text.encode(tokenizer, lines, data.max_length))
     train_rows = [row for number, row in enumerate(encoded) if number not in validation]
     validation_rows = [row for number, row in enumerate(encoded) if number in validation]
-    collator = text.MaskedWordCollator
     model = build_model(recipe, tokenizer, run.seed)
     with_word_ids = model.config.link_level == "word"
+    collator: Collator = text.MaskedWordCollator(tokenizer, data.mask_probability, with_word_ids)
+    if recipe.regularizer.trees:
+        train_lines = [line for number, line in enumerate(lines) if number not in validation]
+        train_rows = _with_splits(train_rows, train_lines, recipe.regularizer)
+        collator = SplitCollator(collator)
+        regularize(model, recipe.regularizer.layer, recipe.regularizer.weight, recipe.regularizer.fraction)
     return run.fit(
         model,
         tokenizer,
         train_rows,
         validation_rows,
-        collator(tokenizer, data.mask_probability, with_word_ids),
-        collator(tokenizer, data.mask_probability, with_word_ids, seed=0),
+        collator,
+        text.MaskedWordCollator(tokenizer, data.mask_probability, with_word_ids, seed=0),
     )
+
+
+def _with_splits(rows: Features, lines: Sequence[str], regularizer: Regularizer) -> Features:
+    """The rows; those whose sentences are parsed also have the splits of their trees."""
+    chosen = evenly_spaced(range(len(rows)), regularizer.sentences)
+    trees = find_trees([lines[number].split() for number in chosen], regularizer.trees)
+    splits = {number: binary_splits(tree) for number, tree in zip(chosen, trees, strict=True)}
+    return [{**row, "splits": splits.get(number, [])} for number, row in enumerate(rows)]
 
 
 def validation_numbers(count: int, size: int) -> set[int]:
@@ -110,10 +130,15 @@ def _configure(recipe: InduceRecipe, **of_tokenizer: Any) -> TreeBertConfig:
     return configure(TreeBertConfig, recipe.model, ("vocab_size", "pad_token_id"), **of_tokenizer)
 
 
-def _check_decoding(recipe: InduceRecipe) -> None:
-    """Refuse a decoding layer that the model will not have. A plain Transformer has no trees to decode."""
+def _check_layers(recipe: InduceRecipe) -> None:
+    """Refuse layers that the model will not have. A plain Transformer has no trees to decode."""
     config, layer = _configure(recipe), recipe.decoding.layer
     layers = config.num_hidden_layers
+    if recipe.regularizer.trees and recipe.regularizer.layer > layers:
+        raise ValueError(
+            f"regularizer.layer is {recipe.regularizer.layer}, expected 0 to {layers}: "
+            f"model.num_hidden_layers is {layers}"
+        )
     if config.has_prior and not -layers <= layer < layers:
         raise ValueError(
             f"decoding.layer is {layer}, expected {-layers} to {layers - 1}: "
