@@ -58,7 +58,9 @@ def read_gold(data: Annotation) -> dict[str, list[Tree]]:
     read = treebank_reader(banks)
     gold = {split: read(data.corpus, split) for split in ("train", "test")}
     if (largest := max(data.sizes)) > (trees := len(gold["train"])):
-        raise ValueError(f"{data.corpus}: {trees} training trees, expected at least the largest size, {largest}")
+        raise ValueError(
+            f"{data.corpus}: {trees} training trees, expected at least the largest size, {largest}"
+        )
     return gold
 
 
