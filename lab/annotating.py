@@ -1,7 +1,7 @@
 """A treebank plays the annotator: its trees are accepted one by one, and a parser learns from them.
 
-Everything but the trees is the code of `treeformers.annotation`: the queue chooses the sentences, a round trains
-a parser and proposes trees anew.
+Everything but the trees is the code of `treeformers.annotation`: the queue chooses the sentences, a round
+trains a parser and proposes trees anew.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def annotate(recipe: AnnotateRecipe, seed: int, folder: Path, gold: Mapping[str,
     data = recipe.data
     words = [tree.words for tree in gold["test"]]
     sizes = sorted(data.sizes)
-    with lock_folder(folder), open_project(data, seed, folder, len(gold["train"]), gold["train"]) as project:
+    with lock_folder(folder), open_project(data, seed, folder, gold["train"]) as project:
         for size, following in zip(sizes, [*sizes[1:], sizes[-1]], strict=True):
             if point_file(folder, size).is_file():
                 continue
@@ -101,12 +101,14 @@ def annotate(recipe: AnnotateRecipe, seed: int, folder: Path, gold: Mapping[str,
             write_json(point_file(folder, size), point)
 
 
-def open_project(
-    data: Annotation, seed: int, folder: Path, sentences: int, trees: Sequence[Tree] = ()
-) -> Project:
-    """The project of a run, made from the words of the training trees if it does not exist.
+def open_project(data: Annotation, seed: int, folder: Path, trees: Sequence[Tree]) -> Project:
+    """The project of a run, which is made if it does not exist. Sentence n has the words of tree n - 1.
 
-    Its sentence n has the words of training tree n - 1.
+    Args:
+        data: the model and encoder of the project.
+        seed: seed of the order of the sentences.
+        folder: the folder of the run.
+        trees: the trees of the annotator.
 
     Raises:
         ValueError: the project has another number of sentences.
@@ -121,8 +123,9 @@ def open_project(
             import_text(project, (" ".join(tree.words) for tree in trees), data.corpus)
         unfinished.rename(path)
     project = Project.open(path)
-    if (found := project.counts().sentences) != sentences:
-        raise ValueError(f"{path}: {found} sentences, expected {sentences}; remove its folder to begin anew")
+    if (found := project.counts().sentences) != len(trees):
+        project.close()
+        raise ValueError(f"{path}: {found} sentences, expected {len(trees)}; remove its folder to begin anew")
     return project
 
 
