@@ -34,6 +34,7 @@ PAPERS = {
         "encoders",
         "en",
         "worked",
+        "annotation",
     )
 }
 """Experiment folders, and the modules of their tables.
