@@ -169,7 +169,9 @@ def _annotate(recipe: AnnotateRecipe, runs: Path) -> dict[str, Any]:
     folders = {seed: runs / f"seed-{seed}" for seed in recipe.train.seeds}
     for seed, folder in folders.items():
         annotate(recipe, seed, folder, gold)
-    return scores.evaluate(recipe, folders, gold)
+    started = time.process_time()
+    result = scores.evaluate(recipe, folders, gold)
+    return {**result, "scoring_seconds": time.process_time() - started}
 
 
 def _visualize(

@@ -37,12 +37,18 @@ def curve(results: Results) -> str:
         )
         for result in shown.values()
     ]
-    table = markdown_table(("", "seeds", "test sentences", *map(str, sizes)), rows)
-    images = [(f"F1 by accepted trees, {corpus}", _file(corpus, shown)) for corpus in _by_corpus(shown)]
-    return "\n\n".join([table, image_links(images)])
+    return markdown_table(("", "seeds", "test sentences", *map(str, sizes)), rows)
 
 
-def curve_plots(results: Results) -> dict[str, str]:
+def figure(results: Results) -> str:
+    """The curves as pictures, one for each treebank."""
+    shown = in_table(results, "curve")
+    return image_links(
+        (f"F1 by accepted trees, `{corpus}`", _file(corpus, shown)) for corpus in _by_corpus(shown)
+    )
+
+
+def figure_plots(results: Results) -> dict[str, str]:
     """A plot for each treebank."""
     shown = in_table(results, "curve")
     return {
@@ -222,6 +228,6 @@ def _file(corpus: str, results: Results) -> str:
 
 
 PARTS: Mapping[str, Callable[[Results], str]] = {
-    part.__name__: part for part in (curve, moves, orders, targets, provenance)
+    part.__name__: part for part in (curve, figure, moves, orders, targets, provenance)
 }
-PLOTS: Mapping[str, Callable[[Results], Mapping[str, str]]] = {"curve": curve_plots}
+PLOTS: Mapping[str, Callable[[Results], Mapping[str, str]]] = {"figure": figure_plots}
