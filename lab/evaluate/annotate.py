@@ -14,6 +14,7 @@ from treeformers.annotation import Project, list_rounds
 from treeformers.annotation.values import flat_tree
 from treeformers.metrics import parseval
 from treeformers.metrics.statistics import summarise
+from treeformers.tasks.parse.score import with_gold_tags
 from treeformers.tasks.train import FIT_FILE
 from treeformers.trees.files import read_object
 from treeformers.trees.formats import read_trees
@@ -89,9 +90,7 @@ def _evaluate_seed(
 
 def _scores(gold: Sequence[Tree], parses: Sequence[Tree]) -> dict[str, Any]:
     """The scores of parses, which get the gold tags: evalb ignores punctuation by tag."""
-    pairs = list(zip(parses, gold, strict=True))
-    tagged = [Tree.from_spans(tree.words, tree.spans(), right.tags) for tree, right in pairs]
-    score = parseval(gold, tagged, missing="zero")
+    score = parseval(gold, with_gold_tags(parses, gold), missing="zero")
     return {
         "f1": score.f1 if score.recall else 0.0,
         "precision": score.precision,
@@ -99,7 +98,7 @@ def _scores(gold: Sequence[Tree], parses: Sequence[Tree]) -> dict[str, Any]:
         "exact_match": score.exact_match,
         "tagging_accuracy": parseval(gold, parses, missing="zero").tagging_accuracy,
         "signature": score.signature,
-        "test": count_moves(pairs),
+        "test": count_moves(zip(parses, gold, strict=True)),
     }
 
 
