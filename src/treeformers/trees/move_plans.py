@@ -23,7 +23,7 @@ from treeformers.trees.tree import Span, Tree
 
 __all__ = ["count_simple", "plan_moves"]
 
-WIDTH = 16
+WIDTH = 8
 """Most states of a region that are kept after each move."""
 
 _State: TypeAlias = tuple[Span, ...]
@@ -66,6 +66,22 @@ class _Step(NamedTuple):
     end: int | None = None
     label: str | None = None
     at: int | None = None
+
+
+class _Change(NamedTuple):
+    """What a move does to a state.
+
+    Attributes:
+        step: the move.
+        gone: numbers of the nodes that it removes.
+        new: the nodes that it adds.
+        place: over the same words, these stand outside this node and below those before it.
+    """
+
+    step: _Step
+    gone: Sequence[int]
+    new: Sequence[Span]
+    place: int
 
 
 def count_simple(tree: Tree, target: Tree) -> int:
@@ -209,7 +225,8 @@ def _cut(spans: Sequence[Span], kept: Sequence[bool], words: int) -> list[_Cut]:
 def _positions(place: tuple[int, int], below: Sequence[tuple[int, int]]) -> dict[int, int]:
     """The number of items of a region before each word that begins an item, and before its end."""
     ends = dict(below)
-    positions, word = {}, place[0]
+    positions: dict[int, int] = {}
+    word = place[0]
     while word < place[1]:
         positions[word] = len(positions)
         word = ends.get(word, word + 1)
@@ -252,12 +269,16 @@ def _plan_region(region: _Region) -> list[Move]:
     while region.goal not in layer:
         following: dict[_State, int] = {}
         for state, distance in layer.items():
+            chains = _chains(state)
             # No move adds more than one constituent. So if nothing is wrong, no move saves another.
             is_right = distance == len(region.goal) - len(state)
-            for step, new in _steps(state, region.items, region.path is None, goal):
-                if new not in came_from and (left := _distance(_chains(new), goal)) < distance:
-                    following[new] = left
-                    came_from[new] = state, step
+            for change in _changes(state, chains, goal, region):
+                if (gain := _gain(change, state, chains, goal)) < 1:
+                    continue
+                new = _changed(state, change)
+                if new not in came_from:
+                    following[new] = distance - gain
+                    came_from[new] = state, change.step
                     if is_right:
                         break
         layer = dict(sorted(following.items(), key=lambda found: found[1])[:WIDTH])
@@ -292,12 +313,10 @@ def _children(state: _State, items: int) -> list[list[tuple[int, int, int]]]:
     return children
 
 
-def _steps(state: _State, items: int, has_root: bool, goal: _Chains) -> Iterator[tuple[_Step, _State]]:
-    """The moves that may bring a state nearer to the goal, and what they make of it.
-
-    Moves that save nothing against simple ones are left out. With `has_root`, node 0 keeps its only child.
-    """
-    chains, children = _chains(state), _children(state, items)
+def _changes(state: _State, chains: _Chains, goal: _Chains, region: _Region) -> Iterator[_Change]:
+    """The moves that may bring a state nearer to the goal, without those that save nothing."""
+    children = _children(state, region.items)
+    has_root = region.path is None  # then node 0 is above the root, and has one child
     wrong = {place for place, labels in chains.items() if labels != goal.get(place)}
     open_places = [place for place, labels in goal.items() if labels != chains.get(place)]
 
@@ -312,7 +331,7 @@ def _steps(state: _State, items: int, has_root: bool, goal: _Chains) -> Iterator
             if start in firsts and end in ends:
                 for label in dict.fromkeys(goal[start, end]):
                     step = _Step("wrap", node, firsts[start], ends[end], label)
-                    yield step, _changed(state, (), [Span(start, end, label)], node + 1)
+                    yield _Change(step, (), [Span(start, end, label)], node + 1)
         for first, (start, _, number) in enumerate(own):
             run: list[int] = []
             spare = 0
@@ -324,18 +343,18 @@ def _steps(state: _State, items: int, has_root: bool, goal: _Chains) -> Iterator
                 merged = Span(start, end, state[number - 1].label)
                 if len(run) > 1 and (spare > 2 or (spare and is_open(*merged))):
                     step = _Step("merge", node, first, first + len(run))
-                    yield step, _changed(state, run, [merged], number)
+                    yield _Change(step, run, [merged], number)
         for index, (start, end, number) in enumerate(own):
             if not number or (start, end) not in wrong:
                 continue
             label, below = state[number - 1].label, children[number]
             is_root = has_root and not node
             if not is_root or len(below) == 1:
-                yield _Step("unwrap", number), _changed(state, [number], [], number)
+                yield _Change(_Step("unwrap", number), [number], [], number)
             for other in dict.fromkeys(goal.get((start, end), ())):
                 if other != label:
                     step = _Step("relabel", number, label=other)
-                    yield step, _changed(state, [number], [Span(start, end, other)], number)
+                    yield _Change(step, [number], [Span(start, end, other)], number)
             edges = []
             if index:
                 edges.append((_Step("attach_right", node, index - 1), own[index - 1][0], end))
@@ -347,20 +366,41 @@ def _steps(state: _State, items: int, has_root: bool, goal: _Chains) -> Iterator
                 for at, (cut, _, _) in enumerate(below[1:], start=1):
                     if is_open(start, cut, label) or is_open(cut, end, label):
                         halves = [Span(start, cut, label), Span(cut, end, label)]
-                        yield _Step("split", number, at=at), _changed(state, [number], halves, number)
+                        yield _Change(_Step("split", number, at=at), [number], halves, number)
             for step, new_start, new_end in edges:
                 if is_open(new_start, new_end, label):
-                    yield step, _changed(state, [number], [Span(new_start, new_end, label)], number)
+                    yield _Change(step, [number], [Span(new_start, new_end, label)], number)
 
 
-def _changed(state: _State, gone: Sequence[int], new: Sequence[Span], place: int) -> _State:
-    """A state without some nodes and with new ones, which stand outside node `place` over the same words."""
-    spans = [
-        *(span for number, span in enumerate(state[: place - 1], start=1) if number not in gone),
-        *new,
-        *(span for number, span in enumerate(state[place - 1 :], start=place) if number not in gone),
-    ]
-    return tuple(sorted(spans, key=lambda span: (span.start, -span.end)))
+def _gain(change: _Change, state: _State, chains: _Chains, goal: _Chains) -> int:
+    """By how many simple moves a change brings a state nearer to the goal."""
+    gain = 0
+    for place in {state[number - 1][:2] for number in change.gone} | {span[:2] for span in change.new}:
+        before = chains.get(place, ())
+        after = [span.label for span in change.new if span[:2] == place]
+        if before:
+            own = [number for number, span in enumerate(state, start=1) if span[:2] == place]
+            stay = [number for number in own if number not in change.gone]
+            outer = [state[number - 1].label for number in stay if number < change.place]
+            inner = [state[number - 1].label for number in stay if number >= change.place]
+            after = [*outer, *after, *inner]
+        wanted = goal.get(place, ())
+        gain += _edit_distance(before, wanted) - _edit_distance(tuple(after), wanted)
+    return gain
+
+
+def _changed(state: _State, change: _Change) -> _State:
+    """The state after a change."""
+    spans = [span for number, span in enumerate(state, start=1) if number not in change.gone]
+    if change.new:
+        at = change.place - 1 - sum(number < change.place for number in change.gone)
+        spans[at:at] = change.new
+        spans.sort(key=_order)
+    return tuple(spans)
+
+
+def _order(span: Span) -> tuple[int, int]:
+    return span.start, -span.end
 
 
 def _as_move(step: _Step, state: _State, region: _Region) -> Move:
