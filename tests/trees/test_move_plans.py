@@ -53,17 +53,18 @@ def distances(start: Tree, labels: tuple[str, ...], targets: set[Tree], most_nod
 
 
 @pytest.mark.parametrize(
-    ("n_words", "labels", "branching", "most_nodes"),
-    [(2, ("A",), False, 5), (3, LABELS, True, 3), (4, ("A",), True, 4)],
+    ("n_words", "labels", "branching", "most_nodes", "excess"),
+    [(2, ("A",), False, 5, 0), (2, LABELS, False, 5, 2), (3, LABELS, True, 3, 0), (4, ("A",), True, 4, 0)],
 )
-def test_no_plan_of_small_trees_is_too_long(
-    n_words: int, labels: tuple[str, ...], branching: bool, most_nodes: int
+def test_plans_of_small_trees_are_the_shortest_or_nearly(
+    n_words: int, labels: tuple[str, ...], branching: bool, most_nodes: int, excess: int
 ) -> None:
     trees = {tree for tree in labelled(n_words, labels) if not branching or is_branching(tree)}
-    for tree in sorted(trees, key=str)[::3]:
+    for tree in sorted(trees, key=str)[:: 27 if excess else 3]:
         shortest = distances(tree, labels, trees, most_nodes)
-        for target in trees:
-            assert len(plan_moves(tree, target)) == shortest[target], (str(tree), str(target))
+        over = {target: len(plan_moves(tree, target)) - shortest[target] for target in trees}
+        assert set(over.values()) <= set(range(excess + 1))
+        assert sum(map(bool, over.values())) <= 0.1 * len(trees)
 
 
 small = st.sampled_from([*labelled(3, ("A",)), *(tree for tree in labelled(3, LABELS) if is_branching(tree))])
@@ -87,6 +88,7 @@ def test_a_plan_leads_to_the_target_and_is_never_longer_than_the_simple_way(tree
         ("(S (X (N a)) (X (N b)) (X (N c)))", "(S (N a) (N b) (N c))", 2),
         ("(S (A (B (N a) (N b))) (N c))", "(S (B (A (N a) (N b))) (N c))", 2),
         ("(S (N a))", "(N a)", 1),
+        ("(A (X (Z (N a))))", "(Y (W (A (N a))))", 3),
         ("(N a)", "(S (M a))", 2),
         ("(A (N a))", "(B (N a))", 1),
     ],
