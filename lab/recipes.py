@@ -1,4 +1,4 @@
-"""The recipes of tasks that only a paper's tables need: fine-tune, probe, benchmark and visualize."""
+"""The recipes of tasks that only tables need: fine-tune, probe, benchmark, visualize and annotate."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from dataclasses import dataclass, field
 from typing import Annotated, ClassVar, Literal
 
 from treeformers.recipes import Recipe
-from treeformers.recipes.rules import Count, Filled, Positive
+from treeformers.recipes.rules import Count, Distinct, Filled, Positive
 
 __all__ = [
+    "AnnotateRecipe",
+    "Annotation",
     "BenchmarkRecipe",
     "FineTuneRecipe",
     "FineTuningData",
@@ -117,6 +119,36 @@ class Pictures:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Annotation:
+    """A treebank that plays the annotator of a project.
+
+    Attributes:
+        corpus: the name of a treebank, or "grammar" (sampled from the embedded grammar). The sentences of its
+            training split are annotated, and every parser is scored on its test split.
+        order: the order in which sentences are annotated, see `treeformers.annotation.queue.ORDERS`.
+        encoder: the pretrained encoder of the first parser; empty for random weights.
+        model: a parser or inducer that proposes the first trees; by default, they branch to the right.
+        sizes: numbers of accepted trees after which a parser is trained; below ten, the first trees are
+            scored.
+        data_dir: folder of the corpora; by default the environment variable TREEFORMERS_DATA.
+        sentences: maximum number of training sentences; 0 for all.
+        scored_sentences: maximum number of test sentences; 0 for all.
+    """
+
+    scoring_keys: ClassVar[tuple[str, ...]] = ("data_dir",)
+    """Keys that do not change the trained weights."""
+
+    corpus: str = "wsj-sample"
+    order: Literal["random", "length", "gain"] = "random"
+    encoder: str = ""
+    model: str = ""
+    sizes: Annotated[tuple[Count, ...], Filled(), Distinct()] = (0, 10, 25, 50, 100, 200, 400)
+    data_dir: str = ""
+    sentences: Count = 0
+    scored_sentences: Count = 0
+
+
+@dataclass(frozen=True, kw_only=True)
 class FineTuneRecipe(Recipe):
     """A Tree Transformer fine-tuned as a classifier of sentences (Ginn 2024, Section 5).
 
@@ -165,3 +197,15 @@ class VisualizeRecipe(Recipe):
 
     task: Literal["visualize"] = "visualize"
     data: Pictures = field(default_factory=Pictures)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnnotateRecipe(Recipe):
+    """A project whose annotator is a treebank, once for each seed of `train.seeds`.
+
+    Attributes:
+        data: the treebank, and how it is annotated.
+    """
+
+    task: Literal["annotate"] = "annotate"
+    data: Annotation = field(default_factory=Annotation)

@@ -35,6 +35,7 @@ PAPERS = {
         "encoders",
         "en",
         "worked",
+        "annotation",
     )
 }
 """Experiment folders, and the modules of their tables.

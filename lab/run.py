@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from lab.model_cache import copy_model, sources, train_model
 from lab.overlap import overlaps
-from lab.recipes import BenchmarkRecipe, FineTuneRecipe, ProbeRecipe, VisualizeRecipe
+from lab.recipes import AnnotateRecipe, BenchmarkRecipe, FineTuneRecipe, ProbeRecipe, VisualizeRecipe
 from lab.row_status import read_row, visualized_recipes
 from lab.rows import recipe_paths
 from treeformers.recipes import (
@@ -138,6 +138,8 @@ def run_recipe(
             from lab.evaluate import benchmark
 
             return benchmark.evaluate(recipe)
+        case AnnotateRecipe():
+            return _annotate(recipe, runs / f"{path.stem}-{scale}")
         case VisualizeRecipe():
             return _visualize(recipe, visualized_recipes(path, recipe, overrides), runs, progress)
     functions = evaluation(recipe, workers)
@@ -156,6 +158,20 @@ def run_recipe(
     for folder, seed in zip(models, result["seeds"], strict=True):
         model_card.write_card(folder, recipe, seed, result)
     return result
+
+
+def _annotate(recipe: AnnotateRecipe, runs: Path) -> dict[str, Any]:
+    """Let every seed annotate. A stopped run goes on after its last round."""
+    from lab.annotating import annotate, read_gold
+    from lab.evaluate import annotate as scores
+
+    gold = read_gold(recipe.data)
+    folders = {seed: runs / f"seed-{seed}" for seed in recipe.train.seeds}
+    for seed, folder in folders.items():
+        annotate(recipe, seed, folder, gold)
+    started = time.process_time()
+    result = scores.evaluate(recipe, folders, gold)
+    return {**result, "scoring_seconds": time.process_time() - started}
 
 
 def _visualize(

@@ -16,7 +16,7 @@ from conftest import ROOT
 from lab import render, run
 from lab.evaluate import induce
 from lab.provenance import provenance
-from lab.recipes import BenchmarkRecipe, ProbeRecipe, VisualizeRecipe
+from lab.recipes import AnnotateRecipe, BenchmarkRecipe, ProbeRecipe, VisualizeRecipe
 from lab.rows import ROWS
 from lab.run import RowsFailed, reproduce, run_recipe
 from treeformers.recipes import InduceRecipe, Recipe
@@ -52,6 +52,10 @@ def test_shipped_recipes_run(path: Path, tmp_path: Path) -> None:
         report = run_recipe(path, "smoke", tmp_path, progress=False)["report"]
         assert set(report["systems"]) == {"gold", "right", "random"}
         assert all(system["findings"] for system in report["systems"].values())
+        return
+    if isinstance(recipe, AnnotateRecipe):
+        (seed,) = run_recipe(path, "smoke", tmp_path, ["data.sizes=[0]"], progress=False)["seeds"]
+        assert [point["trees"] for point in seed["curve"]] == [0]
         return
     if isinstance(recipe, BenchmarkRecipe):
         assert set(run_recipe(path, "smoke", tmp_path, progress=False)["models"]) == set(recipe.model)

@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 
 from conftest import ROOT
-from lab.recipes import BenchmarkRecipe, FineTuneRecipe, ProbeRecipe, VisualizeRecipe
+from lab.recipes import AnnotateRecipe, BenchmarkRecipe, FineTuneRecipe, ProbeRecipe, VisualizeRecipe
 from lab.rows import ROWS, read_row_info
 from treeformers.models.treebert import TreeBertConfig
 from treeformers.recipes import (
@@ -65,6 +65,8 @@ def check(recipe: Recipe, smoke: bool) -> None:
             assert set(recipe.model) <= {field.name for field in dataclasses.fields(TreeBertConfig)}
         case ProbeRecipe():
             assert (not recipe.data.corpus and not recipe.data.pairs) is smoke
+        case AnnotateRecipe():
+            assert (recipe.data.corpus == "grammar") is smoke
         case _:
             assert isinstance(recipe, BenchmarkRecipe | VisualizeRecipe)
 

@@ -239,7 +239,7 @@ def _run(
 ) -> str:
     from treeformers.metrics import parseval
     from treeformers.tasks.parse.predictor import Parser
-    from treeformers.tasks.parse.score import score_parser
+    from treeformers.tasks.parse.score import with_gold_tags
     from treeformers.tasks.train import train_once
 
     folder = project.models / f"version-{number}"
@@ -259,8 +259,9 @@ def _run(
     said = "no figure: no tree of the held-out set is accepted"
     if held_out:
         _note(project, number, f"scoring {count(len(held_out), 'held-out tree')}")
-        score = score_parser(parser, held_out)
-        tags = parseval(held_out, parser.parse([tree.words for tree in held_out]), missing="zero")
+        parses = parser.parse([tree.words for tree in held_out])
+        score = parseval(held_out, with_gold_tags(parses, held_out), missing="zero")
+        tags = parseval(held_out, parses, missing="zero")
         result |= {
             "f1": score.f1,
             "precision": score.precision,

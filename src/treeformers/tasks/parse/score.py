@@ -8,7 +8,7 @@ from treeformers.metrics import ParsevalScore, parseval
 from treeformers.tasks.parse.predictor import Parser
 from treeformers.trees.tree import Tree
 
-__all__ = ["parse_gold", "score_parser"]
+__all__ = ["parse_gold", "score_parser", "with_gold_tags"]
 
 
 def parse_gold(
@@ -35,3 +35,16 @@ def score_parser(
     The arguments are those of `parse_gold`.
     """
     return parseval(gold, parse_gold(parser, gold, beam, constrained), missing="zero")
+
+
+def with_gold_tags(parses: Sequence[Tree], gold: Sequence[Tree]) -> list[Tree]:
+    """Parses with the tags of the gold trees, as `parse_gold` returns them.
+
+    Args:
+        parses: The trees of a parser that reads no tags, over the same words.
+        gold: The gold trees.
+    """
+    return [
+        Tree.from_spans(tree.words, tree.spans(), right.tags)
+        for tree, right in zip(parses, gold, strict=True)
+    ]
