@@ -102,10 +102,9 @@ def test_classification_beside_the_paper(folder: Path) -> None:
     head, *body = rows(part(folder, "table2"))
     assert head[1:4] == ["SST-5, paper", "SST-2, paper", "models"] and "Tree Transformer" in head[8]
     # Welch: t = -1 over 8 degrees of freedom.
-    assert body == [
-        ["Plain", "37.6", "", "5 seeds", "39.0", "42.0 ± 1.6", "32.2 to 51.8", "", "0.347, level", "", "3.21M"],
-        ["Tree", "47.4", "84.3", "5 seeds", "40.0", "43.0 ± 1.6", "33.2 to 52.8", "82.0 ± 1.6", "", "", "3.21M"],
-    ]
+    plain = ["37.6", "", "5 seeds", "39.0", "42.0 ± 1.6", "32.2 to 51.8", "", "0.347, level", "", "3.21M"]
+    tree = ["47.4", "84.3", "5 seeds", "40.0", "43.0 ± 1.6", "33.2 to 52.8", "82.0 ± 1.6", "", "", "3.21M"]
+    assert body == [["Plain", *plain], ["Tree", *tree]]
 
 
 def test_what_the_parts_bring(folder: Path) -> None:
