@@ -25,6 +25,7 @@ from treeformers.annotation import (
 from treeformers.annotation.queue import Order
 from treeformers.annotation.rounds import MIN_TREES
 from treeformers.trees.moves import Move, Selection, apply_move
+from treeformers.web.agreeing import add_agreement
 from treeformers.web.application import REFUSALS, new_app, problem
 from treeformers.web.guards import Guard
 from treeformers.web.limits import Limits
@@ -137,10 +138,15 @@ def annotation_app(
     def following(
         annotator: str,
         order: Order = "random",
+        shared: bool = False,
         skip: Annotated[list[int], Query(max_length=MAX_SKIPPED)] = [],  # noqa: B006
     ) -> dict[str, Any] | None:
-        """The next sentence of the queue; null if there is none. `skip` names sentences that are put off."""
-        found = next_sentence(project, annotator, order, skip)
+        """The next sentence of the queue; null if there is none.
+
+        `skip` names sentences that are put off. With `shared`, it is one that others have accepted and the
+        annotator has not.
+        """
+        found = next_sentence(project, annotator, order, skip, shared)
         return None if found is None else _shown(found)
 
     @app.get("/api/sentences/{id}", responses=REFUSALS)
@@ -167,6 +173,7 @@ def annotation_app(
         tree = others[request.alternative]
         return _shown(project.put(id, request.annotator, request.revision, tree))
 
+    add_agreement(app, project, _EDITS)
     for name in ("undo", "redo", "reset", "accept", "reopen"):
         _add_edit(app, name, getattr(project, name))
 

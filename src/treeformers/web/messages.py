@@ -41,6 +41,7 @@ __all__ = [
     "StackItem",
     "Step",
     "Steps",
+    "TakeRequest",
     "TreeRequest",
     "TreebankRequest",
 ]
@@ -123,6 +124,12 @@ class ChooseRequest(EditRequest):
     """One of the alternatives."""
 
     alternative: int = Field(ge=0, description="Its place among the alternatives of the sentence, from 0.")
+
+
+class TakeRequest(EditRequest):
+    """The tree of another revision of the sentence."""
+
+    source: int = Field(ge=0, le=LARGEST, description="The other revision, whoever made it.")
 
 
 class NameRequest(_Request):
