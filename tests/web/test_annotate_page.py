@@ -11,8 +11,10 @@ from typing import Any
 import pytest
 
 from annotate_page import Page
-from browsers import AXE, NEEDS_CHROMIUM, expect, faults, served
-from treeformers.annotation import Project, import_text, import_trees, propose
+from browsers import AXE, NEEDS_CHROMIUM, PATIENCE, expect, faults, served
+from tiny_models import TREES, save_parser
+from treeformers.annotation import Project, import_text, import_trees, list_rounds, propose
+from treeformers.training.model_names import installed_models
 from treeformers.trees.moves import Selection, possible
 from treeformers.trees.tree import Tree
 from treeformers.web.annotating import annotation_app
@@ -250,9 +252,49 @@ def test_rounds_and_their_curve(page: Page, project: Project) -> None:
         connection.execute(insert, ("finished", json.dumps(figures)))
         connection.execute(insert, ("stopped", None))
     page.page.get_by_text("Train a parser").click()
-    expect(page.page.get_by_role("row", name="1 20 61.3 25.0 90.0 4 finished")).to_be_visible()
+    expect(
+        page.page.get_by_role("row", name="1 20 61.3 25.0 90.0 4 finished, from random weights")
+    ).to_be_visible()
     expect(page.page.get_by_role("row", name="2 – – – – – stopped: killed")).to_be_visible()
     expect(page.page.get_by_role("img", name="20 trees: F1 61.3")).to_be_visible()
+
+
+def test_a_round_is_started_followed_and_shown(browser: Any, tmp_path: Path) -> None:
+    """A real round, in a process of its own, from a tiny parser."""
+    parser = save_parser(tmp_path / "parser")
+    trees = [
+        tree.map_words(lambda word, n=n: f"{word}{n}" if word == "Oslo" else word)
+        for n in range(4)
+        for tree in TREES
+    ]
+    with Project.create(tmp_path / "own.treebank", held_out=2) as project:
+        import_trees(project, trees, "gold", accepted_by="Ann")
+        import_text(project, ["the ferry sleeps"], "pending")
+        with served(annotation_app(project, "Ann")) as address:
+            page = Page(browser, f"{address}/#{len(trees) + 1}")
+            page.page.get_by_text("Train a parser").click()
+            start = page.page.get_by_label("Start from")
+            expect(start.locator("option")).to_have_text(
+                ["automatic", *installed_models(), "right-branching trees", "another model …"]
+            )
+            start.select_option("right-branching trees")
+            page.button("Only propose trees").click()
+            rounds = page.page.locator("#rounds")
+            expect(rounds).to_contain_text("right-branching proposed trees for 1 sentence")
+            expect_tree(page, project, "(X (X the) (X (X ferry) (X sleeps)))", len(trees) + 1)
+            start.select_option("another model …")
+            page.page.get_by_label("Folder or name of a model").fill(str(parser))
+            page.button("Train on the accepted trees").click()
+            expect(page.button("Train on the accepted trees")).to_be_disabled()
+            expect(rounds.get_by_role("status")).to_contain_text("training")
+            expect(page.page.get_by_role("row", name="finished, from")).to_be_visible(timeout=5 * PATIENCE)
+            expect(page.page.get_by_role("img", name=": F1 ")).to_be_visible()
+            (done,) = [one for one in list_rounds(project) if one.model]
+            assert done.start == str(parser) and done.held_out == 2
+            expect_tree(page, project, tree(project, len(trees) + 1), len(trees) + 1)
+            assert project.history(len(trees) + 1)[-1].detail == "version-2"
+            page.context.close()
+            assert page.problems == []
 
 
 def _relabel(label: str) -> Any:

@@ -19,17 +19,28 @@ from treeformers.annotation import (
     Sentence,
     export_trees,
     list_rounds,
+    list_starts,
     next_sentence,
+    start_proposals,
     start_round,
 )
 from treeformers.annotation.queue import Order
 from treeformers.annotation.rounds import MIN_TREES
+from treeformers.training.model_names import model_title
 from treeformers.trees.moves import Move, Selection, apply_move
 from treeformers.web.agreeing import add_agreement
 from treeformers.web.application import REFUSALS, new_app, problem
 from treeformers.web.guards import Guard
 from treeformers.web.limits import Limits
-from treeformers.web.messages import LARGEST, ChooseRequest, EditRequest, MoveRequest, NameRequest, Problem
+from treeformers.web.messages import (
+    LARGEST,
+    ChooseRequest,
+    EditRequest,
+    MoveRequest,
+    NameRequest,
+    Problem,
+    RoundRequest,
+)
 from treeformers.web.running import LOOPBACK, run
 
 __all__ = ["annotation_app", "serve_project"]
@@ -188,15 +199,17 @@ def annotation_app(
         return {
             "running": alive or any(one.state == "running" for one in found),
             "problem": _last_line(project) if unbegun else "",
+            "starts": [{"name": name, "title": model_title(name)} for name in list_starts(project)],
             "rounds": [{**asdict(one), "model": one.model and str(one.model)} for one in found],
         }
 
     @app.post("/api/rounds", responses=_EDITS, status_code=202)
-    def begin() -> dict[str, Any]:
+    def begin(request: RoundRequest) -> dict[str, Any]:
         """Start a round in a process of its own. If one is running, the status is 409."""
         number = len(list_rounds(project))
+        start = start_proposals if request.action == "propose" else start_round
         try:
-            started[:] = [(start_round(project), number)]
+            started[:] = [(start(project, request.start), number)]
         except BlockingIOError as error:
             raise HTTPException(409, str(error)) from None
         return {"running": True}

@@ -36,6 +36,7 @@ __all__ = [
     "ParsedSentence",
     "ParsedTree",
     "Problem",
+    "RoundRequest",
     "Score",
     "SentenceRequest",
     "StackItem",
@@ -138,6 +139,17 @@ class NameRequest(_Request):
     kind: Literal["label", "tag"]
     name: str = Field(description="The label or tag.")
     guideline: str = Field(max_length=2000, description="One line: when annotators use it.")
+
+
+class RoundRequest(_Request):
+    """A round: a parser is trained, or a model proposes trees and nothing is trained."""
+
+    action: Literal["retrain", "propose"] = "retrain"
+    start: str = Field(
+        "",
+        description="To train, a parser to train further or a pretrained encoder; by default the newest "
+        "one of the project. To propose, a parser, an inducer or right-branching.",
+    )
 
 
 class Problem(BaseModel):
