@@ -193,6 +193,34 @@ def test_the_mouse_alone(page: Page, project: Project) -> None:
     page.problems.clear()  # the browser logs the status 422
 
 
+@pytest.mark.parametrize("by", ["mouse", "touch"])
+def test_dragging_over_words_selects_them(browser: Any, address: str, project: Project, by: str) -> None:
+    phone = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
+    page = Page(browser, f"{address}/#1", **(phone if by == "touch" else {}))
+    boxes = [word.bounding_box() for word in page.page.locator(".tree .word").all()]
+    x = [box["x"] + box["width"] / 2 for box in boxes]
+    y = boxes[0]["y"] + boxes[0]["height"] / 2
+    places = [(x[0], y), (x[1], y), (x[2], y + 4)]
+    if by == "mouse":
+        page.page.mouse.move(*places[0])
+        page.page.mouse.down()
+        for place in places[1:]:
+            page.page.mouse.move(*place)
+        page.page.mouse.up()
+    else:
+        session = page.context.new_cdp_session(page.page)
+        for kind, place in (("Start", places[0]), ("Move", places[1]), ("Move", places[2]), ("End", None)):
+            points = [{"x": place[0], "y": place[1]}] if place else []
+            session.send("Input.dispatchTouchEvent", {"type": f"touch{kind}", "touchPoints": points})
+    chosen = page.page.get_by_role("treeitem", selected=True)  # the words, and what they are part of
+    expect(chosen).to_have_count(2)
+    expect(page.page.locator(".detail").first).to_contain_text("2 sisters · words 1–4")
+    page.page.mouse.click(x[4], y)
+    expect(page.page.locator(".detail").first).to_contain_text("P · word 5")
+    page.context.close()
+    assert page.problems == []
+
+
 def test_only_possible_moves_are_offered(page: Page) -> None:
     """The page and `possible` agree on every selection of small trees."""
     found = page.page.evaluate(

@@ -4,6 +4,7 @@ import { Agreement } from "./agreement.js";
 import { ask } from "./api.js";
 import { askName, askPlace, showKeys } from "./asking.js";
 import { save } from "./download.js";
+import { dragWords } from "./dragging.js";
 import { Selection, cuts, possible, readSpans } from "./edits.js";
 import { counted, make, percent } from "./elements.js";
 import { Names } from "./names.js";
@@ -27,6 +28,7 @@ const MOVES = [
 const KEYS = [
   ["← → ↑ ↓", "select a sister, the parent, a child"],
   ["Shift ← →", "select more sisters; so does Shift and a click"],
+  ["drag", "select the words that are dragged over"],
   ["Esc", "select one node again"],
   ["Home", "select the root"],
   ...MOVES.map(([, , key, does]) => [key, does]),
@@ -418,6 +420,7 @@ const agreement = new Agreement(find("agreement"), find("pair"), {
 const sentences = new SentenceList(find("sentences"), (id) => run(() => openAlone(id)), complain);
 
 find("tree").append(view.frame);
+dragWords(view, (first, last) => { if (!waiting) select(Selection.around(first, last)); });
 find("moves").append(
   ...MOVES.map(([asked, text, letter, does]) => button(asked, text, letter, does, () => move(asked))),
   button("before", "Extend before", "", "Selects also the sister before; Shift and an arrow key do the same", () => select(selection.extended(-1))),

@@ -279,6 +279,14 @@ export class TreeView {
     if (own) this.box.scrollBy((own.left + own.right - box.left - box.right) / 2, (own.top + own.bottom - box.top - box.bottom) / 2);
   }
 
+  /** The word, a leaf, that is nearest to a horizontal place on the screen. */
+  wordAt(clientX) {
+    const { x } = new DOMPoint(clientX, 0).matrixTransform(this.picture.getScreenCTM().inverse());
+    const away = ({ left, right }) => Math.max(left - x, x - right);
+    const best = this.places.reduce((near, place, i) => (away(place) < away(this.places[near]) ? i : near), 0);
+    return this.nodes.find((node) => node.word !== null && node.start === best);
+  }
+
   /** Highlight the words from `start` to `end - 1`. */
   light(start, end) {
     for (const [word, element] of this.words) element.classList.toggle("lit", word >= start && word < end);
