@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -111,13 +112,14 @@ def kill_and_check(path: Path, kills: int, longest: float, seed: int = 1) -> dic
     return {"kills": kills, "edits": edits, "written_and_not_reported": unreported}
 
 
-def kill_rounds(path: Path, kills: int, longest: float, seed: int = 1) -> dict[str, Any]:
+def kill_rounds(path: Path, kills: int, seed: int = 1) -> dict[str, Any]:
     """Kill retraining at random moments while trees are edited, and compare an undisturbed round at the end.
+
+    A round is killed at some moment of the time that the undisturbed one takes.
 
     Args:
         path: a new project.
         kills: number of rounds.
-        longest: a round lives up to so many seconds after it has begun.
         seed: seed of the moments.
 
     Returns:
@@ -132,6 +134,7 @@ def kill_rounds(path: Path, kills: int, longest: float, seed: int = 1) -> dict[s
         import_trees(project, trees, "gold", accepted_by="Ann")
         import_text(project, [f"{n} a b c d e f" for n in range(SENTENCES)], "pending")
         expected = retrain_copy(project, path.with_name("copy.treebank"))
+        longest = (expected.ended or 0) - expected.started
         before = {id: project.sentence(id, "Ben") for id in range(25, 25 + SENTENCES)}
         for kill in range(kills):
             process = start_round(project)
@@ -151,7 +154,8 @@ def kill_rounds(path: Path, kills: int, longest: float, seed: int = 1) -> dict[s
         killed = [one.progress for one in list_rounds(project) if one.state == "stopped"]
         found = retrain(project)
         assert (found.f1, found.tagging_accuracy) == (expected.f1, expected.tagging_accuracy)
-    return {"kills": kills, "killed": killed, "f1": found.f1, "f1_without_kills": expected.f1}
+    moments = Counter(moment.partition(":")[0] for moment in killed)
+    return {"kills": kills, "killed": moments, "f1": found.f1, "f1_without_kills": expected.f1}
 
 
 def retrain_copy(project: Project, path: Path) -> Round:
@@ -178,7 +182,7 @@ def main() -> None:
             "editing": kill_and_check(Path(folder, "own.treebank"), given.kills, 2.0, given.seed)
         }
         if given.rounds:
-            found["rounds"] = kill_rounds(Path(folder, "rounds.treebank"), given.rounds, 40.0, given.seed)
+            found["rounds"] = kill_rounds(Path(folder, "rounds.treebank"), given.rounds, given.seed)
     print(json.dumps(found))
     if given.out:
         write_json(given.out, found)

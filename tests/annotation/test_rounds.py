@@ -11,7 +11,7 @@ import pytest
 
 from tiny_encoders import tiny_bert
 from tiny_models import TREES, parser_folder, save_inducer, save_parser
-from treeformers.annotation import Project, import_text, import_trees
+from treeformers.annotation import Project, import_text, import_trees, rounds
 from treeformers.annotation.round_recipes import PACES, SIZES, round_recipe
 from treeformers.annotation.rounds import (
     current_model,
@@ -24,6 +24,7 @@ from treeformers.annotation.rounds import (
     training_trees,
 )
 from treeformers.recipes import ParseRecipe
+from treeformers.tasks.parse.analysis import Calibration
 from treeformers.tasks.parse.predictor import Parser
 from treeformers.training.lock import lock_folder
 from treeformers.trees.formats import read_trees
@@ -54,7 +55,9 @@ def made(path: Path, trees: int, held_out: int, **settings: str) -> Project:
 
 
 @pytest.mark.usefixtures("small")
-def test_a_round_gives_a_version_a_figure_and_new_proposals(tmp_path: Path) -> None:
+def test_a_round_gives_a_version_a_figure_and_new_proposals(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     project = made(tmp_path, 14, 2)
     done = retrain(project)
     assert (done.state, done.trees, done.held_out, done.start) == ("finished", 12, 2, "")
@@ -68,8 +71,17 @@ def test_a_round_gives_a_version_a_figure_and_new_proposals(tmp_path: Path) -> N
     (proposed,) = Parser.from_pretrained(done.model).analyze([seen.tree.words], alternatives=4)
     assert seen.tree == proposed.tree and project.history(15)[0].detail == "version-1"
     assert list_rounds(project) == [done]
+    assert Calibration.load(done.model) == Calibration()  # two held-out trees are too few
+    monkeypatch.setattr(rounds, "CALIBRATED", (2, 2))
     second = retrain(project)
     assert second.model == project.models / "version-2" and second.start == ""
+    fitted = Calibration.load(second.model)
+    assert fitted != Calibration() and fitted.beam == Parser.from_pretrained(second.model).beam
+    (parsed,) = Parser.from_pretrained(second.model).analyze([seen.tree.words], alternatives=4)
+    row = project.database.row(
+        "SELECT probability FROM proposal JOIN sentence ON proposal = revision WHERE sentence.id = 15"
+    )
+    assert row is not None and row["probability"] == pytest.approx(parsed.probability)
 
 
 @pytest.mark.usefixtures("small")

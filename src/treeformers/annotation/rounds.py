@@ -50,6 +50,9 @@ MIN_TREES = 10
 PROPOSED = 1000
 """Most sentences for which a round proposes trees."""
 
+CALIBRATED = (10, 50)
+"""Fewest held-out trees to which the probabilities of a version are fitted, and how many are used at most."""
+
 _WATCHED = 20
 """Number of training trees that are parsed at each evaluation, to show how training goes on."""
 _CALLBACKS = "treeformers.training.callbacks"
@@ -202,7 +205,8 @@ def retrain(project: Project, start: str = "", propose_to: int = PROPOSED) -> Ro
     """Train a parser on the accepted trees, score it on the held-out ones, and propose trees anew.
 
     The version is a model folder beside the project, with the trees that it learned from. The last weights
-    are kept: no tree of the held-out set chooses among them.
+    are kept: no tree of the held-out set chooses among them. If ten or more of these are accepted, they fit
+    the probabilities of the version, see `treeformers.tasks.parse.calibrate`; trees and scores stay the same.
 
     Args:
         project: the project.
@@ -274,6 +278,7 @@ def _run(
     project: Project, number: int, start: str, trees: list[Tree], held_out: list[Tree], propose_to: int
 ) -> str:
     from treeformers.metrics import parseval
+    from treeformers.tasks.parse.calibrate import calibrate
     from treeformers.tasks.parse.predictor import Parser
     from treeformers.tasks.parse.score import score_parser
     from treeformers.tasks.train import train_once
@@ -306,6 +311,11 @@ def _run(
             "signature": score.signature,
         }
         said = f"F1 {score.f1:.1f} on {count(len(held_out), 'held-out tree')}"
+    if len(held_out) >= CALIBRATED[0]:
+        # A parser of few trees is much too certain, and doubtful constituents would go unmarked.
+        _note(project, number, "fitting the probabilities")
+        parser.calibration = calibrate(parser, held_out[: CALIBRATED[1]], parser.beam)
+        parser.calibration.save(folder)
     with project.database.write() as connection:
         connection.execute("UPDATE round SET result = ? WHERE id = ?", (json.dumps(result), number))
     propose(

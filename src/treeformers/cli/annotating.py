@@ -129,7 +129,11 @@ def _open_page(project: Project, annotator: str, host: str, port: int) -> None:
 
     from treeformers.web.annotating import serve_project
 
-    serve_project(project, annotator, host, port, started=typer.echo)
+    def started(url: str) -> None:
+        logger.info("open this address in a browser; Ctrl-C ends the page")
+        typer.echo(url)
+
+    serve_project(project, annotator, host, port, started)
 
 
 def _user() -> str:
@@ -212,6 +216,7 @@ def _propose(project: Project, model: str | None, predictor: Predictor | None) -
     from treeformers.annotation.rounds import PROPOSED, current_model
 
     if name := model or current_model(project):
+        logger.info("%s proposes trees", name)
         predictor = predictor or load_proposer(name)
         done = propose(project, predictor, Path(name).name, PROPOSED)
         logger.info("%s proposed trees for %s", name, count(done, "sentence"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import logging
 import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
@@ -71,8 +72,9 @@ def serve_project(
 ) -> None:
     """Serve the page of a project until it is interrupted or terminated.
 
-    On a loopback address, the server answers only to names of this machine. On another address, it answers
-    only to who has the token of the address that `started` gets.
+    On a loopback address, the server answers only to names of this machine, and logs warnings alone. On
+    another address, it answers only to who has the token of the address that `started` gets, and logs each
+    request.
 
     Args:
         project: the project, which is closed at the end.
@@ -85,7 +87,7 @@ def serve_project(
         ValueError: the port is taken, or the host is not an address of this machine.
     """
     if host in LOOPBACK:
-        run(annotation_app(project, annotator, hosts=LOOPBACK), host, port, started)
+        run(annotation_app(project, annotator, hosts=LOOPBACK), host, port, started, logging.WARNING)
         return
     token = secrets.token_urlsafe()
     app = annotation_app(project, annotator, token=token)

@@ -213,7 +213,7 @@ function figures(found, first, second) {
   return [
     table(`Agreement of ${first} and ${second}`, `per cent, over ${counted(found.sentences, "sentence")} that both have accepted`, ["Labelled F1", "Unlabelled F1", "Tags", "Equal trees"],
       [make("tr", {}, ...cells([found.labeled_f1, found.unlabeled_f1, found.tags, found.exact].map(number)))]),
-    table("By label", "numbers of constituents that both have, or one alone", ["Label", "F1", "Both", first, second],
+    table("By label", "constituents of both, or of one alone", ["Label", "F1", "Both", first, second],
       found.by_label.slice(0, LABELS).map((one) => make("tr", {}, make("th", { scope: "row" }, one.label), ...cells([number(one.f1), ...[one.both, one.first_only, one.second_only].map((n) => n.toLocaleString("en"))])))),
     make("h3", {}, found.disagreements.length ? `${counted(found.disagreements.length, "sentence")} with different trees` : "All trees are equal"),
   ];
