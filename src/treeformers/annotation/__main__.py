@@ -8,10 +8,13 @@ import sys
 from treeformers.annotation.project import Project
 from treeformers.annotation.rounds import propose_from, retrain
 
+PATIENCE = 300.0
+"""Seconds that a round waits for programs that write: it must not lose what it has trained."""
+
 if __name__ == "__main__":
     os.nice(5)  # whoever annotates meanwhile comes first
     path, action, name = sys.argv[1:]
-    with Project.open(path) as project:
+    with Project.open(path, PATIENCE) as project:
         if action == "propose":
             propose_from(project, name)
         else:

@@ -21,7 +21,7 @@ from treeformers.annotation.revisions import (
     record_event,
     set_acceptance,
 )
-from treeformers.annotation.schema import Database
+from treeformers.annotation.schema import BUSY_SECONDS, Database
 from treeformers.annotation.values import (
     Conflict,
     Counts,
@@ -104,9 +104,9 @@ class Project:
         return project
 
     @classmethod
-    def open(cls, path: str | Path) -> Self:
-        """Open a project. Errors are those of `schema.Database.open`."""
-        return cls(Database.open(Path(path)))
+    def open(cls, path: str | Path, busy_seconds: float = BUSY_SECONDS) -> Self:
+        """Open a project. Arguments and errors are those of `schema.Database.open`."""
+        return cls(Database.open(Path(path), busy_seconds))
 
     def close(self) -> None:
         """Close the file."""
