@@ -158,6 +158,8 @@ def kill_rounds(path: Path, kills: int, seed: int = 1) -> dict[str, Any]:
                 found = list_rounds(again)
             assert {one.state for one in found} <= {"stopped", "finished"}, found[-1]
             killed = [one.progress for one in found if one.state == "stopped"]
+            ended = [one.ended - one.started for one in found if one.ended and one.state == "finished"]
+            longest = min([longest, *ended])  # the machine may have other work at times
         last = retrain(project)
         assert (last.f1, last.tagging_accuracy) == (expected.f1, expected.tagging_accuracy)
     moments = Counter(moment.partition(":")[0] for moment in killed)
