@@ -38,8 +38,10 @@ def started_browser() -> Iterator[Any]:
     """A browser without a window."""
     with sync_api.sync_playwright() as playwright:
         started = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS, timeout=2 * PATIENCE)
-        yield started
-        started.close()
+        try:
+            yield started
+        finally:
+            started.close()
 
 
 @contextmanager
@@ -50,9 +52,11 @@ def served(app: Any) -> Iterator[str]:
     thread.start()
     while not server.started:
         time.sleep(0.02)
-    yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
-    server.should_exit = True
-    thread.join()
+    try:
+        yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
+    finally:
+        server.should_exit = True
+        thread.join()
 
 
 def faults(page: Any) -> list[Any]:

@@ -11,18 +11,20 @@ import pytest
 
 from tiny_encoders import tiny_bert
 from tiny_models import TREES, parser_folder, save_inducer, save_parser
-from treeformers.annotation import Project, import_text, import_trees
+from treeformers.annotation import Project, import_text, import_trees, rounds
+from treeformers.annotation.round_recipes import PACES, SIZES, round_recipe
 from treeformers.annotation.rounds import (
-    PACES,
-    SIZES,
     current_model,
+    default_start,
     list_rounds,
+    list_starts,
+    propose_from,
     retrain,
-    round_recipe,
     start_round,
     training_trees,
 )
 from treeformers.recipes import ParseRecipe
+from treeformers.tasks.parse.analysis import Calibration
 from treeformers.tasks.parse.predictor import Parser
 from treeformers.training.lock import lock_folder
 from treeformers.trees.formats import read_trees
@@ -53,7 +55,9 @@ def made(path: Path, trees: int, held_out: int, **settings: str) -> Project:
 
 
 @pytest.mark.usefixtures("small")
-def test_a_round_gives_a_version_a_figure_and_new_proposals(tmp_path: Path) -> None:
+def test_a_round_gives_a_version_a_figure_and_new_proposals(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     project = made(tmp_path, 14, 2)
     done = retrain(project)
     assert (done.state, done.trees, done.held_out, done.start) == ("finished", 12, 2, "")
@@ -67,8 +71,17 @@ def test_a_round_gives_a_version_a_figure_and_new_proposals(tmp_path: Path) -> N
     (proposed,) = Parser.from_pretrained(done.model).analyze([seen.tree.words], alternatives=4)
     assert seen.tree == proposed.tree and project.history(15)[0].detail == "version-1"
     assert list_rounds(project) == [done]
+    assert Calibration.load(done.model) == Calibration()  # two held-out trees are too few
+    monkeypatch.setattr(rounds, "CALIBRATED", (2, 2))
     second = retrain(project)
     assert second.model == project.models / "version-2" and second.start == ""
+    fitted = Calibration.load(second.model)
+    assert fitted != Calibration() and fitted.beam == Parser.from_pretrained(second.model).beam
+    (parsed,) = Parser.from_pretrained(second.model).analyze([seen.tree.words], alternatives=4)
+    row = project.database.row(
+        "SELECT probability FROM proposal JOIN sentence ON proposal = revision WHERE sentence.id = 15"
+    )
+    assert row is not None and row["probability"] == pytest.approx(parsed.probability)
 
 
 @pytest.mark.usefixtures("small")
@@ -77,8 +90,7 @@ def test_a_round_goes_on_from_the_newest_version_if_it_has_an_encoder(tmp_path: 
     project = made(tmp_path, 11, 0, encoder=encoder)
     first = retrain(project, propose_to=0)
     assert (first.start, first.f1) == (encoder, None) and "no figure" in first.progress
-    recipe = round_recipe(project, training_trees(project)[0])
-    assert recipe.model == {"start_from": str(first.model)}
+    assert default_start(project) == str(first.model)
     import_trees(project, [Tree("NEW", tree.children) for tree in TREES], "more", accepted_by="Ann")
     second = retrain(project, propose_to=0)
     assert (second.start, second.trees) == (str(first.model), 14) and second.model is not None
@@ -92,7 +104,7 @@ def test_where_a_round_starts(tmp_path: Path) -> None:
 
         def recipe(start: str = "", **settings: str) -> ParseRecipe:
             project.configure(**({"model": "", "encoder": ""} | settings))
-            return round_recipe(project, TREES, start)
+            return round_recipe("own", TREES, start or default_start(project))
 
         assert "encoder" not in recipe().model and recipe().model["tagging_loss_weight"] == 1.0
         assert recipe(model=str(parser), encoder=encoder).model == {"start_from": str(parser)}
@@ -100,12 +112,29 @@ def test_where_a_round_starts(tmp_path: Path) -> None:
         assert recipe(model=str(inducer), encoder=encoder).model["pretrained"] == encoder
         assert recipe(str(parser), encoder=encoder).model == {"start_from": str(parser)}
         untagged = [Tree("S", tuple(Tree("X", word=word) for word in tree.words)) for tree in TREES]
-        assert round_recipe(project, untagged, encoder).model["tagging_loss_weight"] == 0.0
+        assert round_recipe("own", untagged, encoder).model["tagging_loss_weight"] == 0.0
         with pytest.raises(FileNotFoundError, match="neither a folder"):
             recipe("nobody")
         with pytest.raises(ValueError, match="an inducer, expected a parser"):
             recipe(str(inducer))
         assert current_model(project) == ""
+
+
+def test_proposals_of_a_given_model(tmp_path: Path) -> None:
+    inducer = str(save_inducer(tmp_path / "inducer"))
+    with made(tmp_path, 3, 0) as project:
+        done = propose_from(project, "right-branching")
+        assert (done.state, done.start, done.model) == ("finished", "right-branching", None)
+        assert done.progress == "right-branching proposed trees for 2 sentences"
+        assert str(project.sentence(4, "Ann").tree) == "(X (X the) (X (X ferry) (X sleeps)))"
+        assert default_start(project) == ""
+        assert propose_from(project, inducer).progress == "inducer proposed trees for 2 sentences"
+        assert project.history(4)[-1].detail == "inducer"
+        assert list_starts(project)[0] == inducer
+        with pytest.raises(FileNotFoundError, match="neither"):
+            propose_from(project, "nobody")
+        assert project.settings["model"] == inducer
+        assert [one.state for one in list_rounds(project)] == ["finished", "finished", "failed"]
 
 
 def test_too_few_trees_are_one_line(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 from command_line import complaint, output, run
 from tiny_models import TREES, save_parser
 from treeformers.annotation import Project, list_rounds
-from treeformers.annotation.rounds import PACES, SIZES
+from treeformers.annotation.round_recipes import PACES, SIZES
 from treeformers.trees.formats import read_trees
 
 
@@ -19,7 +19,7 @@ def pages(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The addresses of the pages that commands serve; none runs."""
     addresses: list[str] = []
 
-    def run(app: object, host: str, port: int, started: Callable[[str], None]) -> None:
+    def run(app: object, host: str, port: int, started: Callable[[str], None], log_level: int = 0) -> None:
         addresses.append(host)
         started(f"http://{host}:{port}")
 

@@ -10,8 +10,11 @@ from typing import Any
 
 import pytest
 
+from annotate_page import Page
 from browsers import AXE, NEEDS_CHROMIUM, PATIENCE, expect, faults, served
-from treeformers.annotation import Project, import_text, import_trees, propose
+from tiny_models import TREES, save_parser
+from treeformers.annotation import Project, import_text, import_trees, list_rounds, propose
+from treeformers.training.model_names import installed_models
 from treeformers.trees.moves import Selection, possible
 from treeformers.trees.tree import Tree
 from treeformers.web.annotating import annotation_app
@@ -26,33 +29,6 @@ SHAPES = (
     "(S (A (N a) (B (N bc)) (N d)) (N e) (N f))",
     "(S (S (S (N ab))))",
 )
-
-
-class Page:
-    """An open page."""
-
-    def __init__(self, browser: Any, address: str, **settings: Any) -> None:
-        self.context = browser.new_context(accept_downloads=True, reduced_motion="reduce", **settings)
-        self.page = self.context.new_page()
-        self.page.set_default_timeout(PATIENCE)
-        self.problems: list[str] = []
-        self.page.on("pageerror", lambda error: self.problems.append(str(error)))
-        self.page.on("console", lambda line: line.type == "error" and self.problems.append(line.text))
-        self.page.goto(address)
-        expect(self.page.locator(".tree .word").first).to_be_visible()
-
-    def press(self, *keys: str) -> None:
-        for key in keys:
-            self.page.keyboard.press(key)
-
-    def select(self, *names: str) -> None:
-        """Select a node, or the sisters from one to another, with the mouse."""
-        for name, modifiers in zip(names, ([], ["Shift"]), strict=False):
-            node = self.page.get_by_role("treeitem", name=name, exact=True).first
-            node.locator(".hit, .glow").first.click(modifiers=modifiers)
-
-    def button(self, name: str) -> Any:
-        return self.page.get_by_role("button", name=name, exact=True)
 
 
 @pytest.fixture
@@ -217,6 +193,34 @@ def test_the_mouse_alone(page: Page, project: Project) -> None:
     page.problems.clear()  # the browser logs the status 422
 
 
+@pytest.mark.parametrize("by", ["mouse", "touch"])
+def test_dragging_over_words_selects_them(browser: Any, address: str, project: Project, by: str) -> None:
+    phone = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
+    page = Page(browser, f"{address}/#1", **(phone if by == "touch" else {}))
+    boxes = [word.bounding_box() for word in page.page.locator(".tree .word").all()]
+    x = [box["x"] + box["width"] / 2 for box in boxes]
+    y = boxes[0]["y"] + boxes[0]["height"] / 2
+    places = [(x[0], y), (x[1], y), (x[2], y + 4)]
+    if by == "mouse":
+        page.page.mouse.move(*places[0])
+        page.page.mouse.down()
+        for place in places[1:]:
+            page.page.mouse.move(*place)
+        page.page.mouse.up()
+    else:
+        session = page.context.new_cdp_session(page.page)
+        for kind, place in (("Start", places[0]), ("Move", places[1]), ("Move", places[2]), ("End", None)):
+            points = [{"x": place[0], "y": place[1]}] if place else []
+            session.send("Input.dispatchTouchEvent", {"type": f"touch{kind}", "touchPoints": points})
+    chosen = page.page.get_by_role("treeitem", selected=True)  # the words, and what they are part of
+    expect(chosen).to_have_count(2)
+    expect(page.page.locator(".detail").first).to_contain_text("2 sisters · words 1–4")
+    page.page.mouse.click(x[4], y)
+    expect(page.page.locator(".detail").first).to_contain_text("P · word 5")
+    page.context.close()
+    assert page.problems == []
+
+
 def test_only_possible_moves_are_offered(page: Page) -> None:
     """The page and `possible` agree on every selection of small trees."""
     found = page.page.evaluate(
@@ -276,9 +280,49 @@ def test_rounds_and_their_curve(page: Page, project: Project) -> None:
         connection.execute(insert, ("finished", json.dumps(figures)))
         connection.execute(insert, ("stopped", None))
     page.page.get_by_text("Train a parser").click()
-    expect(page.page.get_by_role("row", name="1 20 61.3 25.0 90.0 4 finished")).to_be_visible()
+    expect(
+        page.page.get_by_role("row", name="1 20 61.3 25.0 90.0 4 finished, from random weights")
+    ).to_be_visible()
     expect(page.page.get_by_role("row", name="2 – – – – – stopped: killed")).to_be_visible()
     expect(page.page.get_by_role("img", name="20 trees: F1 61.3")).to_be_visible()
+
+
+def test_a_round_is_started_followed_and_shown(browser: Any, tmp_path: Path) -> None:
+    """A real round, in a process of its own, from a tiny parser."""
+    parser = save_parser(tmp_path / "parser")
+    trees = [
+        tree.map_words(lambda word, n=n: f"{word}{n}" if word == "Oslo" else word)
+        for n in range(4)
+        for tree in TREES
+    ]
+    with Project.create(tmp_path / "own.treebank", held_out=2) as project:
+        import_trees(project, trees, "gold", accepted_by="Ann")
+        import_text(project, ["the ferry sleeps"], "pending")
+        with served(annotation_app(project, "Ann")) as address:
+            page = Page(browser, f"{address}/#{len(trees) + 1}")
+            page.page.get_by_text("Train a parser").click()
+            start = page.page.get_by_label("Start from")
+            expect(start.locator("option")).to_have_text(
+                ["automatic", *installed_models(), "right-branching trees", "another model …"]
+            )
+            start.select_option("right-branching trees")
+            page.button("Only propose trees").click()
+            rounds = page.page.locator("#rounds")
+            expect(rounds).to_contain_text("right-branching proposed trees for 1 sentence")
+            expect_tree(page, project, "(X (X the) (X (X ferry) (X sleeps)))", len(trees) + 1)
+            start.select_option("another model …")
+            page.page.get_by_label("Folder or name of a model").fill(str(parser))
+            page.button("Train on the accepted trees").click()
+            expect(page.button("Train on the accepted trees")).to_be_disabled()
+            expect(rounds.get_by_role("status")).to_contain_text("training")
+            expect(page.page.get_by_role("row", name="finished, from")).to_be_visible(timeout=5 * PATIENCE)
+            expect(page.page.get_by_role("img", name=": F1 ")).to_be_visible()
+            (done,) = [one for one in list_rounds(project) if one.model]
+            assert done.start == str(parser) and done.held_out == 2
+            expect_tree(page, project, tree(project, len(trees) + 1), len(trees) + 1)
+            assert project.history(len(trees) + 1)[-1].detail == "version-2"
+            page.context.close()
+            assert page.problems == []
 
 
 def _relabel(label: str) -> Any:

@@ -146,16 +146,17 @@ def test_labels_get_guidelines(client: TestClient) -> None:
 
 
 def test_rounds(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    refused = client.post("/api/rounds")
+    refused = client.post("/api/rounds", json={})
     assert refused.status_code == 422
     assert "0 accepted trees outside the held-out set, expected at least 10" in refused.json()["error"]
-    assert client.get("/api/rounds").json() == {"running": False, "problem": "", "rounds": []}
+    found = client.get("/api/rounds").json()
+    assert (found["running"], found["problem"], found["rounds"]) == (False, "", [])
 
-    def busy(project: Project) -> None:
+    def busy(project: Project, start: str) -> None:
         raise BlockingIOError("a round is running")
 
     monkeypatch.setattr(annotating, "start_round", busy)
-    assert client.post("/api/rounds").status_code == 409
+    assert client.post("/api/rounds", json={}).status_code == 409
 
 
 def test_a_round_that_cannot_begin_says_why(
@@ -165,7 +166,7 @@ def test_a_round_that_cannot_begin_says_why(
     import_trees(project, trees, "gold", accepted_by="Ann")
     monkeypatch.setattr(rounds.sys, "executable", "false")
     monkeypatch.setattr(annotating, "_last_line", lambda project: "no memory")
-    assert client.post("/api/rounds").status_code == 202
+    assert client.post("/api/rounds", json={}).status_code == 202
     annotating_state = client.get("/api/rounds").json()
     while annotating_state["running"]:
         annotating_state = client.get("/api/rounds").json()

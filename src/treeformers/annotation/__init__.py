@@ -4,7 +4,14 @@ from treeformers.annotation.agreement import Agreement, compare_annotators
 from treeformers.annotation.project import Project
 from treeformers.annotation.proposals import RightBranching, propose
 from treeformers.annotation.queue import next_sentence
-from treeformers.annotation.rounds import list_rounds, retrain, start_round
+from treeformers.annotation.rounds import (
+    list_rounds,
+    list_starts,
+    propose_from,
+    retrain,
+    start_proposals,
+    start_round,
+)
 from treeformers.annotation.transfer import (
     export_trees,
     exported,
@@ -29,8 +36,11 @@ __all__ = [
     "import_text",
     "import_trees",
     "list_rounds",
+    "list_starts",
     "next_sentence",
     "propose",
+    "propose_from",
     "retrain",
+    "start_proposals",
     "start_round",
 ]

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from sqlite3 import Row
+from typing import NamedTuple
 
 from treeformers.annotation.project import Project
 from treeformers.annotation.values import check_annotator, read_tree
 from treeformers.metrics.comparison import percent, signature
 from treeformers.trees.tree import Tree
 
-__all__ = ["Agreement", "LabelAgreement", "compare_annotators"]
+__all__ = ["Agreement", "Disagreement", "LabelAgreement", "compare_annotators"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +33,22 @@ class LabelAgreement:
     second_only: int
 
 
+class Disagreement(NamedTuple):
+    """A sentence whose trees differ.
+
+    Attributes:
+        id: its number.
+        text: its text.
+        other_words: whether the annotators cut it into other words. It then counts nowhere else.
+        adjudicated: whether somebody has decided which tree stands for it.
+    """
+
+    id: int
+    text: str
+    other_words: bool
+    adjudicated: bool
+
+
 @dataclass(frozen=True, slots=True)
 class Agreement:
     """The agreement of two annotators over the sentences that both have accepted, in percent.
@@ -39,14 +57,13 @@ class Agreement:
     Counts are summed over the sentences. F1 is symmetric: the order of the annotators does not matter.
 
     Attributes:
-        sentences: number of compared sentences.
+        sentences: number of compared sentences, those that were cut into other words left out.
         labeled_f1: F1 of constituents with their labels.
         unlabeled_f1: F1 of constituents without them.
         tags: words with the same tag.
         exact: sentences whose trees are equal, tags included.
         by_label: agreement for each label; frequent labels first.
-        disagreements: numbers of the sentences whose trees differ, in order.
-        other_words: numbers of the sentences that were cut into other words. They count nowhere else.
+        disagreements: the sentences whose trees differ, in the order of the text.
         signature: the choices behind the figures.
     """
 
@@ -56,8 +73,7 @@ class Agreement:
     tags: float
     exact: float
     by_label: dict[str, LabelAgreement]
-    disagreements: tuple[int, ...]
-    other_words: tuple[int, ...]
+    disagreements: tuple[Disagreement, ...]
     signature: str
 
 
@@ -71,16 +87,16 @@ def compare_annotators(project: Project, first: str, second: str) -> Agreement:
         raise ValueError(f"agreement of {first!r} with the same annotator: expected two")
     both: Counter[str] = Counter()
     alone: tuple[Counter[str], Counter[str]] = (Counter(), Counter())
-    unlabeled_both = brackets = same_tags = words = compared = 0
-    disagreements: list[int] = []
-    other_words: list[int] = []
-    for id, one, other in _pairs(project, first, second):
-        if one.words != other.words:
-            other_words.append(id)
+    unlabeled_both = brackets = same_tags = words = compared = equal = 0
+    disagreements: list[Disagreement] = []
+    for row, one, other in _pairs(project, first, second):
+        other_words = one.words != other.words
+        if one != other:
+            disagreements.append(Disagreement(row["id"], row["text"], other_words, bool(row["adjudicated"])))
+        if other_words:
             continue
         compared += 1
-        if one != other:
-            disagreements.append(id)
+        equal += one == other
         spans, other_spans = Counter(one.spans()), Counter(other.spans())
         for span, n in (spans & other_spans).items():
             both[span.label] += n
@@ -92,7 +108,7 @@ def compare_annotators(project: Project, first: str, second: str) -> Agreement:
         brackets += pairs[0].total() + pairs[1].total()
         same_tags += sum(a == b for a, b in zip(one.tags, other.tags, strict=True))
         words += len(one.tags)
-    if not compared and not other_words:
+    if not compared and not disagreements:
         raise ValueError(f"no sentence is accepted by both {first} and {second}")
     labels = both + alone[0] + alone[1]
     return Agreement(
@@ -100,7 +116,7 @@ def compare_annotators(project: Project, first: str, second: str) -> Agreement:
         labeled_f1=percent(2 * both.total(), brackets, empty=100.0),
         unlabeled_f1=percent(2 * unlabeled_both, brackets, empty=100.0),
         tags=percent(same_tags, words, empty=100.0),
-        exact=percent(compared - len(disagreements), compared, empty=100.0),
+        exact=percent(equal, compared, empty=100.0),
         by_label={
             label: LabelAgreement(
                 percent(2 * both[label], 2 * both[label] + alone[0][label] + alone[1][label]),
@@ -111,21 +127,21 @@ def compare_annotators(project: Project, first: str, second: str) -> Agreement:
             for label, _ in labels.most_common()
         },
         disagreements=tuple(disagreements),
-        other_words=tuple(other_words),
         signature=signature("agreement", labels="all", punctuation="kept", roots="kept", average="corpus"),
     )
 
 
-def _pairs(project: Project, first: str, second: str) -> Iterator[tuple[int, Tree, Tree]]:
+def _pairs(project: Project, first: str, second: str) -> Iterator[tuple[Row, Tree, Tree]]:
     """Yield the sentences that both have accepted, with both trees, a few hundred at a time."""
     last = 0
     while rows := project.database.rows(_PAIRS, first, second, last):
         for row in rows:
-            yield row["id"], read_tree(row["first"]), read_tree(row["second"])
+            yield row, read_tree(row["first"]), read_tree(row["second"])
         last = rows[-1]["id"]
 
 
-_PAIRS = """SELECT one.sentence AS id, a.tree AS first, b.tree AS second FROM state AS one
+_PAIRS = """SELECT sentence.id, text, adjudicated, a.tree AS first, b.tree AS second FROM state AS one
+    JOIN sentence ON sentence.id = one.sentence
     JOIN state AS other ON other.sentence = one.sentence AND other.annotator = ?2
     JOIN revision AS a ON a.id = one.revision JOIN revision AS b ON b.id = other.revision
     WHERE one.annotator = ?1 AND one.accepted = one.revision AND other.accepted = other.revision

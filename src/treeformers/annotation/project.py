@@ -21,7 +21,7 @@ from treeformers.annotation.revisions import (
     record_event,
     set_acceptance,
 )
-from treeformers.annotation.schema import Database
+from treeformers.annotation.schema import BUSY_SECONDS, Database
 from treeformers.annotation.values import (
     Conflict,
     Counts,
@@ -104,9 +104,9 @@ class Project:
         return project
 
     @classmethod
-    def open(cls, path: str | Path) -> Self:
-        """Open a project. Errors are those of `schema.Database.open`."""
-        return cls(Database.open(Path(path)))
+    def open(cls, path: str | Path, busy_seconds: float = BUSY_SECONDS) -> Self:
+        """Open a project. Arguments and errors are those of `schema.Database.open`."""
+        return cls(Database.open(Path(path), busy_seconds))
 
     def close(self) -> None:
         """Close the file."""
@@ -237,6 +237,8 @@ class Project:
             can_redo=can_redo,
             alternatives=alternatives,
             doubtful=doubtful,
+            gold=row["gold"],
+            adjudicated=bool(row["adjudicated"]),
         )
 
     def tree(self, revision: int) -> Tree:
@@ -283,6 +285,22 @@ class Project:
 
         return self._edit(id, annotator, revision, change, "put", "")
 
+    def take(self, id: int, annotator: str, revision: int, source: int) -> Sentence:
+        """Put the tree of another revision of the sentence, whoever made it, in place of the present one.
+
+        Args:
+            id: the sentence.
+            annotator: whose tree changes.
+            revision: the revision that she sees.
+            source: the other revision.
+
+        Raises:
+            Conflict: as in `apply`.
+            ValueError: the sentence has no such revision.
+        """
+        self._check_revision(id, source)
+        return self._edit(id, annotator, revision, lambda tree: self.tree(source), "take", str(source))
+
     def reset(self, id: int, annotator: str, revision: int) -> Sentence:
         """Go back to the newest proposal, or the flat tree. `undo` takes that back. Errors as in `apply`."""
         row = self.database.row(_SENTENCE, annotator, id)
@@ -321,10 +339,8 @@ class Project:
             ValueError: the sentence has no such revision.
         """
         check_annotator(annotator)
+        self._check_revision(id, revision)
         with self.database.write() as connection:
-            found = connection.execute("SELECT sentence FROM revision WHERE id = ?", (revision,)).fetchone()
-            if found is None or found["sentence"] != id:
-                raise ValueError(f"sentence {id} has no revision {revision}")
             connection.execute("UPDATE sentence SET gold = ?, adjudicated = 1 WHERE id = ?", (revision, id))
             record_event(connection, id, annotator, "adjudicate", revision)
 
@@ -399,6 +415,10 @@ class Project:
                 record_event(connection, id, annotator, origin, new)
                 choose_gold(connection, id)
         return self.sentence(id, annotator)
+
+    def _check_revision(self, id: int, revision: int) -> None:
+        if not self.database.row("SELECT 1 FROM revision WHERE id = ? AND sentence = ?", revision, id):
+            raise ValueError(f"sentence {id} has no revision {revision}")
 
     def _step(self, id: int, annotator: str, revision: int, action: str) -> Sentence:
         with self.database.write() as connection:

@@ -12,7 +12,10 @@ from treeformers.induction import trivial_tree
 from treeformers.trees.formats import tree_to_json
 from treeformers.trees.tree import Tree
 
-__all__ = ["Predictor", "RightBranching", "expected_gain", "propose"]
+__all__ = ["RIGHT_BRANCHING", "Predictor", "RightBranching", "expected_gain", "load_proposer", "propose"]
+
+RIGHT_BRANCHING = "right-branching"
+"""The name of `RightBranching` where a model is named."""
 
 ALTERNATIVES = 4
 """Number of further trees that are kept for each sentence."""
@@ -38,6 +41,20 @@ class RightBranching:
     def parse(self, sentences: Sequence[Words], batch_size: int, /) -> list[Tree]:
         """One tree for each sentence."""
         return [trivial_tree(words, "right") for words in sentences]
+
+
+def load_proposer(model: str) -> Predictor:
+    """Load what proposes trees: a parser or an inducer by its folder or name, or "right-branching".
+
+    Raises:
+        FileNotFoundError: there is no such model.
+        ValueError: it does another task, or it is damaged.
+    """
+    if model == RIGHT_BRANCHING:
+        return RightBranching()
+    from treeformers.tasks.tree_predictors import load_tree_predictor  # loads torch
+
+    return load_tree_predictor(model)
 
 
 def propose(

@@ -1,4 +1,7 @@
-"""Rounds: a parser learns from the accepted trees, is scored on held-out ones, and proposes trees anew."""
+"""Rounds: a parser learns from the accepted trees, is scored on held-out ones, and proposes trees anew.
+
+A round may also propose trees of a given model, and train nothing.
+"""
 
 from __future__ import annotations
 
@@ -10,20 +13,18 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from treeformers.annotation.project import Project
-from treeformers.annotation.proposals import propose
+from treeformers.annotation.proposals import RIGHT_BRANCHING, load_proposer, propose
+from treeformers.annotation.round_recipes import has_encoder, model_kind, round_recipe
 from treeformers.annotation.transfer import exported
-from treeformers.recipes import Beam, ParseRecipe, Recipe, Train, Treebanks
 from treeformers.training.lock import lock_folder
-from treeformers.training.model_folder import read_recipe
-from treeformers.training.model_names import find_model
-from treeformers.trees.files import read_object
+from treeformers.training.model_names import installed_models
 from treeformers.trees.formats import write_trees
 from treeformers.trees.text import count
 from treeformers.trees.tree import Tree
@@ -32,9 +33,12 @@ __all__ = [
     "MIN_TREES",
     "Round",
     "current_model",
+    "default_start",
     "list_rounds",
+    "list_starts",
+    "propose_from",
     "retrain",
-    "round_recipe",
+    "start_proposals",
     "start_round",
     "training_trees",
 ]
@@ -46,45 +50,8 @@ MIN_TREES = 10
 PROPOSED = 1000
 """Most sentences for which a round proposes trees."""
 
-SIZES: dict[str, Any] = {
-    "attention": "deterministic",
-    "head_rule": "right",
-    "embedding_size": 256,
-    "hidden_size": 256,
-    "encoder_layers": 2,
-    "char_size": 128,
-    "dropout": 0.4,
-}
-"""The parser of a round that starts from no parser: as in `examples/treebank.toml`, but narrower."""
-
-
-class Pace(NamedTuple):
-    """How a round trains.
-
-    Attributes:
-        sentences: number of sentences that it reads in all, a few times each.
-        fewest: fewest epochs.
-        most: most epochs.
-        tokens: size of a batch.
-        learning_rate: of the parser.
-        encoder_learning_rate: of its pretrained encoder.
-    """
-
-    sentences: int
-    fewest: int
-    most: int
-    tokens: int
-    learning_rate: float
-    encoder_learning_rate: float = 0.0
-
-
-PACES = {
-    "random": Pace(6000, 16, 40, 400, 2e-3),
-    "encoder": Pace(2400, 5, 30, 1000, 2e-3, 2e-4),
-    "parser": Pace(1200, 3, 20, 1000, 1e-3, 1e-4),
-}
-"""The pace of a round by what it starts from: random weights, a pretrained encoder, or a parser. With 200
-trees of 22 words, a round trains for two to three minutes of processor time."""
+CALIBRATED = (10, 50)
+"""Fewest held-out trees to which the probabilities of a version are fitted, and how many are used at most."""
 
 _WATCHED = 20
 """Number of training trees that are parsed at each evaluation, to show how training goes on."""
@@ -94,16 +61,17 @@ _CALLBACKS = "treeformers.training.callbacks"
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """One retraining.
+    """One retraining, or proposals of a given model.
 
     Attributes:
         id: its number, from 1.
         state: "running", "finished", "failed" or "stopped".
-        progress: what it does, or why it ended.
-        start: what the parser started from: the name of a parser or encoder; empty for random weights.
+        progress: what it does, what came out, or why it ended.
+        start: what the parser started from: the name of a parser or encoder; empty for random weights. If
+            nothing was trained, the model that proposed trees.
         started: when it began, in seconds since 1970.
         ended: when it ended; None while it runs.
-        model: folder of its version; None if there is none.
+        model: folder of its version; None if there is none, or nothing was trained.
         trees: number of trees that trained the version.
         held_out: number of held-out trees that scored it.
         f1: labelled F1 on these, in percent; None without held-out trees.
@@ -166,6 +134,35 @@ def current_model(project: Project) -> str:
     return str(project.settings["model"])
 
 
+def list_starts(project: Project) -> list[str]:
+    """What a round or proposals can start from, as far as it is known here: names for `retrain`.
+
+    The versions of the project come first, the newest one before the others; then the models of its settings,
+    and the installed ones.
+    """
+    versions = [
+        str(one.model) for one in list_rounds(project) if one.model is not None and one.model.is_dir()
+    ]
+    settings = project.settings
+    names = [*reversed(versions), settings["model"], settings["encoder"], *installed_models()]
+    return [name for name in dict.fromkeys(names) if name and name != RIGHT_BRANCHING]
+
+
+def default_start(project: Project) -> str:
+    """What a round starts from unless it is told: a parser or a pretrained encoder; empty for random weights.
+
+    It is the newest version, if that has a pretrained encoder; else the parser of the settings, else their
+    encoder. Without a pretrained encoder, the vocabulary is that of the training trees: a round begins anew.
+    """
+    newest = current_model(project)
+    settings = project.settings
+    if newest and model_kind(newest) == "parser" and has_encoder(newest):
+        return newest
+    if settings["model"] and model_kind(settings["model"]) == "parser":
+        return str(settings["model"])
+    return str(settings["encoder"])
+
+
 def training_trees(project: Project) -> tuple[list[Tree], list[Tree]]:
     """The accepted trees that may train a parser, and those of the held-out set.
 
@@ -183,11 +180,20 @@ def start_round(project: Project, start: str = "") -> subprocess.Popen[bytes]:
     The arguments and errors are those of `retrain`; an error that comes later is in `Round.progress`.
     """
     _checked_trees(project)
+    return _start_process(project, "retrain", start)
+
+
+def start_proposals(project: Project, model: str) -> subprocess.Popen[bytes]:
+    """Propose trees in a process of its own, as `propose_from` does. `list_rounds` shows its progress."""
+    return _start_process(project, "propose", model)
+
+
+def _start_process(project: Project, action: str, name: str) -> subprocess.Popen[bytes]:
     with _alone(project):
         pass
     with open(project.models / "round.log", "wb") as log:
         return subprocess.Popen(
-            [sys.executable, "-m", "treeformers.annotation", os.path.abspath(project.path), start],
+            [sys.executable, "-m", "treeformers.annotation", os.path.abspath(project.path), action, name],
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
@@ -199,12 +205,12 @@ def retrain(project: Project, start: str = "", propose_to: int = PROPOSED) -> Ro
     """Train a parser on the accepted trees, score it on the held-out ones, and propose trees anew.
 
     The version is a model folder beside the project, with the trees that it learned from. The last weights
-    are kept: no tree of the held-out set chooses among them.
+    are kept: no tree of the held-out set chooses among them. If ten or more of these are accepted, they fit
+    the probabilities of the version, see `treeformers.tasks.parse.calibrate`; trees and scores stay the same.
 
     Args:
         project: the project.
-        start: a parser to train further, or a pretrained encoder. By default the newest version, if it has a
-            pretrained encoder; else the parser of the settings; else their encoder; else random weights.
+        start: a parser to train further, or a pretrained encoder. By default `default_start`.
         propose_to: most sentences to propose trees for.
 
     Raises:
@@ -214,6 +220,40 @@ def retrain(project: Project, start: str = "", propose_to: int = PROPOSED) -> Ro
         OSError: the disk is full.
     """
     trees, held_out = _checked_trees(project)
+    return _record(project, lambda number: _run(project, number, start, trees, held_out, propose_to))
+
+
+def propose_from(project: Project, model: str, propose_to: int = PROPOSED) -> Round:
+    """Propose trees of a model for the sentences that nobody has begun. It becomes that of the settings.
+
+    Args:
+        project: the project.
+        model: a parser or an inducer, or "right-branching". Empty is `current_model`, else right-branching.
+        propose_to: most sentences to propose trees for.
+
+    Raises:
+        FileNotFoundError: there is no such model.
+        ValueError: it is neither a parser nor an inducer.
+        BlockingIOError: a round of this project is running.
+    """
+
+    model = model or current_model(project) or RIGHT_BRANCHING
+
+    def run(number: int) -> str:
+        with project.database.write() as connection:
+            connection.execute("UPDATE round SET start = ? WHERE id = ?", (model, number))
+        proposer = load_proposer(model)
+        if model != current_model(project):
+            project.configure(model=model)
+        name = Path(model).name
+        done = propose(project, proposer, name, propose_to, progress=_parsing(project, number))
+        return f"{name} proposed trees for {count(done, 'sentence')}"
+
+    return _record(project, run)
+
+
+def _record(project: Project, run: Callable[[int], str]) -> Round:
+    """Run a round, which gets its number and says what came out, and write into the project how it ended."""
     with _alone(project):
         _find_killed(project, is_locked=False)
         _remove_unfinished(project)
@@ -224,7 +264,7 @@ def retrain(project: Project, start: str = "", propose_to: int = PROPOSED) -> Ro
             ).lastrowid
         assert number is not None
         try:
-            said = _run(project, number, start, trees, held_out, propose_to)
+            said = run(number)
         except BaseException as error:
             failed = isinstance(error, Exception)
             reason = " ".join((str(error) or type(error).__name__).split())
@@ -238,6 +278,7 @@ def _run(
     project: Project, number: int, start: str, trees: list[Tree], held_out: list[Tree], propose_to: int
 ) -> str:
     from treeformers.metrics import parseval
+    from treeformers.tasks.parse.calibrate import calibrate
     from treeformers.tasks.parse.predictor import Parser
     from treeformers.tasks.parse.score import with_gold_tags
     from treeformers.tasks.train import train_once
@@ -247,7 +288,7 @@ def _run(
     files = folder / "train.jsonl", folder / "watched.jsonl"
     write_trees(trees, files[0])
     write_trees(random.Random(number).sample(trees, min(_WATCHED, len(trees))), files[1])
-    recipe = round_recipe(project, trees, start, files)
+    recipe = round_recipe(project.path.stem, trees, start or default_start(project), files)
     name = str(recipe.model.get("start_from") or recipe.model.get("pretrained") or "")
     with project.database.write() as connection:
         connection.execute("UPDATE round SET start = ? WHERE id = ?", (name, number))
@@ -271,6 +312,11 @@ def _run(
             "signature": score.signature,
         }
         said = f"F1 {score.f1:.1f} on {count(len(held_out), 'held-out tree')}"
+    if len(held_out) >= CALIBRATED[0]:
+        # A parser of few trees is much too certain, and doubtful constituents would go unmarked.
+        _note(project, number, "fitting the probabilities")
+        parser.calibration = calibrate(parser, held_out[: CALIBRATED[1]], parser.beam)
+        parser.calibration.save(folder)
     with project.database.write() as connection:
         connection.execute("UPDATE round SET result = ? WHERE id = ?", (json.dumps(result), number))
     propose(
@@ -278,95 +324,9 @@ def _run(
         parser,
         folder.name,
         propose_to,
-        progress=lambda done, of: _note(project, number, f"parsing sentence {done} of {of}"),
+        progress=_parsing(project, number),
     )
     return said
-
-
-def round_recipe(
-    project: Project, trees: Sequence[Tree], start: str = "", files: tuple[Path, Path] | None = None
-) -> ParseRecipe:
-    """The recipe of a round.
-
-    Args:
-        project: the project.
-        trees: the trees to learn from.
-        start: as in `retrain`.
-        files: the files of these trees, and of those that are parsed at each evaluation.
-
-    Raises:
-        FileNotFoundError: `start` does not exist.
-        ValueError: it is neither a parser nor an encoder.
-    """
-    start = start or _default_start(project)
-    kind = _kind(start) if start else "random"
-    if kind not in PACES:
-        raise ValueError(f"{start}: an inducer, expected a parser or a pretrained encoder")
-    pace = PACES[kind]
-    tagged = any(tag != "X" for tree in trees for tag in tree.tags)
-    model: dict[str, Any]
-    if kind == "parser":
-        model = {"start_from": start}
-    else:
-        model = dict(SIZES) | {"tagging_loss_weight": 1.0 if tagged else 0.0}
-        if kind == "encoder":
-            model |= {"encoder": "pretrained", "pretrained": start, "char_size": 0, "dropout": 0.3}
-    train, watched = files or (Path("train.jsonl"), Path("watched.jsonl"))
-    return ParseRecipe(
-        title=f"{project.path.stem}, {count(len(trees), 'tree')}",
-        data=Treebanks(train=(str(train),), validation=(str(watched),), test=(str(watched),)),
-        model=model,
-        train=Train(
-            epochs=max(pace.fewest, min(pace.most, pace.sentences // len(trees))),
-            tokens_per_batch=pace.tokens,
-            learning_rate=pace.learning_rate,
-            encoder_learning_rate=pace.encoder_learning_rate,
-            warmup_steps=50,
-            max_grad_norm=1.0,
-            num_evaluations=1,
-        ),
-        beam=Beam(size=10),
-    )
-
-
-def _default_start(project: Project) -> str:
-    newest = current_model(project)
-    settings = project.settings
-    if newest and _kind(newest) == "parser" and _has_encoder(newest):
-        return newest
-    # Without a pretrained encoder, the vocabulary is that of the training trees: a round begins anew.
-    if settings["model"] and _kind(settings["model"]) == "parser":
-        return str(settings["model"])
-    return str(settings["encoder"])
-
-
-def _kind(name: str) -> str:
-    """The kind of a model: "parser", "inducer" or "encoder".
-
-    Raises:
-        FileNotFoundError: there is no such model.
-        ValueError: it does another task.
-    """
-    try:
-        found = find_model(name)
-        recipe = read_recipe(found, several=(Recipe,))
-    except FileNotFoundError:
-        from treeformers.models.pretrained import find_pretrained
-
-        find_pretrained(name)
-        return "encoder"
-    if recipe.task == "parse":
-        return "parser"
-    if recipe.task == "induce":
-        return "inducer"
-    raise ValueError(
-        f"{name}: a model of the task {recipe.task!r}, expected a parser or a pretrained encoder"
-    )
-
-
-def _has_encoder(name: str) -> bool:
-    config = read_object(find_model(name) / "config.json")
-    return config.get("encoder") == "pretrained"
 
 
 def _checked_trees(project: Project) -> tuple[list[Tree], list[Tree]]:
@@ -413,6 +373,10 @@ def _find_killed(project: Project, is_locked: bool = True) -> None:
             "WHERE state = 'running'",
             (time.time(),),
         )
+
+
+def _parsing(project: Project, number: int) -> Callable[[int, int], None]:
+    return lambda done, of: _note(project, number, f"parsing sentence {done} of {of}")
 
 
 def _note(project: Project, number: int, progress: str, state: str = "running") -> None:

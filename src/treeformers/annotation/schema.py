@@ -22,7 +22,7 @@ APPLICATION = 0x74726565
 """Marks a SQLite file as a project: its `application_id`, the letters "tree"."""
 
 BUSY_SECONDS = 10.0
-"""How long a transaction waits for that of another program."""
+"""How long a transaction waits for that of another program, unless a program says otherwise."""
 
 _CACHE_KIBIBYTES = 65536
 
@@ -164,8 +164,12 @@ class Database:
         return database
 
     @classmethod
-    def open(cls, path: Path) -> Database:
+    def open(cls, path: Path, busy_seconds: float = BUSY_SECONDS) -> Database:
         """Open a file, and bring its tables to the newest version.
+
+        Args:
+            path: the file.
+            busy_seconds: how long a transaction waits for that of another program.
 
         Raises:
             FileNotFoundError: the file does not exist.
@@ -181,7 +185,7 @@ class Database:
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
         if not os.access(path, os.R_OK | os.W_OK):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
-        database = cls._connect(path, "rw")
+        database = cls._connect(path, "rw", busy_seconds)
         try:
             database._check_version()
             database._configure()
@@ -191,11 +195,11 @@ class Database:
         return database
 
     @classmethod
-    def _connect(cls, path: Path, mode: str) -> Database:
+    def _connect(cls, path: Path, mode: str, busy_seconds: float = BUSY_SECONDS) -> Database:
         with _one_line(path):
             connection = sqlite3.connect(
                 f"file:{quote(os.path.abspath(path))}?mode={mode}",
-                timeout=BUSY_SECONDS,
+                timeout=busy_seconds,
                 isolation_level=None,
                 check_same_thread=False,
                 uri=True,
@@ -242,7 +246,7 @@ class Database:
 
         Raises:
             OSError: the disk is full, or the file cannot be written; nothing was changed.
-            BlockingIOError: another program writes for more than ten seconds.
+            BlockingIOError: another program writes for more than `busy_seconds`.
             ValueError: the file is damaged.
         """
         with self._lock, _one_line(self.path):

@@ -60,6 +60,8 @@ class Sentence:
         can_redo: whether there is a later state.
         alternatives: other trees of the model over the same words, best first.
         doubtful: the doubtful constituents of the model's tree, if the words are still the same.
+        gold: the revision that stands for the sentence, whoever made it; None if nobody has accepted one.
+        adjudicated: whether somebody has decided that it does; otherwise it is the one accepted last.
     """
 
     id: int
@@ -73,6 +75,8 @@ class Sentence:
     can_redo: bool
     alternatives: tuple[Tree, ...]
     doubtful: tuple[DoubtfulSpan, ...]
+    gold: int | None
+    adjudicated: bool
 
     def to_dict(self) -> dict[str, Any]:
         """The sentence as JSON holds it; trees as in JSON lines."""
@@ -103,9 +107,9 @@ class Revision(NamedTuple):
         id: its number.
         parent: the revision that it was made from; None for proposals.
         annotator: who made it; empty for proposals.
-        origin: "start" (the flat tree), "import", "model", "move", "reset", or "put" (another tree, such as
-            an alternative).
-        detail: the file, the model or the move (JSON).
+        origin: "start" (the flat tree), "import", "model", "move", "reset", "put" (another tree, such as an
+            alternative), or "take" (the tree of another revision).
+        detail: the file, the model, the move (JSON) or the number of the other revision.
         tree: the tree.
         time: seconds since 1970.
     """
@@ -120,7 +124,7 @@ class Revision(NamedTuple):
 
 
 class Event(NamedTuple):
-    """An action: "move", "put", "reset", "undo", "redo", "accept", "reopen" or "adjudicate"."""
+    """An action: "move", "put", "take", "reset", "undo", "redo", "accept", "reopen" or "adjudicate"."""
 
     annotator: str
     action: str

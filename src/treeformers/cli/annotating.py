@@ -14,7 +14,7 @@ from treeformers.trees.text import count
 
 if TYPE_CHECKING:
     from treeformers.annotation import Project
-    from treeformers.tasks.tree_predictors import TreePredictor
+    from treeformers.annotation.proposals import Predictor
 
 logger = logging.getLogger(__name__)
 
@@ -56,7 +56,8 @@ def annotate(
     model: Annotated[
         str | None,
         typer.Option(
-            metavar="MODEL", help="Parser or inducer that proposes trees; a parser is trained further."
+            metavar="MODEL",
+            help="Parser or inducer that proposes trees, or right-branching; a parser is trained further.",
         ),
     ] = None,
     encoder: Annotated[
@@ -128,7 +129,11 @@ def _open_page(project: Project, annotator: str, host: str, port: int) -> None:
 
     from treeformers.web.annotating import serve_project
 
-    serve_project(project, annotator, host, port, started=typer.echo)
+    def started(url: str) -> None:
+        logger.info("open this address in a browser; Ctrl-C ends the page")
+        typer.echo(url)
+
+    serve_project(project, annotator, host, port, started)
 
 
 def _user() -> str:
@@ -189,13 +194,13 @@ def _add(
     return total
 
 
-def _set_models(project: Project, model: str | None, encoder: str | None) -> TreePredictor | None:
+def _set_models(project: Project, model: str | None, encoder: str | None) -> Predictor | None:
     """Keep the names of models that exist and fit, and return the loaded one that proposes trees."""
     predictor = None
     if model:
-        from treeformers.tasks.tree_predictors import load_tree_predictor
+        from treeformers.annotation.proposals import load_proposer
 
-        predictor = load_tree_predictor(model)
+        predictor = load_proposer(model)
         project.configure(model=model)
     if encoder:
         from treeformers.models.pretrained import find_pretrained
@@ -205,15 +210,14 @@ def _set_models(project: Project, model: str | None, encoder: str | None) -> Tre
     return predictor
 
 
-def _propose(project: Project, model: str | None, predictor: TreePredictor | None) -> None:
+def _propose(project: Project, model: str | None, predictor: Predictor | None) -> None:
     """Propose trees of a model; by default of the present one, if there is one."""
-    from treeformers.annotation.proposals import propose
+    from treeformers.annotation.proposals import load_proposer, propose
     from treeformers.annotation.rounds import PROPOSED, current_model
 
     if name := model or current_model(project):
-        from treeformers.tasks.tree_predictors import load_tree_predictor
-
-        predictor = predictor or load_tree_predictor(name)
+        logger.info("%s proposes trees", name)
+        predictor = predictor or load_proposer(name)
         done = propose(project, predictor, Path(name).name, PROPOSED)
         logger.info("%s proposed trees for %s", name, count(done, "sentence"))
 

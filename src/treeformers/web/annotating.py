@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import logging
 import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
@@ -19,16 +20,28 @@ from treeformers.annotation import (
     Sentence,
     export_trees,
     list_rounds,
+    list_starts,
     next_sentence,
+    start_proposals,
     start_round,
 )
 from treeformers.annotation.queue import Order
 from treeformers.annotation.rounds import MIN_TREES
+from treeformers.training.model_names import model_title
 from treeformers.trees.moves import Move, Selection, apply_move
+from treeformers.web.agreeing import add_agreement
 from treeformers.web.application import REFUSALS, new_app, problem
 from treeformers.web.guards import Guard
 from treeformers.web.limits import Limits
-from treeformers.web.messages import LARGEST, ChooseRequest, EditRequest, MoveRequest, NameRequest, Problem
+from treeformers.web.messages import (
+    LARGEST,
+    ChooseRequest,
+    EditRequest,
+    MoveRequest,
+    NameRequest,
+    Problem,
+    RoundRequest,
+)
 from treeformers.web.running import LOOPBACK, run
 
 __all__ = ["annotation_app", "serve_project"]
@@ -59,8 +72,9 @@ def serve_project(
 ) -> None:
     """Serve the page of a project until it is interrupted or terminated.
 
-    On a loopback address, the server answers only to names of this machine. On another address, it answers
-    only to who has the token of the address that `started` gets.
+    On a loopback address, the server answers only to names of this machine, and logs warnings alone. On
+    another address, it answers only to who has the token of the address that `started` gets, and logs each
+    request.
 
     Args:
         project: the project, which is closed at the end.
@@ -73,7 +87,7 @@ def serve_project(
         ValueError: the port is taken, or the host is not an address of this machine.
     """
     if host in LOOPBACK:
-        run(annotation_app(project, annotator, hosts=LOOPBACK), host, port, started)
+        run(annotation_app(project, annotator, hosts=LOOPBACK), host, port, started, logging.WARNING)
         return
     token = secrets.token_urlsafe()
     app = annotation_app(project, annotator, token=token)
@@ -137,10 +151,15 @@ def annotation_app(
     def following(
         annotator: str,
         order: Order = "random",
+        shared: bool = False,
         skip: Annotated[list[int], Query(max_length=MAX_SKIPPED)] = [],  # noqa: B006
     ) -> dict[str, Any] | None:
-        """The next sentence of the queue; null if there is none. `skip` names sentences that are put off."""
-        found = next_sentence(project, annotator, order, skip)
+        """The next sentence of the queue; null if there is none.
+
+        `skip` names sentences that are put off. With `shared`, it is one that others have accepted and the
+        annotator has not.
+        """
+        found = next_sentence(project, annotator, order, skip, shared)
         return None if found is None else _shown(found)
 
     @app.get("/api/sentences/{id}", responses=REFUSALS)
@@ -167,6 +186,7 @@ def annotation_app(
         tree = others[request.alternative]
         return _shown(project.put(id, request.annotator, request.revision, tree))
 
+    add_agreement(app, project, _EDITS)
     for name in ("undo", "redo", "reset", "accept", "reopen"):
         _add_edit(app, name, getattr(project, name))
 
@@ -181,15 +201,17 @@ def annotation_app(
         return {
             "running": alive or any(one.state == "running" for one in found),
             "problem": _last_line(project) if unbegun else "",
+            "starts": [{"name": name, "title": model_title(name)} for name in list_starts(project)],
             "rounds": [{**asdict(one), "model": one.model and str(one.model)} for one in found],
         }
 
     @app.post("/api/rounds", responses=_EDITS, status_code=202)
-    def begin() -> dict[str, Any]:
+    def begin(request: RoundRequest) -> dict[str, Any]:
         """Start a round in a process of its own. If one is running, the status is 409."""
         number = len(list_rounds(project))
+        start = start_proposals if request.action == "propose" else start_round
         try:
-            started[:] = [(start_round(project), number)]
+            started[:] = [(start(project, request.start), number)]
         except BlockingIOError as error:
             raise HTTPException(409, str(error)) from None
         return {"running": True}

@@ -30,15 +30,15 @@ class JsonFormatter(logging.Formatter):
 
 
 @contextmanager
-def logging_as_json() -> Iterator[None]:
-    """Write the logs of the library and the server in JSON."""
+def logging_as_json(level: int = logging.INFO) -> Iterator[None]:
+    """Write the logs of the library and the server in JSON, from a level on."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonFormatter())
     loggers = [logging.getLogger(name) for name in ("treeformers", "uvicorn")]
     before = [(logger, logger.handlers, logger.level) for logger in loggers]
     for logger in loggers:
         logger.handlers = [handler]
-        logger.setLevel(logging.INFO)
+        logger.setLevel(level)
     try:
         yield
     finally:

@@ -36,11 +36,13 @@ __all__ = [
     "ParsedSentence",
     "ParsedTree",
     "Problem",
+    "RoundRequest",
     "Score",
     "SentenceRequest",
     "StackItem",
     "Step",
     "Steps",
+    "TakeRequest",
     "TreeRequest",
     "TreebankRequest",
 ]
@@ -125,12 +127,29 @@ class ChooseRequest(EditRequest):
     alternative: int = Field(ge=0, description="Its place among the alternatives of the sentence, from 0.")
 
 
+class TakeRequest(EditRequest):
+    """The tree of another revision of the sentence."""
+
+    source: int = Field(ge=0, le=LARGEST, description="The other revision, whoever made it.")
+
+
 class NameRequest(_Request):
     """A label or tag of the inventory."""
 
     kind: Literal["label", "tag"]
     name: str = Field(description="The label or tag.")
     guideline: str = Field(max_length=2000, description="One line: when annotators use it.")
+
+
+class RoundRequest(_Request):
+    """A round: a parser is trained, or a model proposes trees and nothing is trained."""
+
+    action: Literal["retrain", "propose"] = "retrain"
+    start: str = Field(
+        "",
+        description="To train, a parser to train further or a pretrained encoder; by default the newest "
+        "one of the project. To propose, a parser, an inducer or right-branching.",
+    )
 
 
 class Problem(BaseModel):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import socket
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -20,7 +21,9 @@ STOP_SECONDS = 10
 """Time for running requests to finish when the server stops."""
 
 
-def run(app: Guard, host: str, port: int, started: Callable[[str], None]) -> None:
+def run(
+    app: Guard, host: str, port: int, started: Callable[[str], None], log_level: int = logging.INFO
+) -> None:
     """Run an application until it is interrupted or terminated; running requests are then finished.
 
     Args:
@@ -28,6 +31,7 @@ def run(app: Guard, host: str, port: int, started: Callable[[str], None]) -> Non
         host: address to listen on.
         port: port to listen on; 0 is any free one.
         started: called with the address when the server listens.
+        log_level: the least level of the lines of the log; each request is one of the level INFO.
 
     Raises:
         ValueError: the port is taken, or the host is not an address of this machine.
@@ -39,7 +43,7 @@ def run(app: Guard, host: str, port: int, started: Callable[[str], None]) -> Non
         reason = getattr(error, "strerror", None) or error
         raise ValueError(f"cannot listen on port {port} of {host}: {reason}") from None
     shown = f"[{host}]" if ":" in host else host
-    with listening, logging_as_json():
+    with listening, logging_as_json(log_level):
         config = uvicorn.Config(
             app,
             log_config=None,

@@ -1,8 +1,10 @@
 // The page of `treeformers annotate`: shows a sentence, and sends each edit. What is shown is what is saved.
 
+import { Agreement } from "./agreement.js";
 import { ask } from "./api.js";
 import { askName, askPlace, showKeys } from "./asking.js";
 import { save } from "./download.js";
+import { dragWords } from "./dragging.js";
 import { Selection, cuts, possible, readSpans } from "./edits.js";
 import { counted, make, percent } from "./elements.js";
 import { Names } from "./names.js";
@@ -26,6 +28,7 @@ const MOVES = [
 const KEYS = [
   ["← → ↑ ↓", "select a sister, the parent, a child"],
   ["Shift ← →", "select more sisters; so does Shift and a click"],
+  ["drag", "select the words that are dragged over"],
   ["Esc", "select one node again"],
   ["Home", "select the root"],
   ...MOVES.map(([, , key, does]) => [key, does]),
@@ -36,6 +39,7 @@ const KEYS = [
   ["1 … 4", "put another tree of the parser in place of this one"],
   ["0", "go back to the proposed tree"],
   ["d", "select the next doubtful constituent"],
+  ["v", "show the trees of two annotators where they differ"],
   ["?", "show these keys"],
 ];
 const MOST_SKIPPED = 400;
@@ -44,6 +48,7 @@ const find = (id) => document.getElementById(id);
 const view = new TreeView({ name: "Tree", pick: (node, event) => run(() => select(event.shiftKey ? Selection.around(selection.anchor, node) : new Selection(node))) });
 const visited = [];
 let place = -1;
+let deciding = null; // the number of a sentence whose tree is edited to be the one that stands
 let project = null;
 let shown = null; // the sentence
 let nodes = [];
@@ -87,6 +92,7 @@ function show(sentence) {
   view.show(nodes, { doubts });
   find("place").replaceChildren(`Sentence ${sentence.id}`, make("small", {}, sentence.name),
     ...(sentence.accepted ? [make("span", { className: "badge-text" }, "accepted")] : []),
+    ...(sentence.adjudicated ? [make("span", { className: "badge-text plain", title: "Somebody has decided which tree stands for the sentence." }, "decided")] : []),
     ...(sentence.held_out ? [make("span", { className: "badge-text plain", title: "This tree scores models and trains none." }, "held out")] : []));
   find("text").textContent = sentence.text;
   find("undo").disabled = !sentence.can_undo;
@@ -148,6 +154,7 @@ function showOthers() {
   if (shown.can_undo) buttons.push(make("button", { type: "button", onclick: () => run(reset) }, keyOf("0"), "The proposed tree"));
   if (shown.doubtful.length) buttons.push(make("button", { type: "button", onclick: () => run(nextDoubt) }, keyOf("d"), "Next doubtful"));
   buttons.push(make("button", { type: "button", onclick: () => run(mark) }, keyOf("a"), shown.accepted ? "Not right yet" : "Accept"));
+  if (deciding === shown.id) buttons.push(make("button", { type: "button", className: "primary", onclick: () => run(decide) }, keyOf("t"), "Take this tree for the sentence"));
   find("others").replaceChildren(...buttons);
 }
 
@@ -228,6 +235,26 @@ async function accept() {
   }
 }
 
+/** Edit the tree of a revision, whoever made it, and then take the result for the sentence. */
+async function editOther(id, revision) {
+  deciding = id;
+  await open(id);
+  await edit("take", { source: revision });
+  view.focus();
+}
+
+/** The tree that is shown stands for the sentence. */
+async function decide() {
+  if (deciding !== shown.id) return;
+  if (shown.accepted || (await edit("accept"))) {
+    show(await ask(`api/sentences/${shown.id}/adjudicate`, { annotator: project.annotator, revision: shown.revision }));
+    deciding = null;
+    showOthers();
+    await count();
+    await agreement.adjudicated(shown.id);
+  }
+}
+
 function nextDoubt() {
   const doubts = nodes.filter((node) => view.doubts.has(node.index));
   const after = doubts.find((node) => node.index > selection.head.index) ?? doubts[0];
@@ -260,6 +287,12 @@ async function open(id) {
   sentences.mark(id);
 }
 
+/** Show a sentence in the editor, in place of two trees. */
+function openAlone(id) {
+  if (agreement.isOpen) agreement.leave();
+  return open(id);
+}
+
 async function step(by) {
   const id = visited[place + by];
   if (id === undefined) return;
@@ -285,7 +318,8 @@ async function next() {
 }
 
 function following(skip) {
-  const query = new URLSearchParams({ annotator: project.annotator, order: find("order").value });
+  const order = find("order").value;
+  const query = new URLSearchParams({ annotator: project.annotator, ...(order === "shared" ? { shared: true } : { order }) });
   for (const id of skip) query.append("skip", id);
   return ask(`api/next?${query}`);
 }
@@ -302,6 +336,7 @@ async function becomeAnnotator() {
   project.annotator = find("annotator").value;
   try {
     if (shown) await open(shown.id);
+    if (agreement.isOpen) await agreement.open(agreement.id);
     sessionStorage.setItem("annotator", project.annotator);
   } catch (error) {
     find("annotator").value = project.annotator = before;
@@ -310,7 +345,7 @@ async function becomeAnnotator() {
 }
 
 const ACTIONS = {
-  Enter: accept, n: next, p: () => step(-1), a: mark, d: nextDoubt, 0: reset, z: () => shown.can_undo && edit("undo"), y: () => shown.can_redo && edit("redo"), "?": () => showKeys(KEYS),
+  Enter: accept, n: next, p: () => step(-1), a: mark, d: nextDoubt, 0: reset, t: decide, v: () => agreement.begin(), z: () => shown.can_undo && edit("undo"), y: () => shown.can_redo && edit("redo"), "?": () => showKeys(KEYS),
   Escape: () => select(new Selection(selection.anchor)), Home: () => select(new Selection(nodes[0])),
   ...Object.fromEntries([1, 2, 3, 4].map((number) => [number, () => choose(number - 1)])),
   ...Object.fromEntries(MOVES.map(([asked, , letter]) => [letter, () => move(asked)])),
@@ -320,7 +355,7 @@ const LEFT_HAND = "button, a, select, summary, input, textarea, dialog, [content
 function onKey(event) {
   if (event.isComposing || event.altKey || !shown || document.querySelector("dialog[open]")) return;
   const target = event.target.closest?.(LEFT_HAND);
-  if (target && (target.matches("input, select, textarea") || ["Enter", " ", "Escape"].includes(event.key))) return;
+  if (target && (target.matches("input, select, textarea") || ["Enter", " "].includes(event.key))) return;
   // A keyboard for another script gives other letters; the place of the key says which one is meant.
   const plain = /^[\x20-\x7e]$|^[A-Z][a-z]/.test(event.key);
   let pressed = plain || !/^Key[A-Z]$/.test(event.code) ? event.key : event.code.at(-1).toLowerCase();
@@ -334,10 +369,16 @@ function onKey(event) {
     held.push(event);
     return;
   }
-  const command = arrow(event) ?? (Object.hasOwn(ACTIONS, pressed) ? ACTIONS[pressed] : null);
+  const command = agreement.isOpen ? ofPair(pressed) : arrow(event) ?? (Object.hasOwn(ACTIONS, pressed) ? ACTIONS[pressed] : null);
   if (!command) return;
   event.preventDefault();
   run(command);
+}
+
+/** The command of a key while two trees are shown. */
+function ofPair(pressed) {
+  const { keys } = agreement;
+  return pressed === "?" ? () => showKeys(keys) : (keys.find(([key]) => key === pressed)?.[2] ?? null);
 }
 
 function arrow(event) {
@@ -367,9 +408,19 @@ const rounds = new Rounds(find("rounds"), complain, () => run(async () => {
   if (shown) await open(shown.id);
 }));
 const labels = new Names(find("names"), complain, (inventory) => { project.inventory = inventory; });
-const sentences = new SentenceList(find("sentences"), (id) => run(() => open(id)), complain);
+const agreement = new Agreement(find("agreement"), find("pair"), {
+  annotator: () => project.annotator,
+  run,
+  edit: editOther,
+  shown: (isOpen) => {
+    find("editor").hidden = isOpen;
+    if (!isOpen) view.focus();
+  },
+});
+const sentences = new SentenceList(find("sentences"), (id) => run(() => openAlone(id)), complain);
 
 find("tree").append(view.frame);
+dragWords(view, (first, last) => { if (!waiting) select(Selection.around(first, last)); });
 find("moves").append(
   ...MOVES.map(([asked, text, letter, does]) => button(asked, text, letter, does, () => move(asked))),
   button("before", "Extend before", "", "Selects also the sister before; Shift and an arrow key do the same", () => select(selection.extended(-1))),
@@ -384,7 +435,7 @@ find("keys").addEventListener("click", () => showKeys(KEYS));
 find("annotator").addEventListener("change", () => run(becomeAnnotator));
 for (const one of document.querySelectorAll("[data-export]")) one.addEventListener("click", () => run(() => takeFile(one.dataset.export)));
 document.addEventListener("keydown", onKey);
-window.addEventListener("hashchange", () => run(() => open(Number(location.hash.slice(1)))));
+window.addEventListener("hashchange", () => run(() => openAlone(Number(location.hash.slice(1)))));
 
 run(async () => {
   project = await ask("api/project");

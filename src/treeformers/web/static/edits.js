@@ -120,3 +120,31 @@ export function possible(selection) {
   if (!count && node.parent && cuts(node.word).length) found.add("split_word");
   return found;
 }
+
+/**
+ * Where two trees over the same words differ: for each, a map from indices of nodes to marks for `TreeView.paint`. A
+ * constituent is in the other tree if that has one more with its label over its words.
+ */
+export function differences(nodes, others) {
+  const lacking = (from, tree) => {
+    const left = new Map();
+    const key = (node) => `${node.start} ${node.end} ${node.word === null} ${node.label}`;
+    for (const node of tree) left.set(key(node), (left.get(key(node)) ?? 0) + 1);
+    return from.filter((node) => {
+      const count = left.get(key(node)) ?? 0;
+      left.set(key(node), count - 1);
+      return count <= 0;
+    });
+  };
+  const alone = [lacking(nodes, others), lacking(others, nodes)];
+  const name = ({ label, word }) => (label !== "X" ? label : word === null ? "no label" : "no tag");
+  return alone.map((own, i) => {
+    const rest = [...alone[1 - i]];
+    return new Map(own.map((node) => {
+      const place = rest.findIndex((other) => other.start === node.start && other.end === node.end && (other.word === null) === (node.word === null));
+      if (place < 0) return [node.index, { kind: "lacking", said: "not in the other tree" }];
+      const [other] = rest.splice(place, 1);
+      return [node.index, { kind: "renamed", note: `≠ ${name(other)}`, said: `≠ ${name(other)} in the other tree` }];
+    }));
+  });
+}

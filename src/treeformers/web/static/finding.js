@@ -247,6 +247,6 @@ function marks(matches, places, colours) {
   }
   return new Map([...marks].map(([index, { kinds, notes, found }]) => {
     const note = [...notes].join(" ");
-    return [index, { kind: [...kinds].join(" "), note, said: [found ? "match" : "", note].filter(Boolean).join(", ") }];
+    return [index, { kind: [...kinds].join(" "), note, said: [note, found ? "match" : ""].filter(Boolean).join(", ") }];
   }));
 }

@@ -1,27 +1,47 @@
-// Rounds: starts the training of a parser, follows its progress, and draws the curve of F1.
+// Rounds: trains a parser or lets a model propose trees, follows the progress, and draws the curve of F1.
 
 import { ask } from "./api.js";
 import { counted, make, svg } from "./elements.js";
 
-const PAUSE = 2000; // milliseconds between two questions
+const PAUSE = 1500; // milliseconds between two questions
+const RIGHT = "right-branching";
+const OTHER = "\u0000other";
 const [WIDE, HIGH, LEFT, BELOW] = [420, 180, 40, 28];
 
 export class Rounds {
   /** `ended` is called when a round has ended. */
   constructor(box, complain, ended) {
     [this.box, this.complain, this.ended, this.running] = [box, complain, ended, false];
-    this.start = make("button", { type: "button", className: "primary", onclick: () => this.#begin() }, "Train on the accepted trees");
+    this.train = make("button", { type: "button", className: "primary", onclick: () => this.#begin("retrain") }, "Train on the accepted trees");
+    this.propose = make("button", { type: "button", onclick: () => this.#begin("propose") }, "Only propose trees");
+    this.start = make("select", { onchange: () => this.#choose() });
+    this.other = make("input", { type: "text", "aria-label": "Folder or name of a model", placeholder: "folder, or a name such as org/model", hidden: true, autocomplete: "off", autocapitalize: "off", spellcheck: false });
     this.progress = make("span", { role: "status" });
     this.figures = make("div");
-    box.append(make("div", { className: "bar" }, this.start, this.progress), this.figures);
+    box.append(make("div", { className: "bar" }, make("label", { className: "inline" }, "Start from ", this.start), this.other, this.train, this.propose), this.progress, this.figures);
     box.addEventListener("toggle", () => { if (box.open) this.#load(); });
   }
 
-  async #begin() {
+  /** The models that a round can start from; what was chosen stays chosen. */
+  #offer(starts) {
+    const options = [["", "automatic"], ...starts.map(({ name, title }) => [name, title]), [RIGHT, "right-branching trees"], [OTHER, "another model …"]];
+    const chosen = this.start.value;
+    this.start.replaceChildren(...options.map(([value, text]) => make("option", { value }, text)));
+    this.start.value = options.some(([value]) => value === chosen) ? chosen : "";
+    this.#choose();
+  }
+
+  #choose() {
+    this.other.hidden = this.start.value !== OTHER;
+  }
+
+  async #begin(action) {
     this.complain(null);
-    this.start.disabled = true;
+    this.train.disabled = this.propose.disabled = true;
+    let start = this.start.value === OTHER ? this.other.value.trim() : this.start.value;
+    if (start === RIGHT && action === "retrain") start = ""; // it has no weights to start from
     try {
-      await ask("api/rounds", {});
+      await ask("api/rounds", { action, start });
       this.running = true;
     } catch (error) {
       this.complain(error);
@@ -32,11 +52,12 @@ export class Rounds {
   async #load() {
     clearTimeout(this.timer);
     try {
-      const { running, problem, rounds } = await ask("api/rounds");
+      const { running, problem, starts, rounds } = await ask("api/rounds");
       const last = rounds.at(-1);
-      this.start.disabled = running;
-      this.progress.textContent = running ? `Round ${last?.state === "running" ? last.id : rounds.length + 1}: ${last?.state === "running" ? last.progress : "starting"}` : problem;
-      this.#show(rounds);
+      this.train.disabled = this.propose.disabled = running;
+      if (!running || !this.start.length) this.#offer(starts);
+      this.progress.textContent = running ? `Round ${last?.state === "running" ? last.id : rounds.length + 1}: ${last?.state === "running" ? last.progress : "starting"}` : problem || (last ? `Round ${last.id}: ${last.progress}` : "");
+      this.#show(rounds, starts);
       if (this.running && !running) this.ended();
       this.running = running;
       if (running) this.timer = setTimeout(() => this.#load(), PAUSE);
@@ -46,19 +67,21 @@ export class Rounds {
     }
   }
 
-  #show(rounds) {
+  #show(rounds, starts) {
     if (!rounds.length) {
-      this.figures.replaceChildren(make("p", { className: "hint" }, "A parser learns from the accepted trees outside the held-out set, is scored on those inside, and proposes trees for the pending sentences. Edits go on meanwhile."));
+      this.figures.replaceChildren(make("p", { className: "hint" }, "A parser learns from the accepted trees outside the held-out set, is scored on those inside, and proposes trees for the pending sentences. Edits go on meanwhile. By itself, it starts from the newest version, else from the model or encoder that the project was given, else from random weights."));
       return;
     }
     const figure = (value) => (value === null ? "–" : value.toFixed(1));
     const heads = ["Round", "Trees", "F1", "Exact match", "Tags", "Held-out trees", "State"];
-    const rows = rounds.map((one) => make("tr", {}, make("th", { scope: "row" }, String(one.id)), ...[one.model ? String(one.trees) : "–", figure(one.f1), figure(one.exact_match), figure(one.tagging_accuracy), one.model ? String(one.held_out) : "–", one.state === "finished" ? "finished" : `${one.state}: ${one.progress}`].map((text) => make("td", {}, text))));
+    const rows = rounds.map((one) => make("tr", {}, make("th", { scope: "row" }, String(one.id)), ...[one.model ? String(one.trees) : "–", figure(one.f1), figure(one.exact_match), figure(one.tagging_accuracy), one.model ? String(one.held_out) : "–", one.model && one.state === "finished" ? `finished, from ${one.start ? title(one.start, starts) : "random weights"}` : `${one.state}: ${one.progress}`].map((text) => make("td", {}, text))));
     const table = make("div", { className: "scroll", tabIndex: 0, role: "region", "aria-label": "Rounds" }, make("table", {}, make("thead", {}, make("tr", {}, ...heads.map((text) => make("th", { scope: "col" }, text)))), make("tbody", {}, ...rows)));
     const scored = rounds.filter((one) => one.model && one.f1 !== null);
     this.figures.replaceChildren(...(scored.length ? [curve(scored)] : []), table);
   }
 }
+
+const title = (name, starts) => starts.find((one) => one.name === name)?.title ?? name;
 
 /** F1 on the held-out set against the number of trees. */
 function curve(rounds) {

@@ -279,6 +279,14 @@ export class TreeView {
     if (own) this.box.scrollBy((own.left + own.right - box.left - box.right) / 2, (own.top + own.bottom - box.top - box.bottom) / 2);
   }
 
+  /** The word, a leaf, that is nearest to a horizontal place on the screen. */
+  wordAt(clientX) {
+    const { x } = new DOMPoint(clientX, 0).matrixTransform(this.picture.getScreenCTM().inverse());
+    const away = ({ left, right }) => Math.max(left - x, x - right);
+    const best = this.places.reduce((near, place, i) => (away(place) < away(this.places[near]) ? i : near), 0);
+    return this.nodes.find((node) => node.word !== null && node.start === best);
+  }
+
   /** Highlight the words from `start` to `end - 1`. */
   light(start, end) {
     for (const [word, element] of this.words) element.classList.toggle("lit", word >= start && word < end);
@@ -348,10 +356,10 @@ export class TreeView {
         }
         const wide = label ? width(label, LABEL_FONT) + 12 : 20;
         this.#box(item, node, x, label ? y - 2 : bar - 10, wide, 20);
-        const note = this.#note(node);
-        if (note) item.append(svg("text", { class: "note", x: x + (label ? width(label, LABEL_FONT) / 2 + (this.marks.has(node.index) || this.options.pick ? 12 : 3) : 12), y: label ? y + 12 : bar + 3 }, note));
         if (label) item.append(svg("text", { class: "label", x, y: y + 12 }, label));
         else item.append(svg("circle", { class: "knot", cx: x, cy: bar, r: folded ? 5 : 3.5 }));
+        const note = this.#note(node);
+        if (note) item.append(svg("text", { class: "note", x: x + (label ? width(label, LABEL_FONT) / 2 + (this.marks.has(node.index) || this.options.pick ? 12 : 3) : 12), y: label ? y + 12 : bar + 3 }, note));
       } else {
         const mark = this.marks.get(node.index);
         if (label && mark) this.#badge(item, label, x, leafTop);
@@ -417,7 +425,7 @@ export class TreeView {
     const said = mark ? `, ${mark.said}` : "";
     if (node.word !== null) return `${node.word} ${label}`.trim() + said;
     const sure = node.probability === undefined ? "" : `, ${percent(node.probability)}`;
-    return `${this.#text(node)} ${label || "constituent"}, words ${node.start + 1} to ${node.end}${sure}${said}`;
+    return `${this.#text(node)} ${label || "constituent"}${said}${sure}, words ${node.start + 1} to ${node.end}`;
   }
 
   /** Describe a node in one line. */
