@@ -15,7 +15,7 @@ from treeformers.trees.tree import Tree
 @pytest.mark.parametrize(
     "entry, kind",
     [
-        ("a line", "plain text (the file name of a table must end in .tsv)"),
+        ("a line", "plain text (the file name of a table must end in .tsv, .csv, .jsonl or .parquet)"),
         (Tree.from_brackets("(S (X a) (X b))"), "constituency trees"),
         (DependencyTree(["a"], [0], ["root"]), "dependency trees"),
         (LabeledText("a", "b"), "sentences with classes"),
