@@ -32,8 +32,8 @@ COLUMNS: Mapping[str, Sequence[tuple[str, str, int]]] = {
     "msrp": (("accuracy", "accuracy", 1),),
 }
 """The metrics of each task: name, heading, decimal places."""
-REFERENCE = "tree-lstm"
-"""The model that the others of a task are compared with, by the first metric on the test split."""
+REFERENCES = ("tree-lstm", "transformer")
+"""The models that the others of a task are compared with, by the first metric on the test split."""
 NAMES = {"sick-e": "SICK-E", "sick-r": "SICK-R", "sst": "SST-2", "msrp": "MSRP"}
 
 
@@ -84,12 +84,15 @@ def _by_task(results: Results) -> str:
     for task in TASKS:
         rows = [result for name, result in results.items() if name.startswith(f"{task}-")]
         if rows:
-            table = _table(rows, COLUMNS[task], results.get(f"{task}-{REFERENCE}"))
+            references = [results[key] for name in REFERENCES if (key := f"{task}-{name}") in results]
+            table = _table(rows, COLUMNS[task], references)
             tables.append(f"**{NAMES[task]}**\n\n{table}")
     return "\n\n".join(tables)
 
 
-def _table(rows: Sequence[Result], metrics: Sequence[tuple[str, str, int]], reference: Result | None) -> str:
+def _table(
+    rows: Sequence[Result], metrics: Sequence[tuple[str, str, int]], references: Sequence[Result]
+) -> str:
     cells: list[list[object]] = []
     for result in rows:
         published = result["row"]["published"]
@@ -100,8 +103,7 @@ def _table(rows: Sequence[Result], metrics: Sequence[tuple[str, str, int]], refe
             columns.append(with_sd(result, name, places))
             if name == "accuracy":
                 columns.append(accuracy_interval(result, name, result["data"]["test"]))
-        if reference is not None:
-            columns.append(compare(result, reference, metrics[0][0]))
+        columns += [compare(result, reference, metrics[0][0]) for reference in references]
         columns.append(millions(result["seeds"][0]["parameters"]))
         columns.append(rounded(result, "sentences_per_second", 0))
         cells.append(columns)
@@ -109,6 +111,5 @@ def _table(rows: Sequence[Result], metrics: Sequence[tuple[str, str, int]], refe
     for _, heading, _ in metrics:
         head += [f"{heading}, paper", f"{heading}, validation", f"{heading}, test"]
         head += ["95 % interval, test"] * (heading == "accuracy")
-    if reference is not None:
-        head.append(f"p, against the {reference['recipe']['title']} ({metrics[0][1]})")
+    head += [f"p, against the {reference['recipe']['title']} ({metrics[0][1]})" for reference in references]
     return markdown_table((*head, "parameters", "sentences a second"), corrected(cells))
