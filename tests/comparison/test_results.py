@@ -64,6 +64,14 @@ def test_rows_have_means_deviations_and_intervals(tmp_path: Path) -> None:
     assert (found.best, found.simple) == found.rows
 
 
+def test_an_interval_holds_only_possible_values(tmp_path: Path) -> None:
+    results = Results(tmp_path, "classes", MEAN, seeds=2)
+    results.add(MEAN, 1, wrong=0)
+    results.add(MEAN, 2, wrong=3)
+    (row,) = results.load().rows
+    assert row.interval is not None and 0 <= row.interval[0] < row.mean < row.interval[1] == 100
+
+
 def test_a_correlation_is_that_of_the_predictions(tmp_path: Path) -> None:
     results = Results(tmp_path, "scores", MAJORITY, MEAN)
     guessed = [min(5.0, score + n % 2) for n, score in enumerate(results.gold)]

@@ -165,7 +165,14 @@ def _row(plan: Plan, system: System, folder: Path, gold: Sequence[Any]) -> Row:
     runs = {seed: result for seed, result in results.items() if result and "error" not in result}
     errors = {seed: result["error"] for seed, result in results.items() if result and "error" in result}
     scores = np.array([_scores(plan, run, gold) for run in runs.values()]).reshape(len(runs), len(gold))
-    return Row(system, runs, errors, scores, hierarchical_interval(scores) if runs else None)
+    return Row(system, runs, errors, scores, _interval(plan, scores) if runs else None)
+
+
+def _interval(plan: Plan, scores: NDArray[np.float64]) -> tuple[float, float]:
+    """The interval of the metric, within the values that it can have."""
+    least, most = (-1.0, 1.0) if plan.task == "scores" else (0.0, 100.0)
+    low, high = hierarchical_interval(scores)
+    return max(least, low), min(most, high)
 
 
 def _scores(plan: Plan, run: Mapping[str, Any], gold: Sequence[Any]) -> NDArray[np.float64]:
