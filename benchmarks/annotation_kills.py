@@ -131,7 +131,7 @@ def kill_rounds(path: Path, kills: int, seed: int = 1) -> dict[str, Any]:
     """
     rng = random.Random(seed)
     trees = [sample.tree for sample in default_grammar().sample(24, seed=seed, max_length=12)]
-    with Project.create(path, held_out=4) as project:
+    with Project.create(path, validation_size=4) as project:
         import_trees(project, trees, "gold", accepted_by="Ann")
         import_text(project, [f"{n} a b c d e f" for n in range(SENTENCES)], "pending")
         expected = retrain_copy(project, path.with_name("copy.treebank"))

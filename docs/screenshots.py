@@ -118,8 +118,8 @@ class MadeUp:
         )
 
     def accept(self, trees: int) -> None:
-        """Let Ann accept trees until so many are outside the held-out set."""
-        while (counts := self.project.counts()).accepted - counts.accepted_held_out < trees:
+        """Let Ann accept trees until so many are outside the validation set."""
+        while (counts := self.project.counts()).accepted - counts.accepted_validation < trees:
             sentence = next_sentence(self.project, "Ann")
             assert sentence is not None
             self._accept(sentence.id, "Ann", self.gold[sentence.tree.words])
@@ -186,7 +186,7 @@ def show_annotate(chromium: Browser, address: str, made_up: MadeUp, out: Path) -
     doubtful = next(
         one
         for one in sentences(made_up.project, "gain")
-        if len(one.tree) >= 9 and one.doubtful and not one.held_out
+        if len(one.tree) >= 9 and one.doubtful and not one.validation
     )
     made_up.compare()
     for size in SIZES:

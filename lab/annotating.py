@@ -34,7 +34,7 @@ class _Predictor(Protocol):
 
 
 class _FlatTrees:
-    """What an annotator sees if no model proposes trees."""
+    """Proposes flat trees, as a project without a model does."""
 
     def parse(self, sentences: Sequence[Sequence[str]], batch_size: int, /) -> list[Tree]:
         return [flat_tree(words) for words in sentences]
@@ -118,7 +118,12 @@ def open_project(data: Annotation, seed: int, folder: Path, trees: Sequence[Tree
         unfinished = folder / "new.treebank"
         unfinished.unlink(missing_ok=True)
         with Project.create(
-            unfinished, tokenizer="blank", held_out=0, seed=seed, model=data.model, encoder=data.encoder
+            unfinished,
+            tokenizer="blank",
+            validation_size=0,
+            seed=seed,
+            model=data.model,
+            encoder=data.encoder,
         ) as project:
             import_text(project, (" ".join(tree.words) for tree in trees), data.corpus)
         unfinished.rename(path)
@@ -149,7 +154,10 @@ def _accept(project: Project, trees: Sequence[Tree], size: int, order: Order) ->
 
 
 def _trained(project: Project, size: int, limit: int) -> _Predictor:
-    """What proposes trees after so many are accepted; it has then proposed `limit` trees."""
+    """Train a parser on `size` accepted trees, and let it propose trees for `limit` sentences.
+
+    With too few trees, the model of the project proposes; without a model, the proposals are flat trees.
+    """
     from treeformers.tasks.parse.predictor import Parser
     from treeformers.tasks.tree_predictors import load_tree_predictor
 

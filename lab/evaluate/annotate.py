@@ -1,4 +1,4 @@
-"""What a parser learns from a treebank that plays the annotator, and the moves that its proposals cost."""
+"""Evaluate a simulated annotator: the F1 of each round's parser, and the moves that correct its trees."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def _scores(gold: Sequence[Tree], parses: Sequence[Tree]) -> dict[str, Any]:
 
 
 def _accepted(project: Project) -> list[tuple[Tree, Tree]]:
-    """What the annotator saw and what she accepted, in the order of time."""
+    """The proposed and the accepted tree of each sentence, in the order of acceptance."""
     rows = project.database.rows(
         "SELECT revision.id, revision.parent FROM event JOIN revision ON revision.id = event.revision "
         "WHERE event.action = 'accept' ORDER BY event.id"

@@ -119,7 +119,7 @@ def orders(results: Results) -> str:
 
 
 def targets(results: Results) -> str:
-    """What we aimed at, what came out, and whether it is enough."""
+    """Each target, the figure found, and whether the figure meets the target."""
     shown = in_table(results, "curve")
     if (result := shown.get(REFERENCE)) is None:
         return ""

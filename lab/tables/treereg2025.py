@@ -34,7 +34,7 @@ OUTCOMES: Mapping[str, tuple[str, int]] = {
     "pairs": ("minimal pairs, %", 1),
     "agreement": ("agreement, %", 1),
 }
-"""What is compared: heading and decimal places. The last two are means of two tests each."""
+"""The compared metrics: heading and decimal places. The last two are means of two tests each."""
 COMPARISONS = (
     ("prior", "plain"),
     ("prior", "prior-constant"),

@@ -14,6 +14,6 @@ LINES = ["the dog sees Ann .", "Ann runs", "the cat sleeps well .", "dogs bark",
 
 @pytest.fixture
 def project(tmp_path: Path) -> Iterator[Project]:
-    with Project.create(tmp_path / "own.treebank", held_out=1) as made:
+    with Project.create(tmp_path / "own.treebank", validation_size=1) as made:
         import_text(made, LINES, "own.txt")
         yield made

@@ -209,6 +209,6 @@ def test_lists_are_paged(project: Project) -> None:
     assert [one.id for one in project.listing(3, 3)] == [4, 5]
     assert [one.id for one in project.listing(state="pending")] == [2, 4, 5]
     assert [one.id for one in project.listing(state="accepted")] == [3]
-    assert len(project.listing(state="held_out")) == 1
+    assert len(project.listing(state="validation")) == 1
     with pytest.raises(ValueError, match="unknown state"):
         project.listing(state="lost")

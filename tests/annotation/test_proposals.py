@@ -41,11 +41,11 @@ def test_a_parser_proposes_trees_alternatives_and_probabilities(project: Project
     assert [one.origin for one in project.history(1)] == ["model"] and project.history(1)[0].detail == "tiny"
     gains = {
         row["id"]: row["gain"]
-        for row in project.database.rows("SELECT id, gain FROM sentence WHERE NOT held_out")
+        for row in project.database.rows("SELECT id, gain FROM sentence WHERE NOT validation")
     }
     others = [id for id in gains if id != 1]
     next_gain = next_sentence(
-        project, "Ann", "gain", skip=[one.id for one in project.listing(state="held_out")]
+        project, "Ann", "gain", skip=[one.id for one in project.listing(state="validation")]
     )
     assert next_gain is not None and next_gain.id == max(gains, key=lambda id: gains[id])
     wrong = sum(1 - one.probability for one in parsed.constituents)

@@ -10,8 +10,8 @@ from treeformers.annotation import Project, import_text, next_sentence
 from treeformers.annotation.queue import Order
 
 
-def made(path: Path, sentences: int = 40, held_out: int = 4) -> Project:
-    project = Project.create(path, held_out=held_out)
+def made(path: Path, sentences: int = 40, validation: int = 4) -> Project:
+    project = Project.create(path, validation_size=validation)
     import_text(project, ["word " * (1 + 7 * n % sentences) for n in range(sentences)], "a.txt")
     return project
 
@@ -25,7 +25,7 @@ def handed_out(project: Project, order: Order, annotator: str = "Ann") -> list[i
 
 
 @pytest.mark.parametrize("order", ["random", "length", "gain"])
-def test_each_sentence_comes_once_and_one_in_five_is_held_out(tmp_path: Path, order: Order) -> None:
+def test_each_sentence_comes_once_and_one_in_five_is_for_validation(tmp_path: Path, order: Order) -> None:
     with made(tmp_path / "p") as project:
         gains = {id: (id * 11 % 37) / 37 for id in range(1, 30)}
         with project.database.write() as connection:
@@ -35,9 +35,9 @@ def test_each_sentence_comes_once_and_one_in_five_is_held_out(tmp_path: Path, or
         length = {one.id: len(one.text) for one in project.listing(limit=100)}
         ids = handed_out(project, order)
         assert sorted(ids) == list(range(1, 41))
-        held_out = {one.id for one in project.listing(state="held_out")}
-        assert [place for place, id in enumerate(ids) if id in held_out] == [0, 5, 10, 15]
-        others = [id for id in ids if id not in held_out]
+        validation = {one.id for one in project.listing(state="validation")}
+        assert [place for place, id in enumerate(ids) if id in validation] == [0, 5, 10, 15]
+        others = [id for id in ids if id not in validation]
         if order == "length":
             assert [length[id] for id in others] == sorted(length[id] for id in others)
         elif order == "gain":

@@ -47,8 +47,8 @@ def with_words(number: int) -> Tree:
     return tree.map_words(lambda word: f"{word}{number}" if word == "Oslo" else word)
 
 
-def made(path: Path, trees: int, held_out: int, **settings: str) -> Project:
-    project = Project.create(path / "own.treebank", held_out=held_out, **settings)  # type: ignore[arg-type]
+def made(path: Path, trees: int, validation: int, **settings: str) -> Project:
+    project = Project.create(path / "own.treebank", validation_size=validation, **settings)  # type: ignore[arg-type]
     import_trees(project, [with_words(number) for number in range(trees)], "gold", accepted_by="Ann")
     import_text(project, ["the ferry sleeps", "Oslo left the ferry ."], "pending.txt")
     return project
@@ -60,18 +60,18 @@ def test_a_round_gives_a_version_a_figure_and_new_proposals(
 ) -> None:
     project = made(tmp_path, 14, 2)
     done = retrain(project)
-    assert (done.state, done.trees, done.held_out, done.start) == ("finished", 12, 2, "")
+    assert (done.state, done.trees, done.validation, done.start) == ("finished", 12, 2, "")
     assert done.f1 is not None and 0 <= done.f1 <= 100 and done.signature.startswith("parseval|")
-    assert done.progress == f"F1 {done.f1:.1f} on 2 held-out trees"
+    assert done.progress == f"F1 {done.f1:.1f} on 2 validation trees"
     assert done.model == project.models / "version-1" and current_model(project) == str(done.model)
-    trees, held_out = training_trees(project)
+    trees, validation = training_trees(project)
     assert list(read_trees(done.model / "train.jsonl")) == trees
-    assert not {tree.words for tree in trees} & {tree.words for tree in held_out}
+    assert not {tree.words for tree in trees} & {tree.words for tree in validation}
     seen = project.sentence(15, "Ann")
     (proposed,) = Parser.from_pretrained(done.model).analyze([seen.tree.words], alternatives=4)
     assert seen.tree == proposed.tree and project.history(15)[0].detail == "version-1"
     assert list_rounds(project) == [done]
-    assert Calibration.load(done.model) == Calibration()  # two held-out trees are too few
+    assert Calibration.load(done.model) == Calibration()  # two validation trees are too few
     monkeypatch.setattr(rounds, "CALIBRATED", (2, 2))
     second = retrain(project)
     assert second.model == project.models / "version-2" and second.start == ""
@@ -141,16 +141,16 @@ def test_too_few_trees_are_one_line(tmp_path: Path) -> None:
     project = made(tmp_path, 3, 0)
     for train in (retrain, start_round):
         with pytest.raises(
-            ValueError, match="3 accepted trees outside the held-out set, expected at least 10"
+            ValueError, match="3 accepted trees outside the validation set, expected at least 10"
         ):
             train(project)
     assert list_rounds(project) == []
 
 
-def test_a_sentence_of_the_held_out_set_trains_nowhere_else(tmp_path: Path) -> None:
+def test_a_sentence_of_the_validation_set_trains_nowhere_else(tmp_path: Path) -> None:
     project = made(tmp_path, 10, 2)
-    held_out = project.listing(state="held_out")
-    twins = [project.sentence(one.id, "Ann").tree for one in held_out if one.id <= 10]
+    validation = project.listing(state="validation")
+    twins = [project.sentence(one.id, "Ann").tree for one in validation if one.id <= 10]
     import_trees(project, twins, "twins", accepted_by="Ann")
     trees, chosen = training_trees(project)
     assert sorted(map(str, chosen)) == sorted(map(str, twins)) and len(trees) == 8

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from command_line import files_of_at_most
-from treeformers.annotation import Project, export_trees, import_file, import_text, schema
+from treeformers.annotation import Project, export_trees, import_file, import_text, list_rounds, schema
 from treeformers.trees.moves import Move
 
 LONG = Move("wrap", (), label="A" * 90)
@@ -21,7 +21,7 @@ def test_a_newer_version_is_refused_and_kept(project: Project) -> None:
     project.close()
     with sqlite3.connect(project.path) as connection:
         connection.execute("PRAGMA user_version = 99")
-    with pytest.raises(ValueError, match=r"newer version of treeformers .*99.* reads up to 1\): update"):
+    with pytest.raises(ValueError, match=r"newer version of treeformers .*99.* reads up to 2\): update"):
         Project.open(project.path)
 
 
@@ -37,6 +37,29 @@ def test_an_older_version_is_brought_up_to_date(project: Project, monkeypatch: p
     monkeypatch.undo()
     with pytest.raises(ValueError, match="newer version"):
         Project.open(project.path)
+
+
+def test_a_file_of_the_first_version_keeps_its_validation_set(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr(schema, "MIGRATIONS", schema.MIGRATIONS[:1])
+        old = schema.Database.create(tmp_path / "old.treebank")
+        with old.write() as connection:
+            connection.execute("INSERT INTO setting VALUES ('held_out', '7')")
+            connection.execute(
+                "INSERT INTO sentence (id, name, text, length, shuffle, held_out) "
+                "VALUES (1, 'a', 'b c', 2, 3, 1)"
+            )
+            connection.execute(
+                "INSERT INTO round (state, started, result) VALUES ('finished', 0, ?)",
+                ('{"trees": 9, "held_out": 4}',),
+            )
+        old.close()
+    with Project.open(tmp_path / "old.treebank") as project:
+        assert project.settings["validation_size"] == 7 and "held_out" not in project.settings
+        assert [one.id for one in project.listing(state="validation")] == [1]
+        assert [(one.trees, one.validation) for one in list_rounds(project)] == [(9, 4)]
 
 
 def test_a_migration_that_fails_changes_nothing(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:

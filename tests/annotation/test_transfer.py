@@ -45,7 +45,7 @@ CONLLU = """# sent_id = one
 
 @pytest.fixture
 def empty(tmp_path: Path) -> Project:
-    return Project.create(tmp_path / "empty.treebank", held_out=2)
+    return Project.create(tmp_path / "empty.treebank", validation_size=2)
 
 
 def texts(project: Project) -> list[str]:
@@ -56,7 +56,7 @@ def test_text_is_one_sentence_a_line(empty: Project, tmp_path: Path) -> None:
     path = tmp_path / "a.txt.gz"
     path.write_bytes(gzip.compress("\ufeffAnn ran. Ben left.\r\n\n \nשלום  עולם\n我爱你".encode()))
     done = import_file(empty, path)
-    assert (done.sentences, done.held_out, done.long) == (3, 0, 0)
+    assert (done.sentences, done.validation, done.long) == (3, 0, 0)
     assert texts(empty) == ["Ann ran. Ben left.", "שלום  עולם", "我爱你"]
     assert empty.listing()[2].name == f"{path}:5"
     assert empty.sentence(2, "Ann").tree.words == ("שלום", "עולם")
@@ -238,21 +238,21 @@ def test_a_large_import_keeps_the_indexes(empty: Project, monkeypatch: pytest.Mo
     assert [tuple(row) for row in empty.database.rows(query)] == before and empty.counts().sentences == 1200
 
 
-def held_out(project: Project) -> list[int]:
-    return [one.id for one in project.listing(limit=1000, state="held_out")]
+def validation_set(project: Project) -> list[int]:
+    return [one.id for one in project.listing(limit=1000, state="validation")]
 
 
-def test_the_held_out_set_is_drawn_at_random_and_stays(tmp_path: Path) -> None:
+def test_the_validation_set_is_drawn_at_random_and_stays(tmp_path: Path) -> None:
     drawn = []
     for seed in (1, 1, 2):
-        with Project.create(tmp_path / f"p{len(drawn)}", held_out=12, seed=seed) as project:
+        with Project.create(tmp_path / f"p{len(drawn)}", validation_size=12, seed=seed) as project:
             import_text(project, [f"word{n}" for n in range(40)], "a")
-            first = held_out(project)
+            first = validation_set(project)
             assert len(first) == 8  # a fifth of forty
             import_text(project, [f"new{n}" for n in range(40)], "b")
-            assert set(first) < set(held_out(project)) and len(held_out(project)) == 12
+            assert set(first) < set(validation_set(project)) and len(validation_set(project)) == 12
             import_text(project, [f"last{n}" for n in range(40)], "c")
-            assert len(held_out(project)) == 12
-            drawn.append(held_out(project))
+            assert len(validation_set(project)) == 12
+            drawn.append(validation_set(project))
     assert drawn[0] == drawn[1] != drawn[2]
     assert drawn[0] != list(range(1, 13))

@@ -1,4 +1,4 @@
-"""What a comparison says: rows, tests, words, files. The results are written, not trained."""
+"""The output of a comparison: rows, tests, words, files. The results are written, not trained."""
 
 from __future__ import annotations
 

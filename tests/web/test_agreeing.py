@@ -31,7 +31,7 @@ BEN = (
 
 @pytest.fixture
 def project(tmp_path: Path) -> Iterator[Project]:
-    with Project.create(tmp_path / "own.treebank", held_out=0) as made:
+    with Project.create(tmp_path / "own.treebank", validation_size=0) as made:
         import_trees(made, map(Tree.from_brackets, ANN), "own")
         for id in range(1, 5):
             made.accept(id, "Ann", made.sentence(id, "Ann").revision)

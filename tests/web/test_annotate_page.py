@@ -33,7 +33,7 @@ SHAPES = (
 
 @pytest.fixture
 def project(tmp_path: Path) -> Iterator[Project]:
-    with Project.create(tmp_path / "own.treebank", held_out=0) as made:
+    with Project.create(tmp_path / "own.treebank", validation_size=0) as made:
         import_trees(made, [START, Tree.from_brackets("(S (N Ben) (V runs))")], "own")
         yield made
 
@@ -188,7 +188,7 @@ def test_the_mouse_alone(page: Page, project: Project) -> None:
     page.page.get_by_text("Train a parser").click()
     page.button("Train on the accepted trees").click()
     expect(page.page.get_by_role("alert")).to_have_text(
-        "1 accepted tree outside the held-out set, expected at least 10 to train a parser"
+        "1 accepted tree outside the validation set, expected at least 10 to train a parser"
     )
     page.problems.clear()  # the browser logs the status 422
 
@@ -274,7 +274,7 @@ def test_labels_and_guidelines(page: Page, project: Project) -> None:
 
 
 def test_rounds_and_their_curve(page: Page, project: Project) -> None:
-    figures = {"trees": 20, "held_out": 4, "f1": 61.25, "exact_match": 25.0, "tagging_accuracy": 90.0}
+    figures = {"trees": 20, "validation": 4, "f1": 61.25, "exact_match": 25.0, "tagging_accuracy": 90.0}
     insert = "INSERT INTO round (state, progress, started, result) VALUES (?, 'killed', 0, ?)"
     with project.database.write() as connection:
         connection.execute(insert, ("finished", json.dumps(figures)))
@@ -295,7 +295,7 @@ def test_a_round_is_started_followed_and_shown(browser: Any, tmp_path: Path) -> 
         for n in range(4)
         for tree in TREES
     ]
-    with Project.create(tmp_path / "own.treebank", held_out=2) as project:
+    with Project.create(tmp_path / "own.treebank", validation_size=2) as project:
         import_trees(project, trees, "gold", accepted_by="Ann")
         import_text(project, ["the ferry sleeps"], "pending")
         with served(annotation_app(project, "Ann")) as address:
@@ -318,7 +318,7 @@ def test_a_round_is_started_followed_and_shown(browser: Any, tmp_path: Path) -> 
             expect(page.page.get_by_role("row", name="finished, from")).to_be_visible(timeout=5 * PATIENCE)
             expect(page.page.get_by_role("img", name=": F1 ")).to_be_visible()
             (done,) = [one for one in list_rounds(project) if one.model]
-            assert done.start == str(parser) and done.held_out == 2
+            assert done.start == str(parser) and done.validation == 2
             expect_tree(page, project, tree(project, len(trees) + 1), len(trees) + 1)
             assert project.history(len(trees) + 1)[-1].detail == "version-2"
             page.context.close()

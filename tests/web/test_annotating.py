@@ -24,7 +24,7 @@ LINES = ["the dog sees Ann .", "Ann runs", "the cat sleeps well .", "dogs bark"]
 
 @pytest.fixture
 def project(tmp_path: Path) -> Iterator[Project]:
-    with Project.create(tmp_path / "own.treebank", held_out=1) as made:
+    with Project.create(tmp_path / "own.treebank", validation_size=1) as made:
         import_text(made, LINES, "own.txt")
         yield made
 
@@ -128,7 +128,7 @@ def test_refused_edits(client: TestClient, fields: dict[str, Any], part: str) ->
 
 def test_lists_and_the_queue(client: TestClient) -> None:
     assert [one["id"] for one in client.get("/api/sentences?offset=1&limit=2").json()] == [2, 3]
-    assert len(client.get("/api/sentences?state=held_out").json()) == 0
+    assert len(client.get("/api/sentences?state=validation").json()) == 0
     assert client.get("/api/sentences?limit=101").status_code == 422
     assert client.get("/api/next?annotator=Ann&order=length").json()["text"] == "Ann runs"
     left = client.get("/api/next?annotator=Ann&skip=1&skip=2&skip=3").json()
@@ -148,7 +148,7 @@ def test_labels_get_guidelines(client: TestClient) -> None:
 def test_rounds(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
     refused = client.post("/api/rounds", json={})
     assert refused.status_code == 422
-    assert "0 accepted trees outside the held-out set, expected at least 10" in refused.json()["error"]
+    assert "0 accepted trees outside the validation set, expected at least 10" in refused.json()["error"]
     found = client.get("/api/rounds").json()
     assert (found["running"], found["problem"], found["rounds"]) == (False, "", [])
 

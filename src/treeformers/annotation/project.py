@@ -42,7 +42,13 @@ from treeformers.trees.tree import Tree
 
 __all__ = ["DEFAULTS", "Project"]
 
-DEFAULTS: Mapping[str, Any] = {"tokenizer": "penn", "seed": 1, "held_out": 100, "model": "", "encoder": ""}
+DEFAULTS: Mapping[str, Any] = {
+    "tokenizer": "penn",
+    "seed": 1,
+    "validation_size": 100,
+    "model": "",
+    "encoder": "",
+}
 """The settings of a project, and their values if `create` gives none."""
 
 DOUBTFUL = 0.8
@@ -75,7 +81,7 @@ class Project:
         path: str | Path,
         *,
         tokenizer: Literal["penn", "blank"] = "penn",
-        held_out: int = 100,
+        validation_size: int = 100,
         seed: int = 1,
         model: str = "",
         encoder: str = "",
@@ -85,22 +91,24 @@ class Project:
         Args:
             path: its file, which does not exist.
             tokenizer: how text is cut into words: as in the Penn Treebank, or at white space.
-            held_out: size of the held-out set, in sentences. It never has more than a fifth of them.
-            seed: seed of the order of the sentences and of the held-out set.
+            validation_size: size of the validation set, in sentences. It never has more than a fifth of them.
+            seed: seed of the order of the sentences and of the validation set.
             model: a parser or inducer that proposes trees until the project has a version of its own.
             encoder: a pretrained encoder, from which the first version is trained if there is no parser.
 
         Raises:
             FileExistsError: the file exists.
             OSError: it cannot be written.
-            ValueError: the tokenizer is unknown, or the size of the held-out set is negative.
+            ValueError: the tokenizer is unknown, or the size of the validation set is negative.
         """
         if tokenizer not in ("penn", "blank"):
             raise ValueError(f"unknown tokenizer {tokenizer!r}: expected 'penn' or 'blank'")
-        if held_out < 0:
-            raise ValueError(f"held_out is {held_out}, expected at least 0")
+        if validation_size < 0:
+            raise ValueError(f"validation_size is {validation_size}, expected at least 0")
         project = cls(Database.create(Path(path)))
-        project.configure(tokenizer=tokenizer, held_out=held_out, seed=seed, model=model, encoder=encoder)
+        project.configure(
+            tokenizer=tokenizer, validation_size=validation_size, seed=seed, model=model, encoder=encoder
+        )
         return project
 
     @classmethod
@@ -130,7 +138,7 @@ class Project:
         return {**DEFAULTS, **{row["key"]: json.loads(row["value"]) for row in stored}}
 
     def configure(self, **settings: Any) -> None:
-        """Change settings: `model`, `encoder`, `tokenizer`, `held_out`, `seed`.
+        """Change settings: `model`, `encoder`, `tokenizer`, `validation_size`, `seed`.
 
         Raises:
             ValueError: a setting is unknown.
@@ -148,8 +156,8 @@ class Project:
         row = self.database.row(
             "SELECT (SELECT count(*) FROM sentence), "
             "(SELECT count(*) FROM sentence WHERE gold IS NOT NULL), "
-            "(SELECT count(*) FROM sentence WHERE held_out), "
-            "(SELECT count(*) FROM sentence WHERE held_out AND gold IS NOT NULL)"
+            "(SELECT count(*) FROM sentence WHERE validation), "
+            "(SELECT count(*) FROM sentence WHERE validation AND gold IS NOT NULL)"
         )
         assert row is not None
         return Counts(*row)
@@ -167,7 +175,7 @@ class Project:
         Args:
             offset: number of sentences to leave out.
             limit: most sentences to return.
-            state: only those that are "pending" (nobody has begun), "begun", "accepted" or "held_out".
+            state: only those that are "pending" (nobody has begun), "begun", "accepted" or "validation".
 
         Raises:
             ValueError: the state is unknown.
@@ -178,13 +186,13 @@ class Project:
             "pending": f"gold IS NULL AND NOT {begun}",
             "begun": f"gold IS NULL AND {begun}",
             "accepted": "gold IS NOT NULL",
-            "held_out": "held_out",
+            "validation": "validation",
         }
         if state not in conditions:
-            raise ValueError(f"unknown state {state!r}: expected pending, begun, accepted or held_out")
+            raise ValueError(f"unknown state {state!r}: expected pending, begun, accepted or validation")
         rows = self.database.rows(
-            f"SELECT id, name, text, held_out, gold IS NOT NULL AS accepted, {begun} AS begun FROM sentence "
-            f"WHERE {conditions[state]} ORDER BY id LIMIT ? OFFSET ?",
+            f"SELECT id, name, text, validation, gold IS NOT NULL AS accepted, {begun} AS begun "
+            f"FROM sentence WHERE {conditions[state]} ORDER BY id LIMIT ? OFFSET ?",
             limit,
             offset,
         )
@@ -194,7 +202,7 @@ class Project:
                 row["name"],
                 row["text"],
                 "accepted" if row["accepted"] else "begun" if row["begun"] else "pending",
-                bool(row["held_out"]),
+                bool(row["validation"]),
             )
             for row in rows
         ]
@@ -232,7 +240,7 @@ class Project:
             revision=revision or 0,
             tree=tree,
             accepted=row["accepted"] is not None and row["accepted"] == revision,
-            held_out=bool(row["held_out"]),
+            validation=bool(row["validation"]),
             can_undo=can_undo,
             can_redo=can_redo,
             alternatives=alternatives,

@@ -67,7 +67,7 @@ def propose(
 ) -> int:
     """Propose a tree for each sentence that nobody has begun and that has none of this model or of a file.
 
-    The held-out set comes first, then the others in random order. Every few hundred trees are written
+    The validation set comes first, then the others in random order. Every few hundred trees are written
     together; a program that is killed and called again goes on from there. Expected gains of other models are
     forgotten, because they cannot be compared.
 
@@ -88,7 +88,7 @@ def propose(
             (model,),
         )
     chosen = project.database.rows(
-        f"SELECT id FROM sentence WHERE {_UNBEGUN} AND {_WANTED} ORDER BY held_out DESC, shuffle LIMIT ?",
+        f"SELECT id FROM sentence WHERE {_UNBEGUN} AND {_WANTED} ORDER BY validation DESC, shuffle LIMIT ?",
         model,
         -1 if limit is None else limit,
     )

@@ -13,8 +13,8 @@ __all__ = ["ORDERS", "Order", "next_sentence"]
 
 Order: TypeAlias = Literal["random", "length", "gain"]
 
-HELD_OUT_EVERY = 5
-"""One accepted sentence in so many is of the held-out set, until all of it is accepted."""
+VALIDATION_EVERY = 5
+"""One accepted sentence in so many belongs to the validation set, until all of it is accepted."""
 
 ORDERS = {"random": "shuffle", "length": "length, shuffle", "gain": "gain DESC, shuffle"}
 """The orders: at random, the shortest first (in characters), or the largest expected gain first."""
@@ -29,8 +29,8 @@ def next_sentence(
 ) -> Sentence | None:
     """The next sentence for an annotator.
 
-    One in five is of the held-out set, in random order, until all of it is accepted. The others come in the
-    order that is asked for. Sentences that another annotator has begun or accepted are left out. A sentence
+    One in five belongs to the validation set, in random order, until all of it is accepted. The others come
+    in the order that is asked for. Sentences that another annotator has begun or accepted are left out. A sentence
     without an expected gain comes after those with one.
 
     Args:
@@ -54,16 +54,16 @@ def next_sentence(
         found = project.database.row(_SHARED, skipped, annotator)
         return project.sentence(found["id"], annotator) if found else None
     counts = project.counts()
-    wants_held_out = HELD_OUT_EVERY * counts.accepted_held_out <= counts.accepted
-    for held_out in (wants_held_out, not wants_held_out):
-        keys = ORDERS["random" if held_out else order]
-        found = project.database.row(_PENDING.format(keys=keys), held_out, skipped, annotator)
+    wants_validation = VALIDATION_EVERY * counts.accepted_validation <= counts.accepted
+    for validation in (wants_validation, not wants_validation):
+        keys = ORDERS["random" if validation else order]
+        found = project.database.row(_PENDING.format(keys=keys), validation, skipped, annotator)
         if found:
             return project.sentence(found["id"], annotator)
     return None
 
 
-_PENDING = """SELECT id FROM sentence WHERE gold IS NULL AND held_out = ?
+_PENDING = """SELECT id FROM sentence WHERE gold IS NULL AND validation = ?
     AND id NOT IN (SELECT value FROM json_each(?))
     AND NOT EXISTS (SELECT 1 FROM state WHERE state.sentence = sentence.id AND state.annotator != ?)
     ORDER BY {keys} LIMIT 1"""

@@ -1,4 +1,4 @@
-"""Rounds: a parser learns from the accepted trees, is scored on held-out ones, and proposes trees anew.
+"""Rounds: a parser learns from the accepted trees, is scored on the validation set, and proposes trees anew.
 
 A round may also propose trees of a given model, and train nothing.
 """
@@ -46,12 +46,12 @@ __all__ = [
 logger = logging.getLogger(__name__)
 
 MIN_TREES = 10
-"""Fewest accepted trees outside the held-out set from which a parser is trained."""
+"""Fewest accepted trees outside the validation set from which a parser is trained."""
 PROPOSED = 1000
 """Most sentences for which a round proposes trees."""
 
 CALIBRATED = (10, 50)
-"""Fewest held-out trees to which the probabilities of a version are fitted, and how many are used at most."""
+"""Fewest and most validation trees to which the probabilities of a version are fitted."""
 
 _WATCHED = 20
 """Number of training trees that are parsed at each evaluation, to show how training goes on."""
@@ -73,8 +73,8 @@ class Round:
         ended: when it ended; None while it runs.
         model: folder of its version; None if there is none, or nothing was trained.
         trees: number of trees that trained the version.
-        held_out: number of held-out trees that scored it.
-        f1: labelled F1 on these, in percent; None without held-out trees.
+        validation: number of validation trees that scored it.
+        f1: labelled F1 on these, in percent; None without validation trees.
         precision: precision, likewise.
         recall: recall, likewise.
         exact_match: trees with all constituents right, likewise.
@@ -91,7 +91,7 @@ class Round:
     ended: float | None
     model: Path | None = None
     trees: int = 0
-    held_out: int = 0
+    validation: int = 0
     f1: float | None = None
     precision: float | None = None
     recall: float | None = None
@@ -135,7 +135,7 @@ def current_model(project: Project) -> str:
 
 
 def list_starts(project: Project) -> list[str]:
-    """What a round or proposals can start from, as far as it is known here: names for `retrain`.
+    """List the known models from which a round or proposals can start: names for `retrain`.
 
     The versions of the project come first, the newest one before the others; then the models of its settings,
     and the installed ones.
@@ -149,7 +149,7 @@ def list_starts(project: Project) -> list[str]:
 
 
 def default_start(project: Project) -> str:
-    """What a round starts from unless it is told: a parser or a pretrained encoder; empty for random weights.
+    """The default start of a round: a parser or a pretrained encoder; empty for random weights.
 
     It is the newest version, if that has a pretrained encoder; else the parser of the settings, else their
     encoder. Without a pretrained encoder, the vocabulary is that of the training trees: a round begins anew.
@@ -164,14 +164,14 @@ def default_start(project: Project) -> str:
 
 
 def training_trees(project: Project) -> tuple[list[Tree], list[Tree]]:
-    """The accepted trees that may train a parser, and those of the held-out set.
+    """The accepted trees that may train a parser, and those of the validation set.
 
-    A sentence outside the held-out set that has the words of a sentence inside is in neither.
+    A sentence outside the validation set that has the words of a sentence inside is in neither.
     """
-    held_out = [one.tree for one in exported(project, held_out=True)]
-    known = {tree.words for tree in held_out}
-    trees = [one.tree for one in exported(project, held_out=False) if one.tree.words not in known]
-    return trees, held_out
+    validation = [one.tree for one in exported(project, validation=True)]
+    known = {tree.words for tree in validation}
+    trees = [one.tree for one in exported(project, validation=False) if one.tree.words not in known]
+    return trees, validation
 
 
 def start_round(project: Project, start: str = "") -> subprocess.Popen[bytes]:
@@ -202,10 +202,10 @@ def _start_process(project: Project, action: str, name: str) -> subprocess.Popen
 
 
 def retrain(project: Project, start: str = "", propose_to: int = PROPOSED) -> Round:
-    """Train a parser on the accepted trees, score it on the held-out ones, and propose trees anew.
+    """Train a parser on the accepted trees, score it on the validation set, and propose trees anew.
 
     The version is a model folder beside the project, with the trees that it learned from. The last weights
-    are kept: no tree of the held-out set chooses among them. If ten or more of these are accepted, they fit
+    are kept: no tree of the validation set chooses among them. If ten or more of these are accepted, they fit
     the probabilities of the version, see `treeformers.tasks.parse.calibrate`; trees and scores stay the same.
 
     Args:
@@ -214,13 +214,13 @@ def retrain(project: Project, start: str = "", propose_to: int = PROPOSED) -> Ro
         propose_to: most sentences to propose trees for.
 
     Raises:
-        ValueError: there are fewer than ten accepted trees outside the held-out set, or `start` is neither a
-            parser nor an encoder.
+        ValueError: there are fewer than ten accepted trees outside the validation set, or `start` is neither
+            a parser nor an encoder.
         BlockingIOError: a round of this project is running.
         OSError: the disk is full.
     """
-    trees, held_out = _checked_trees(project)
-    return _record(project, lambda number: _run(project, number, start, trees, held_out, propose_to))
+    trees, validation = _checked_trees(project)
+    return _record(project, lambda number: _run(project, number, start, trees, validation, propose_to))
 
 
 def propose_from(project: Project, model: str, propose_to: int = PROPOSED) -> Round:
@@ -275,7 +275,7 @@ def _record(project: Project, run: Callable[[int], str]) -> Round:
 
 
 def _run(
-    project: Project, number: int, start: str, trees: list[Tree], held_out: list[Tree], propose_to: int
+    project: Project, number: int, start: str, trees: list[Tree], validation: list[Tree], propose_to: int
 ) -> str:
     from treeformers.metrics import parseval
     from treeformers.tasks.parse.calibrate import calibrate
@@ -295,14 +295,14 @@ def _run(
     with _followed(project, number):
         fit = train_once(recipe, recipe.train.seeds[0], folder, resume=False)
     parser = Parser.from_pretrained(folder)
-    result: dict[str, Any] = {"trees": len(trees), "held_out": len(held_out)}
+    result: dict[str, Any] = {"trees": len(trees), "validation": len(validation)}
     result["seconds"] = round(fit["wall_seconds"], 1)
-    said = "no figure: no tree of the held-out set is accepted"
-    if held_out:
-        _note(project, number, f"scoring {count(len(held_out), 'held-out tree')}")
-        parses = parser.parse([tree.words for tree in held_out])
-        score = parseval(held_out, with_gold_tags(parses, held_out), missing="zero")
-        tags = parseval(held_out, parses, missing="zero")
+    said = "no figure: no tree of the validation set is accepted"
+    if validation:
+        _note(project, number, f"scoring {count(len(validation), 'validation tree')}")
+        parses = parser.parse([tree.words for tree in validation])
+        score = parseval(validation, with_gold_tags(parses, validation), missing="zero")
+        tags = parseval(validation, parses, missing="zero")
         result |= {
             "f1": score.f1,
             "precision": score.precision,
@@ -311,11 +311,11 @@ def _run(
             "tagging_accuracy": tags.tagging_accuracy,
             "signature": score.signature,
         }
-        said = f"F1 {score.f1:.1f} on {count(len(held_out), 'held-out tree')}"
-    if len(held_out) >= CALIBRATED[0]:
+        said = f"F1 {score.f1:.1f} on {count(len(validation), 'validation tree')}"
+    if len(validation) >= CALIBRATED[0]:
         # A parser of few trees is much too certain, and doubtful constituents would go unmarked.
         _note(project, number, "fitting the probabilities")
-        parser.calibration = calibrate(parser, held_out[: CALIBRATED[1]], parser.beam)
+        parser.calibration = calibrate(parser, validation[: CALIBRATED[1]], parser.beam)
         parser.calibration.save(folder)
     with project.database.write() as connection:
         connection.execute("UPDATE round SET result = ? WHERE id = ?", (json.dumps(result), number))
@@ -330,13 +330,13 @@ def _run(
 
 
 def _checked_trees(project: Project) -> tuple[list[Tree], list[Tree]]:
-    trees, held_out = training_trees(project)
+    trees, validation = training_trees(project)
     if len(trees) < MIN_TREES:
         raise ValueError(
-            f"{count(len(trees), 'accepted tree')} outside the held-out set, expected at least {MIN_TREES} "
+            f"{count(len(trees), 'accepted tree')} outside the validation set, expected at least {MIN_TREES} "
             "to train a parser"
         )
-    return trees, held_out
+    return trees, validation
 
 
 def _remove_unfinished(project: Project) -> None:

@@ -119,7 +119,17 @@ _VERSION_1 = (
         BEGIN SELECT RAISE(ABORT, 'a revision is never removed'); END""",
 )
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = (_VERSION_1,)
+_VERSION_2 = (
+    "DROP INDEX held_out",
+    "ALTER TABLE sentence RENAME COLUMN held_out TO validation",
+    "CREATE INDEX validation ON sentence (id) WHERE validation",
+    "UPDATE setting SET key = 'validation_size' WHERE key = 'held_out'",
+    """UPDATE round SET result = json_remove(
+            json_set(result, '$.validation', json_extract(result, '$.held_out')), '$.held_out'
+        ) WHERE json_extract(result, '$.held_out') IS NOT NULL""",
+)
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (_VERSION_1, _VERSION_2)
 """The statements that lead from one version of the tables to the next. A published one is never changed."""
 
 

@@ -53,7 +53,7 @@ _TREES = frozenset({".mrg", ".ptb", ".tree", ".trees", ".brackets"})
 _PARAGRAPH = 1 << 20
 """Running text without a blank line is split in pieces of so many characters."""
 _SHARE = 5
-"""One sentence in five, at most, is held out."""
+"""One sentence in five, at most, belongs to the validation set."""
 _LARGE = 20_000
 """From so many sentences on, an import makes the indexes anew."""
 _CHUNK = 500
@@ -69,13 +69,13 @@ class Imported(NamedTuple):
 
     Attributes:
         sentences: number of new sentences.
-        held_out: how many of them are in the held-out set.
+        validation: how many of them are in the validation set.
         long: how many have more than 200 words.
         first_long: where the first of these stands; empty if there is none.
     """
 
     sentences: int
-    held_out: int
+    validation: int
     long: int
     first_long: str
 
@@ -99,7 +99,7 @@ class Exported:
     text: str
     tree: Tree
     accepted: bool
-    held_out: bool
+    validation: bool
     annotator: str
 
 
@@ -284,7 +284,7 @@ def _from_conllu(source: Source, name: str) -> Iterator[_New]:
 
 
 def _add(project: Project, sentences: Iterable[_New], name: str, accepted_by: str | None = None) -> Imported:
-    """Add sentences in one transaction, and draw those of the held-out set."""
+    """Add sentences in one transaction, and draw those of the validation set."""
     if accepted_by is not None:
         check_annotator(accepted_by)
     settings = project.settings
@@ -331,10 +331,10 @@ def _add(project: Project, sentences: Iterable[_New], name: str, accepted_by: st
             )
         except sqlite3.IntegrityError:
             raise AlreadyImported(f"{name}: the project already has these sentences") from None
-        total, held_out = connection.execute("SELECT count(*), sum(held_out) FROM sentence").fetchone()
-        missing = max(0, min(settings["held_out"], total // _SHARE) - held_out)
+        total, validation = connection.execute("SELECT count(*), sum(validation) FROM sentence").fetchone()
+        missing = max(0, min(settings["validation_size"], total // _SHARE) - validation)
         drawn = connection.execute(
-            "UPDATE sentence SET held_out = 1 WHERE id IN "
+            "UPDATE sentence SET validation = 1 WHERE id IN "
             "(SELECT id FROM sentence WHERE id >= ? ORDER BY shuffle LIMIT ?)",
             (first, missing),
         ).rowcount
@@ -372,18 +372,20 @@ def _chunks(items: Iterable[_New]) -> Iterator[list[_New]]:
         yield chunk
 
 
-def exported(project: Project, everything: bool = False, held_out: bool | None = None) -> Iterator[Exported]:
+def exported(
+    project: Project, everything: bool = False, validation: bool | None = None
+) -> Iterator[Exported]:
     """Yield the trees of a project in the order of its sentences, a few hundred at a time.
 
     Args:
         project: the project.
         everything: also sentences that are not accepted, each with the tree that was edited last, else the
             proposal, else the flat tree.
-        held_out: only the held-out set, or only the rest.
+        validation: only the validation set, or only the rest.
     """
     where = "1" if everything else "sentence.gold IS NOT NULL"
-    if held_out is not None:
-        where += f" AND sentence.held_out = {int(held_out)}"
+    if validation is not None:
+        where += f" AND sentence.validation = {int(validation)}"
     last = 0
     while rows := project.database.rows(
         f"""SELECT sentence.*, revision.tree AS tree, coalesce(
@@ -398,7 +400,7 @@ def exported(project: Project, everything: bool = False, held_out: bool | None =
             tree = read_tree(row["tree"]) if row["tree"] else flat_tree(project.words(row))
             accepted = row["gold"] is not None
             yield Exported(
-                row["id"], row["name"], row["text"], tree, accepted, bool(row["held_out"]), row["annotator"]
+                row["id"], row["name"], row["text"], tree, accepted, bool(row["validation"]), row["annotator"]
             )
         last = rows[-1]["id"]
 
@@ -457,7 +459,7 @@ def _json(one: Exported) -> str:
         "text": one.text,
         **tree_to_json(one.tree),
         "accepted": one.accepted,
-        "held_out": one.held_out,
+        "validation": one.validation,
         "annotator": one.annotator,
     }
     return json.dumps(fields, ensure_ascii=False) + "\n"

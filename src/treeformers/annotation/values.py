@@ -55,7 +55,7 @@ class Sentence:
         revision: number of the state of the tree; an edit names it. 0 is the flat tree before any edit.
         tree: the tree of this annotator.
         accepted: whether the annotator says that the tree is right.
-        held_out: whether it is in the held-out set.
+        validation: whether it is in the validation set.
         can_undo: whether there is an earlier state.
         can_redo: whether there is a later state.
         alternatives: other trees of the model over the same words, best first.
@@ -70,7 +70,7 @@ class Sentence:
     revision: int
     tree: Tree
     accepted: bool
-    held_out: bool
+    validation: bool
     can_undo: bool
     can_redo: bool
     alternatives: tuple[Tree, ...]
@@ -139,7 +139,7 @@ class Listed(NamedTuple):
     name: str
     text: str
     state: str
-    held_out: bool
+    validation: bool
 
 
 class Name(NamedTuple):
@@ -151,12 +151,12 @@ class Name(NamedTuple):
 
 
 class Counts(NamedTuple):
-    """Numbers of sentences. `accepted` and `accepted_held_out` have a tree that stands for the sentence."""
+    """Numbers of sentences. `accepted` and `accepted_validation` have a tree that stands for the sentence."""
 
     sentences: int
     accepted: int
-    held_out: int
-    accepted_held_out: int
+    validation: int
+    accepted_validation: int
 
 
 def check_annotator(name: str) -> str:

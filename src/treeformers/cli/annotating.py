@@ -181,8 +181,8 @@ def _add(
         except AlreadyImported as error:
             logger.info("%s; nothing was added", error)
             continue
-        held_out = f", {done.held_out} of them in the held-out set" if done.held_out else ""
-        logger.info("%s: %s%s", text, count(done.sentences, "sentence"), held_out)
+        validation = f", {done.validation} of them in the validation set" if done.validation else ""
+        logger.info("%s: %s%s", text, count(done.sentences, "sentence"), validation)
         if done.long:
             logger.warning(
                 "warning: %s of more than %d words, the first one is %s",
@@ -234,13 +234,15 @@ def _print_status(project: Project) -> None:
 
     counts = project.counts()
     typer.echo(f"{project.path}: {count(counts.sentences, 'sentence')}, {counts.accepted:,} accepted")
-    typer.echo(f"held-out set: {count(counts.held_out, 'sentence')}, {counts.accepted_held_out:,} accepted")
+    typer.echo(
+        f"validation set: {count(counts.validation, 'sentence')}, {counts.accepted_validation:,} accepted"
+    )
     for name, number in project.annotators().items():
         typer.echo(f"{name}: {count(number, 'tree')} accepted")
     for one in list_rounds(project):
         if one.model is None:
             typer.echo(f"round {one.id}: {one.state}, {one.progress}")
         else:
-            figure = "no figure" if one.f1 is None else f"F1 {one.f1:.1f} on {count(one.held_out, 'tree')}"
+            figure = "no figure" if one.f1 is None else f"F1 {one.f1:.1f} on {count(one.validation, 'tree')}"
             ending = "" if one.state == "finished" else f", {one.state}, {one.progress}"
             typer.echo(f"{one.model}: {count(one.trees, 'tree')}, {figure}{ending}")

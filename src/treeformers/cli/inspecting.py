@@ -98,7 +98,7 @@ def _inspect(file: str, reading: Reading) -> Inspection:
 
 
 def _inspect_folder(folder: str, reading: Reading) -> Iterator[Inspection]:
-    """What is in the files of trees of a folder and of the folders below.
+    """Describe the files of trees in a folder and in the folders below.
 
     Raises:
         ValueError: there is no file of trees.

@@ -1,4 +1,4 @@
-"""What a reader should know of the data of a comparison, one line each."""
+"""Notes on the data of a comparison, one line each."""
 
 from __future__ import annotations
 

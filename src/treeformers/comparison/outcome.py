@@ -1,4 +1,4 @@
-"""What a system predicted, and the scores of it. Shapes: N examples."""
+"""The predictions of a system, and their scores. Shapes: N examples."""
 
 from __future__ import annotations
 

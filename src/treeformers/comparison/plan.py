@@ -1,4 +1,4 @@
-"""What is compared: the systems, their trees, the seeds and the budget; kept as `comparison.json`."""
+"""The plan of a comparison: systems, tree sources, seeds and budget; kept as `comparison.json`."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ class Plan:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What a result depends on beside its system and seed. A run is not repeated if it stays the same."""
+        """The settings of a result beside its system and seed. A run with equal settings is not repeated."""
         return {"data": self.data, "budget": float(self.budget), "pretrained": self.pretrained}
 
     def seeds_of(self, system: System) -> range:

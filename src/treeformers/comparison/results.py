@@ -62,7 +62,7 @@ class Comparison(TestedRows):
 
     @cached_property
     def words(self) -> list[str]:
-        """What the table allows to be said, and what not, in sentences."""
+        """Sentences that say which conclusions the table allows, and which not."""
         return sentences(self)
 
     def to_dict(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What is in the splits of a table: sizes of classes, and texts that occur more than once."""
+"""A report on the splits of a table: sizes of classes, and texts that occur more than once."""
 
 from __future__ import annotations
 

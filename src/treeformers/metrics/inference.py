@@ -1,4 +1,4 @@
-"""What a table of results allows to be said: intervals, paired tests, Holm's correction, and words.
+"""Statistical inference for tables of results: intervals, paired tests, Holm's correction, and words.
 
 Shapes: S seeds of a system, N test items. The scores of a system are a matrix (S, N) whose mean is its
 metric. A system without randomness has one row.

@@ -38,7 +38,7 @@ class Estimate:
 
 @dataclass(frozen=True, eq=False)
 class SentenceScores:
-    """What is counted in each of S sentences.
+    """Counts for each of S sentences.
 
     Attributes:
         edges: (S, 2), edges that are right, and all edges. Empty for constituency trees.

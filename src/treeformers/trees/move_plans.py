@@ -71,7 +71,7 @@ class _Step(NamedTuple):
 
 
 class _Change(NamedTuple):
-    """What a move does to a state.
+    """The effect of a move on a state.
 
     Attributes:
         step: the move.

@@ -142,7 +142,7 @@ def annotation_app(
     def sentences(
         offset: Annotated[int, Query(ge=0, le=LARGEST)] = 0,
         limit: Annotated[int, Query(ge=1, le=MAX_LISTED)] = 50,
-        state: Literal["pending", "begun", "accepted", "held_out"] | None = None,
+        state: Literal["pending", "begun", "accepted", "validation"] | None = None,
     ) -> list[dict[str, Any]]:
         """A page of the sentences, in the order of the text."""
         return [one._asdict() for one in project.listing(offset, limit, state)]

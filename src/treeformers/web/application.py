@@ -1,4 +1,4 @@
-"""What the two services share: their errors in one line of JSON, and their files."""
+"""The parts that both services share: errors as one line of JSON, and static files."""
 
 from __future__ import annotations
 

@@ -26,6 +26,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.utils import estimator_checks
 
+from between_processes import send
 from treeformers import Classifier, Tree, TreeClassifier, TreeVectorizer
 from treeformers.models.encoders import encoder_names
 from treeformers.tasks.classify.build import check_model
@@ -96,9 +97,9 @@ def test_equal_seeds_give_equal_results(fitted: TreeClassifier) -> None:
 def test_pickle_and_folder(fitted: TreeClassifier, tmp_path: Path) -> None:
     stored = pickle.dumps(fitted)
     assert b"torch" not in stored and b"safetensors" in stored
-    again = pickle.loads(stored)
+    again = send(fitted)()
     assert (again.predict_proba(TEXTS) == fitted.predict_proba(TEXTS)).all()
-    assert isinstance(pickle.loads(pickle.dumps(tiny())), TreeClassifier)
+    assert isinstance(send(tiny())(), TreeClassifier)
     fitted.save_pretrained(tmp_path / "model")
     found = Classifier.from_pretrained(tmp_path / "model").classify(TEXTS)
     assert [one.label for one in found] == fitted.predict(TEXTS).tolist()
@@ -178,7 +179,7 @@ def test_vectors_of_a_trained_model(fitted: TreeClassifier, tmp_path: Path) -> N
     assert found.shape == (18, 12) and found.dtype == np.float32
     assert vectorizer.get_feature_names_out()[:2].tolist() == ["treevectorizer0", "treevectorizer1"]
     (tmp_path / "model").rename(tmp_path / "moved")
-    assert (pickle.loads(pickle.dumps(vectorizer)).transform(TEXTS) == found).all()
+    assert (send(vectorizer)().transform(TEXTS) == found).all()
     trained = TreeVectorizer(clone(fitted)).fit(TEXTS, LABELS)
     assert (trained.transform(TEXTS) == found).all()
     head = fitted.classifier_.model.classifier

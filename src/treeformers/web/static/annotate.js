@@ -93,7 +93,7 @@ function show(sentence) {
   find("place").replaceChildren(`Sentence ${sentence.id}`, make("small", {}, sentence.name),
     ...(sentence.accepted ? [make("span", { className: "badge-text" }, "accepted")] : []),
     ...(sentence.adjudicated ? [make("span", { className: "badge-text plain", title: "Somebody has decided which tree stands for the sentence." }, "decided")] : []),
-    ...(sentence.held_out ? [make("span", { className: "badge-text plain", title: "This tree scores models and trains none." }, "held out")] : []));
+    ...(sentence.validation ? [make("span", { className: "badge-text plain", title: "This tree scores models and trains none." }, "validation")] : []));
   find("text").textContent = sentence.text;
   find("undo").disabled = !sentence.can_undo;
   find("redo").disabled = !sentence.can_redo;
@@ -265,8 +265,8 @@ function nextDoubt() {
 }
 
 async function count() {
-  const { accepted, pending, held_out, accepted_held_out, sentences } = await ask("api/counts");
-  const set = held_out ? `; held-out set: ${accepted_held_out.toLocaleString("en")} of ${held_out.toLocaleString("en")} accepted` : "";
+  const { accepted, pending, validation, accepted_validation, sentences } = await ask("api/counts");
+  const set = validation ? `; validation set: ${accepted_validation.toLocaleString("en")} of ${validation.toLocaleString("en")} accepted` : "";
   find("counts").textContent = sentences ? `${accepted.toLocaleString("en")} accepted, ${pending.toLocaleString("en")} pending${set}` : "";
   return sentences;
 }

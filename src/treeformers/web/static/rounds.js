@@ -69,12 +69,12 @@ export class Rounds {
 
   #show(rounds, starts) {
     if (!rounds.length) {
-      this.figures.replaceChildren(make("p", { className: "hint" }, "A parser learns from the accepted trees outside the held-out set, is scored on those inside, and proposes trees for the pending sentences. Edits go on meanwhile. By itself, it starts from the newest version, else from the model or encoder that the project was given, else from random weights."));
+      this.figures.replaceChildren(make("p", { className: "hint" }, "A parser learns from the accepted trees outside the validation set, is scored on those inside, and proposes trees for the pending sentences. Edits go on meanwhile. By itself, it starts from the newest version, else from the model or encoder that the project was given, else from random weights."));
       return;
     }
     const figure = (value) => (value === null ? "–" : value.toFixed(1));
     const heads = ["Round", "Trees", "F1", "Exact match", "Tags", "Held-out trees", "State"];
-    const rows = rounds.map((one) => make("tr", {}, make("th", { scope: "row" }, String(one.id)), ...[one.model ? String(one.trees) : "–", figure(one.f1), figure(one.exact_match), figure(one.tagging_accuracy), one.model ? String(one.held_out) : "–", one.model && one.state === "finished" ? `finished, from ${one.start ? title(one.start, starts) : "random weights"}` : `${one.state}: ${one.progress}`].map((text) => make("td", {}, text))));
+    const rows = rounds.map((one) => make("tr", {}, make("th", { scope: "row" }, String(one.id)), ...[one.model ? String(one.trees) : "–", figure(one.f1), figure(one.exact_match), figure(one.tagging_accuracy), one.model ? String(one.validation) : "–", one.model && one.state === "finished" ? `finished, from ${one.start ? title(one.start, starts) : "random weights"}` : `${one.state}: ${one.progress}`].map((text) => make("td", {}, text))));
     const table = make("div", { className: "scroll", tabIndex: 0, role: "region", "aria-label": "Rounds" }, make("table", {}, make("thead", {}, make("tr", {}, ...heads.map((text) => make("th", { scope: "col" }, text)))), make("tbody", {}, ...rows)));
     const scored = rounds.filter((one) => one.model && one.f1 !== null);
     this.figures.replaceChildren(...(scored.length ? [curve(scored)] : []), table);
@@ -83,7 +83,7 @@ export class Rounds {
 
 const title = (name, starts) => starts.find((one) => one.name === name)?.title ?? name;
 
-/** F1 on the held-out set against the number of trees. */
+/** F1 on the validation set against the number of trees. */
 function curve(rounds) {
   const most = Math.max(...rounds.map((one) => one.trees));
   const x = (trees) => LEFT + ((WIDE - LEFT - 20) * trees) / most;
@@ -93,7 +93,7 @@ function curve(rounds) {
   for (const f1 of [0, 50, 100]) {
     drawing.append(svg("line", { class: "axis", x1: LEFT, x2: WIDE - 10, y1: y(f1), y2: y(f1) }), svg("text", { x: LEFT - 6, y: y(f1) + 4, "text-anchor": "end" }, f1));
   }
-  drawing.append(svg("text", { x: LEFT, y: HIGH - 6 }, "F1 on the held-out set"), svg("text", { x: x(most), y: HIGH - 6, "text-anchor": "end" }, counted(most, "accepted tree")));
+  drawing.append(svg("text", { x: LEFT, y: HIGH - 6 }, "F1 on the validation set"), svg("text", { x: x(most), y: HIGH - 6, "text-anchor": "end" }, counted(most, "accepted tree")));
   const line = [...rounds].sort((a, b) => a.trees - b.trees);
   drawing.append(svg("path", { d: `M${line.map((one) => `${x(one.trees)} ${y(one.f1)}`).join("L")}` }));
   for (const one of line) {

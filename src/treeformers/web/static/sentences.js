@@ -4,7 +4,7 @@ import { ask } from "./api.js";
 import { choice, make } from "./elements.js";
 
 const SIZE = 20;
-const STATES = { all: "", pending: "pending", begun: "begun", accepted: "accepted", "held out": "held_out" };
+const STATES = { all: "", pending: "pending", begun: "begun", accepted: "accepted", validation: "validation" };
 
 export class SentenceList {
   /** `open` is called with the number of a sentence that is clicked. */
@@ -40,7 +40,7 @@ export class SentenceList {
       this.back.disabled = this.offset === 0;
       this.on.disabled = found.length <= SIZE;
       this.list.replaceChildren(...found.slice(0, SIZE).map((one) => make("li", {}, make("button", { type: "button", dir: "auto", "aria-current": String(one.id === this.current), onclick: () => this.open(one.id) },
-        `${one.id}. ${one.text.length > 90 ? `${one.text.slice(0, 89)}…` : one.text}`, make("small", {}, one.held_out ? `${one.state}, held out` : one.state)))));
+        `${one.id}. ${one.text.length > 90 ? `${one.text.slice(0, 89)}…` : one.text}`, make("small", {}, one.validation ? `${one.state}, validation` : one.state)))));
       if (!found.length) this.list.replaceChildren(make("li", { className: "hint" }, "No sentence."));
     } catch (error) {
       this.complain(error);
