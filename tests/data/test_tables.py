@@ -285,7 +285,9 @@ ROWS = {"text": ["good\nfun", "bad", "none"], "label": [1, 0, -1], "id": [[1], [
 
 
 def test_parquet(tmp_path):
-    pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    reason = "pyarrow, which reads parquet, is not installed: pip install pyarrow"
+    pyarrow = pytest.importorskip("pyarrow", reason=reason)
+    parquet = pytest.importorskip("pyarrow.parquet", reason=reason)
     parquet.write_table(pyarrow.table(ROWS), tmp_path / "a.parquet")
     assert read_table(tmp_path / "a.parquet")[1] == LabeledText("bad", "0")
     (tmp_path / "b.parquet").write_bytes(b"PAR1 and no more")
@@ -294,7 +296,8 @@ def test_parquet(tmp_path):
 
 
 def test_datasets_folder(tmp_path):
-    datasets = pytest.importorskip("datasets")
+    reason = "datasets, which reads its folders, is not installed: pip install datasets"
+    datasets = pytest.importorskip("datasets", reason=reason)
     kinds = {
         "text": datasets.Value("string"),
         "label": datasets.ClassLabel(names=["neg", "pos"]),

@@ -30,8 +30,8 @@ def next_sentence(
     """The next sentence for an annotator.
 
     One in five belongs to the validation set, in random order, until all of it is accepted. The others come
-    in the order that is asked for. Sentences that another annotator has begun or accepted are left out. A sentence
-    without an expected gain comes after those with one.
+    in the order that is asked for. Sentences that another annotator has begun or accepted are left out. A
+    sentence without an expected gain comes after those with one.
 
     Args:
         project: the project.
