@@ -1,7 +1,8 @@
-"""The systems of a comparison, and the sizes and rates with which each is trained.
+"""The systems of a comparison, and the rates with which each is trained.
 
-Sizes and rates are those of the recipes in `experiments/encoders` at their small scale: all encoders have the
-same width, optimizer and number of epochs, and nothing is tuned for a single one.
+Rates are those of the recipes in `experiments/encoders` at their small scale, as are the sizes in
+`treeformers.tasks.classify.sizes`: all encoders have the same width, optimizer and number of epochs, and
+nothing is tuned for a single one.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Any
 from treeformers.comparison.plan import Plan, System, Task
 from treeformers.models.encoders import encoder_names, find_encoder
 from treeformers.recipes import ClassifyRecipe, Examples, SimilarityRecipe, Train
+from treeformers.tasks.classify.sizes import LONGEST, WIDTH, encoder_settings
 from treeformers.tasks.tree_sources import SHAPES
 
 __all__ = [
@@ -59,37 +61,6 @@ _PATIENCE = 4
 """Evaluations without a better validation metric before training stops."""
 _STEPS = 500
 """Number of steps of an encoder on a small table, as in the recipes; a larger one is read three times."""
-
-_TRANSFORMER: Mapping[str, Any] = {"num_layers": 2, "num_attention_heads": 6, "dropout": 0.1}
-_TRAVERSAL: Mapping[str, Any] = {
-    "num_branches": 6,
-    "intermediate_size": 82,
-    "composition": "branch",
-    "positions": "none",
-    "dropout": 0.1,
-}
-_ACCUMULATION: Mapping[str, Any] = {
-    "num_hidden_layers": 2,
-    "num_attention_heads": 6,
-    "intermediate_size": 288,
-    "hidden_dropout_prob": 0.1,
-    "attention_probs_dropout_prob": 0.1,
-    "vertical_index": "depth",  # these three as in the released code
-    "count_leaf": False,
-    "weight_per_head": True,
-}
-WIDTH = 144
-SIZES: Mapping[str, Mapping[str, Any]] = {
-    "accumulation": _ACCUMULATION,
-    "post-norm-transformer": _ACCUMULATION,
-    "accumulation-over-embeddings": _ACCUMULATION,
-    "ctt": _TRAVERSAL,
-    "dtt": _TRAVERSAL,
-    "n-ary-tree-lstm": {"arity": 2},
-    "treebert": {"num_hidden_layers": 2, "num_attention_heads": 6, "intermediate_size": 576},
-    "transformer": _TRANSFORMER,
-}
-"""Fields of the configuration by encoder, beside the width. Other encoders have their defaults."""
 
 
 def choose_systems(
@@ -162,15 +133,11 @@ def encoder_recipe(plan: Plan, system: System, folder: Path) -> ClassifyRecipe |
         folder: folder of the comparison.
     """
     encoder = find_encoder(system.name)
-    model: dict[str, Any] = {"encoder": system.name, "hidden_size": WIDTH, **SIZES.get(system.name, {})}
     own = encoder.classifier is not None
-    if own:
-        model["hidden_dropout_prob"] = 0.2
-    else:
-        dropout = 0.2 if plan.pairs else 0.3
-        model |= {"embedding_dropout": dropout, "classifier_dropout": dropout}
-    if "max_position_embeddings" in encoder.fields() and encoder.longest_input(encoder.config()) is not None:
-        model["max_position_embeddings"] = max(2048, 2 * plan.longest)
+    sizes = encoder_settings(
+        encoder, WIDTH, longest=max(LONGEST, 2 * plan.longest), dropout=0.2 if plan.pairs else 0.3
+    )
+    model: dict[str, Any] = {"encoder": system.name, **sizes}
     data = examples_of(plan, system.trees, folder)
     if plan.pretrained and not own:
         data |= {"embeddings": plan.pretrained, "embedding_layers": embedding_layers(plan)}

@@ -31,12 +31,13 @@ except ImportError as error:
     raise ImportError(f"{error}: expected pip install 'treeformers[sklearn]'") from None
 
 from treeformers.data.checks import ensure_list
-from treeformers.models.encoders import TreeEncoder, find_encoder
+from treeformers.models.encoders import find_encoder
 from treeformers.recipes import ClassifyRecipe
 from treeformers.recipes.files import merge
 from treeformers.tasks.classify.examples import Example
 from treeformers.tasks.classify.predictor import Classifier, EncoderPredictor
 from treeformers.tasks.classify.score import score
+from treeformers.tasks.classify.sizes import encoder_settings
 from treeformers.tasks.classify.train import fit_examples
 from treeformers.tasks.load import load_predictor
 from treeformers.tasks.tree_sources import complete_trees
@@ -46,10 +47,6 @@ from treeformers.training.run import Run
 from treeformers.training.saving import save_model
 
 __all__ = ["TreeClassifier", "TreeVectorizer"]
-
-_HEADS = (6, 4, 3, 2, 1)
-_LONGEST = 2048
-"""Maximum number of words of a text, for encoders that have a maximum."""
 
 
 class TreeClassifier(ClassifierMixin, BaseEstimator):
@@ -213,7 +210,7 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):
                 "embeddings": _absolute(self.embeddings),
                 "multi_sentence": True,
             },
-            "model": {"encoder": self.encoder, **_sizes(encoder, self.hidden_size)},
+            "model": {"encoder": self.encoder, **encoder_settings(encoder, self.hidden_size)},
             "train": {
                 "epochs": self.epochs,
                 "num_evaluations": self.epochs,
@@ -340,29 +337,6 @@ def _kept_back(numbers: NDArray[np.intp], fraction: float, chance: Any) -> NDArr
         members = chance.permutation(np.flatnonzero(numbers == number))
         kept[members[: min(round(fraction * len(members)), len(members) - 1)]] = True
     return kept
-
-
-def _sizes(encoder: TreeEncoder, width: int) -> dict[str, Any]:
-    """The settings of an encoder of a width: two layers, as many heads as divide the width, some dropout."""
-    heads = next((heads for heads in _HEADS if width % (2 * heads) == 0), 1)
-    wanted = {
-        "hidden_size": width,
-        "num_hidden_layers": 2,
-        "num_layers": 2 if encoder.fixed.get("kind") == "transformer" else 1,
-        "num_attention_heads": heads,
-        "num_branches": heads,
-        "intermediate_size": 2 * width,
-        "vertical_index": "depth",  # these three as in the released code
-        "count_leaf": False,
-        "weight_per_head": True,
-        "arity": 2,
-        "hidden_dropout_prob": 0.2,
-        "max_position_embeddings": _LONGEST,
-    }
-    found = {key: value for key, value in wanted.items() if key in encoder.fields()}
-    if encoder.classifier is None:
-        found |= {"embedding_dropout": 0.3, "classifier_dropout": 0.3}
-    return found
 
 
 def _absolute(name: str) -> str:
