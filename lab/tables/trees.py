@@ -41,7 +41,7 @@ def multi30k(results: Results) -> str:
 def parsers(results: Results) -> str:
     """Parsers with constituent priors in their Transformer, and without."""
     shown = in_table(results, "parsers")
-    plain = shown.get("parser-transformer")
+    plain, constant = shown.get("parser-transformer"), shown.get("parser-treebert-constant")
     cells = [
         (
             result["recipe"]["title"],
@@ -49,13 +49,15 @@ def parsers(results: Results) -> str:
             rounded(result, "f1_validation"),
             with_sd(result, "f1_test"),
             *_difference(result, None if result is plain else plain, "f1_test"),
+            *_difference(result, constant if result is shown.get("parser-treebert") else None, "f1_test"),
             millions(result["seeds"][0]["parameters"]),
             rounded(result, "sentences_per_second", 0),
         )
         for result in shown.values()
     ]
-    head = ("", "models", "F1, validation", "F1, test", "against the Transformer", "p", "parameters")
-    return markdown_table((*head, "sentences a second"), corrected(cells))
+    head = ("", "models", "F1, validation", "F1, test", "against the Transformer", "p")
+    more = ("against constant links", "p", "parameters", "sentences a second")
+    return markdown_table((*head, *more), corrected(cells))
 
 
 PARTS: Mapping[str, Callable[[Results], str]] = {

@@ -116,9 +116,8 @@ def test_a_damaged_file_is_one_line(project: Project) -> None:
         Project.open(project.path).counts()
 
 
-def test_a_locked_file_is_one_line(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(schema, "BUSY_SECONDS", 0.05)
-    with Project.open(project.path) as again, project.database.write():
+def test_a_locked_file_is_one_line(project: Project) -> None:
+    with Project.open(project.path, busy_seconds=0.05) as again, project.database.write():
         with pytest.raises(BlockingIOError, match="another program has locked it"):
             again.accept(1, "Ann", 0)
         assert again.counts().sentences == 5  # reading goes on

@@ -114,6 +114,14 @@ def test_words_of_a_level_table(tmp_path: Path) -> None:
     assert "one seed only" in words
 
 
+def test_words_of_rows_that_answer_alike(tmp_path: Path) -> None:
+    results = Results(tmp_path, "classes", MAJORITY, MEAN)
+    for system in (MAJORITY, MEAN):
+        results.add(system, 1)
+    words = " ".join(results.load().words)
+    assert "does not say how large a difference must be" in words and "0.0 points" not in words
+
+
 def test_words_of_a_clear_table(tmp_path: Path) -> None:
     results = Results(tmp_path, "classes", MAJORITY, CTT, RIGHT, seeds=2)
     results.add(MAJORITY, 1, wrong=10)

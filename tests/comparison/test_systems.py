@@ -65,6 +65,22 @@ def test_every_recipe_is_one_that_its_encoder_takes(task: str, tmp_path: Path) -
     assert fine_tuning(plan).max_seconds == 30
 
 
+@pytest.mark.parametrize(
+    ("rows", "tokens", "epochs", "fine_tuned"),
+    [(40, 28, 50, 20), (2_000, 1000, 36, 15), (70_000, 1000, 3, 5)],
+)
+def test_a_small_table_is_read_more_often_in_smaller_batches(
+    rows: int, tokens: int, epochs: int, fine_tuned: int, tmp_path: Path
+) -> None:
+    system = System("encoder", "mean")
+    sizes = {"train": 7 * rows // 10, "validation": rows // 10, "test": rows // 5}
+    plan = Plan(**{**vars(planned(tmp_path, "classes", [system])), "words": 10 * rows, "sizes": sizes})
+    train, other = encoder_recipe(plan, system, tmp_path).train, fine_tuning(plan)
+    assert (train.epochs, train.tokens_per_batch) == (epochs, tokens)
+    assert train.num_evaluations == max(10, min(20, epochs))
+    assert (other.epochs, other.tokens_per_batch) == (fine_tuned, tokens)
+
+
 def test_long_texts_get_positions(tmp_path: Path) -> None:
     system = System("encoder", "accumulation-over-embeddings", "right")
     plan = planned(tmp_path, "classes", [system])

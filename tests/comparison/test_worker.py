@@ -26,8 +26,8 @@ def bert(tmp_path_factory: pytest.TempPathFactory) -> str:
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Encoders of a few weights that take a few steps."""
     monkeypatch.setattr(systems, "WIDTH", 8)
-    monkeypatch.setattr(systems, "_STEPS", 1)
-    monkeypatch.setattr(systems, "_FINE_TUNING", {**systems._FINE_TUNING, "epochs": 1, "num_evaluations": 1})
+    monkeypatch.setattr(systems, "_epochs", lambda *_, **__: 1)
+    monkeypatch.setattr(systems, "_FINE_TUNING", {**systems._FINE_TUNING, "num_evaluations": 1})
 
 
 CASES = [

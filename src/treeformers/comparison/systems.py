@@ -41,17 +41,18 @@ WIDEST = 3000
 LARGEST = 2e9
 """Maximum number of bytes of the embeddings of a table; above it, only the last states are read."""
 
+_TOKENS = 1000
+"""Size of a batch, in words."""
+_BATCHES = 10
+"""Fewest batches in an epoch: those of a small table are smaller."""
 _OPTIMIZER: Mapping[str, Any] = {
-    "tokens_per_batch": 1000,
     "learning_rate": 1e-3,
     "warmup_steps": 50,
     "max_grad_norm": 1.0,
 }
 _FINE_TUNING: Mapping[str, Any] = {
-    "epochs": 5,
     "num_evaluations": 5,
     "patience": 2,
-    "tokens_per_batch": 1000,
     "learning_rate": 5e-5,
     "warmup_steps": 100,
     "max_grad_norm": 1.0,
@@ -61,6 +62,8 @@ _PATIENCE = 4
 """Evaluations without a better validation metric before training stops."""
 _STEPS = 500
 """Number of steps of an encoder on a small table, as in the recipes; a larger one is read three times."""
+_FINE_TUNING_STEPS = 200
+"""Fewest steps of the pretrained encoder; a larger table is read five times."""
 
 
 def choose_systems(
@@ -143,10 +146,11 @@ def encoder_recipe(plan: Plan, system: System, folder: Path) -> ClassifyRecipe |
         data |= {"embeddings": plan.pretrained, "embedding_layers": embedding_layers(plan)}
     if encoder.structures == ("dependencies",):
         data["structure"] = "dependencies"
-    epochs = max(3, min(20, -(-_STEPS * _OPTIMIZER["tokens_per_batch"] // max(1, _training_words(plan)))))
+    epochs = _epochs(plan, _STEPS, fewest=3)
     train = Train(
         epochs=epochs,
-        num_evaluations=max(10, epochs),
+        num_evaluations=max(10, min(20, epochs)),
+        tokens_per_batch=_tokens_per_batch(plan),
         patience=_PATIENCE,
         max_seconds=int(plan.budget),
         seeds=tuple(plan.seeds_of(system)),
@@ -184,7 +188,13 @@ def examples_of(plan: Plan, trees: str, folder: Path) -> dict[str, Any]:
 
 def fine_tuning(plan: Plan) -> Train:
     """How the pretrained encoder is trained."""
-    return Train(max_seconds=int(plan.budget), seeds=tuple(range(1, plan.seeds + 1)), **_FINE_TUNING)
+    return Train(
+        epochs=_epochs(plan, _FINE_TUNING_STEPS, fewest=5),
+        tokens_per_batch=_tokens_per_batch(plan),
+        max_seconds=int(plan.budget),
+        seeds=tuple(range(1, plan.seeds + 1)),
+        **_FINE_TUNING,
+    )
 
 
 def embedding_layers(plan: Plan) -> int:
@@ -203,4 +213,13 @@ def embedding_layers(plan: Plan) -> int:
 
 def _training_words(plan: Plan) -> int:
     """An estimate from the share of training rows."""
-    return plan.words * plan.sizes["train"] // max(1, sum(plan.sizes.values()))
+    return max(1, plan.words * plan.sizes["train"] // max(1, sum(plan.sizes.values())))
+
+
+def _tokens_per_batch(plan: Plan) -> int:
+    return max(1, min(_TOKENS, _training_words(plan) // _BATCHES))
+
+
+def _epochs(plan: Plan, steps: int, fewest: int) -> int:
+    """Number of epochs that take so many steps, but not fewer than a large table needs."""
+    return max(fewest, -(-steps * _tokens_per_batch(plan) // _training_words(plan)))

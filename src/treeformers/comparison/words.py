@@ -120,8 +120,7 @@ def _about_trees(comparison: TestedRows, rows: Sequence[Row]) -> Iterator[str]:
                 first, second = (row, other) if found.verdict == "ahead" else (other, row)
                 told.append(
                     f"{row.system.name} is ahead with the trees of {first.system.trees} compared with those "
-                    "of "
-                    f"{second.system.trees}"
+                    f"of {second.system.trees}"
                 )
     if told:
         yield f"The trees make a difference: {'; '.join(told)}."
@@ -146,21 +145,27 @@ def _about_the_tests(comparison: TestedRows, rows: Sequence[Row]) -> Iterator[st
     if plan.seeds == 1:
         yield (
             f"The tests count {items}, but one seed only: they do not know how much other seeds differ, so "
-            "another "
-            "seed may turn a difference round. Use at least three seeds before you report one."
+            "another seed may turn a difference round. Use at least three seeds before you report one."
         )
     seeds = f" and {count(plan.seeds, 'seed')}" if plan.seeds > 1 else ""
-    yield (
+    corrected = (
         f"A row is called ahead or behind if p < {LEVEL} after Holm's correction over "
-        f"{count(comparison.tests, 'test')}. With {items}{seeds}, a single test finds a true difference of "
-        f"{_difference(plan, detectable_difference(median(one.error for one in tested)))} four times in "
-        "five; "
-        "smaller ones mostly stay unseen."
+        f"{count(comparison.tests, 'test')}."
     )
+    if error := median(one.error for one in tested):
+        yield (
+            f"{corrected} With {items}{seeds}, a single test finds a true difference of "
+            f"{_difference(plan, detectable_difference(error))} four times in five; smaller ones mostly stay "
+            "unseen."
+        )
+    else:
+        yield (
+            f"{corrected} Most differences are the same on all {items}{seeds}, so the table does not say how "
+            "large a difference must be to be found."
+        )
     yield (
         "The comparison tuned nothing for a single encoder, and it holds for this table only: other sizes, "
-        "rates or "
-        "texts may give another order."
+        "rates or texts may give another order."
     )
 
 

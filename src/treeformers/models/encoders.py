@@ -1,6 +1,7 @@
 """The table of tree encoders: the one place that says which encoders there are and what each needs.
 
-A recipe names an encoder of this table in `model.encoder`. `register_encoder` adds one from any package.
+A recipe names an encoder of this table in `model.encoder`. `register_encoder` adds one from any package. An
+installed package adds its own by entry points of the group `treeformers.encoders`.
 Shapes: B sentences, T words, N nodes, E width of the word embeddings, D width of the encoder.
 """
 
@@ -8,8 +9,11 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import functools
+import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from importlib.metadata import entry_points
 from typing import Any, Literal, TypeAlias
 
 from torch import nn
@@ -37,7 +41,11 @@ __all__ = [
 Reads: TypeAlias = Literal["levels", "ancestor_pairs", "tokens"]
 Structure: TypeAlias = Literal["constituency", "dependencies"]
 
+logger = logging.getLogger(__name__)
+
 BOTH: tuple[Structure, ...] = ("constituency", "dependencies")
+ENTRY_POINTS = "treeformers.encoders"
+"""The group of entry points whose objects are a `TreeEncoder` each."""
 
 
 def _no_limit(config: Any) -> int | None:
@@ -125,9 +133,29 @@ def register_encoder(encoder: TreeEncoder) -> None:
     _ENCODERS[encoder.name] = encoder
 
 
+@functools.cache
+def _register_installed() -> None:
+    """Add the encoders of installed packages. One that cannot be loaded is left out with a warning.
+
+    The table does this before it is first read, not when this module is imported: the package of an encoder
+    imports this module.
+    """
+    for point in entry_points(group=ENTRY_POINTS):
+        try:
+            register_encoder(point.load())
+        except Exception as error:  # the package's own: it must not stop a program that does not need it
+            package = point.dist.name if point.dist else point.module
+            logger.warning("the encoder %r of the package %s is left out: %s", point.name, package, error)
+
+
+def _table() -> Mapping[str, TreeEncoder]:
+    _register_installed()
+    return _ENCODERS
+
+
 def encoder_names() -> tuple[str, ...]:
     """The names of all encoders, in the order of registration."""
-    return tuple(_ENCODERS)
+    return tuple(_table())
 
 
 def find_encoder(name: Any) -> TreeEncoder:
@@ -136,11 +164,11 @@ def find_encoder(name: Any) -> TreeEncoder:
     Raises:
         ValueError: unknown name; the error names the nearest one and lists all.
     """
-    if name not in _ENCODERS:
-        near = difflib.get_close_matches(str(name), _ENCODERS, n=1, cutoff=0.0)[0]
-        names = ", ".join(_ENCODERS)
+    if name not in _table():
+        near = difflib.get_close_matches(str(name), _table(), n=1, cutoff=0.0)[0]
+        names = ", ".join(_table())
         raise ValueError(f"model.encoder is {name!r}, the nearest is {near!r}: expected one of {names}")
-    return _ENCODERS[name]
+    return _table()[name]
 
 
 def encoder_of(config: PreTrainedConfig) -> TreeEncoder:
@@ -154,7 +182,7 @@ def encoder_of(config: PreTrainedConfig) -> TreeEncoder:
         ValueError: no registered encoder has such a configuration.
     """
     inner = getattr(config, "encoder", config)
-    for encoder in _ENCODERS.values():
+    for encoder in _table().values():
         if encoder.matches(inner) and (encoder.classifier is not None) == (inner is config):
             return encoder
     raise ValueError(f"no registered encoder has a {type(inner).__name__} like this one")
@@ -162,7 +190,7 @@ def encoder_of(config: PreTrainedConfig) -> TreeEncoder:
 
 def own_classifiers() -> dict[str, type[PreTrainedModel]]:
     """The classifiers that contain their encoder, by `model_type`."""
-    return {one.config.model_type: one.classifier for one in _ENCODERS.values() if one.classifier is not None}
+    return {one.config.model_type: one.classifier for one in _table().values() if one.classifier is not None}
 
 
 def config_class(model_type: Any) -> type[PreTrainedConfig]:
@@ -171,7 +199,7 @@ def config_class(model_type: Any) -> type[PreTrainedConfig]:
     Raises:
         ValueError: no encoder has this `model_type`.
     """
-    classes = {one.config.model_type: one.config for one in _ENCODERS.values() if one.module is not None}
+    classes = {one.config.model_type: one.config for one in _table().values() if one.module is not None}
     if model_type not in classes:
         expected = ", ".join(classes)
         raise ValueError(f"model_type of the encoder is {model_type!r}, expected one of {expected}")
@@ -191,9 +219,9 @@ def build_encoder(config: Any, input_size: int | None = None) -> tuple[nn.Module
     Raises:
         ValueError: no registered encoder has such a configuration.
     """
-    module = next((one.module for one in _ENCODERS.values() if one.module and one.matches(config)), None)
+    module = next((one.module for one in _table().values() if one.module and one.matches(config)), None)
     if module is None:
-        expected = ", ".join(dict.fromkeys(one.config.__name__ for one in _ENCODERS.values() if one.module))
+        expected = ", ".join(dict.fromkeys(one.config.__name__ for one in _table().values() if one.module))
         raise ValueError(f"encoder is a {type(config).__name__}, expected one of {expected}")
     if hasattr(config, "input_size"):
         return module(config), config.input_size, config.hidden_size
