@@ -86,6 +86,18 @@ def test_server_finishes_running_requests_before_it_stops(
     assert "quiet" not in json.dumps(lines)
 
 
+def test_the_end_of_an_answer_does_not_wait_for_the_browser(monkeypatch: pytest.MonkeyPatch) -> None:
+    options: list[int] = []
+
+    def look(self: uvicorn.Server, sockets: list[socket.socket]) -> None:
+        with socket.create_connection(sockets[0].getsockname()), sockets[0].accept()[0] as accepted:
+            options.append(accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+
+    monkeypatch.setattr(uvicorn.Server, "run", look)
+    serve([Counting()], port=0, started=lambda _: None)
+    assert options == [1]
+
+
 def test_the_model_of_a_service_that_names_none(monkeypatch: pytest.MonkeyPatch) -> None:
     served: list[list[str]] = []
     monkeypatch.setattr("treeformers.web.serve", lambda models, *_, **__: served.append(list(models)))
