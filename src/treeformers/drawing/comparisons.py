@@ -158,7 +158,7 @@ def intervals_svg(content: Mapping[str, Any]) -> Svg:
 def speed_svg(content: Mapping[str, Any]) -> Svg:
     """Draw the mean of each row over its texts a second, on a logarithmic axis.
 
-    Rows far below the others are left out.
+    The names stand at the side, in the order of the means. Rows far below the others are left out.
     """
     rows, far = _near(
         [row for row in content["rows"] if row["mean"] is not None and row["sentences_a_second"]]
@@ -184,22 +184,16 @@ def speed_svg(content: Mapping[str, Any]) -> Svg:
             f'<text class="small middle" x="{at_x(10.0**power):g}" y="{bottom + 18}">{10.0**power:,g}</text>'
         )
     parts.append(f'<text class="small end" x="{right}" y="{bottom + 38}">texts a second at prediction</text>')
-    taken: list[tuple[float, float, float]] = []
-    widest = right
-    for row in rows:
+    line = -math.inf
+    for row in sorted(rows, key=lambda row: -row["mean"]):
         x, y = at_x(row["sentences_a_second"]), at_y(row["mean"])
         kind = "simple" if row["kind"] == "baseline" else "trees" if row["trees"] else "none"
-        width = text_width(row["title"], 11)
-        line = y + 4
-        while any(
-            abs(line - other) < 12 and x < end and start < x + width + 9 for start, end, other in taken
-        ):
-            line += 12
-        taken.append((x, x + width + 9, line))
-        widest = max(widest, int(x + width + 12))
+        line = max(y + 4, line + 14)
+        parts.append(f'<path class="leader" d="M{x:g} {y:g}L{right} {line - 4:g}"/>')
         parts.append(f'<circle class="{kind}" cx="{x:g}" cy="{y:g}" r="4.5"/>')
-        parts.append(f'<text class="small" x="{x + 9:g}" y="{line:g}">{xml(row["title"])}</text>')
-    lowest = max([bottom + 38, *(line for _, _, line in taken)])
+        parts.append(f'<text class="small" x="{right + 6}" y="{line:g}">{xml(row["title"])}</text>')
+    widest = right + 6 + max(text_width(row["title"], 11) for row in rows)
+    lowest = max(bottom + 38, line)
     parts += _key(left, lowest + 24)
     if far:
         names = ", ".join(f"{row['title']} {_number(content, row['mean'])}" for row in far)
@@ -212,12 +206,13 @@ def speed_svg(content: Mapping[str, Any]) -> Svg:
 
 
 _STYLE = (
-    ".figure path.grid{stroke:var(--faint);stroke-width:1}.figure "
-    "path.range{stroke-width:3;stroke-opacity:.45}"
-    ".figure path.simple{stroke:var(--muted)}.figure path.trees{stroke:var(--agree)}.figure "
-    "path.none{stroke:var(--c2)}"
-    ".figure circle.simple{fill:var(--muted)}.figure circle.trees{fill:var(--agree)}.figure "
-    "circle.none{fill:var(--c2)}"
+    ".figure path.grid{stroke:var(--faint);stroke-width:1}"
+    ".figure path.leader{stroke:var(--muted);stroke-opacity:.45;stroke-width:1}"
+    ".figure path.range{stroke-width:3;stroke-opacity:.45}"
+    ".figure path.simple{stroke:var(--muted)}.figure path.trees{stroke:var(--agree)}"
+    ".figure path.none{stroke:var(--c2)}"
+    ".figure circle.simple{fill:var(--muted)}.figure circle.trees{fill:var(--agree)}"
+    ".figure circle.none{fill:var(--c2)}"
     ".figure circle.seed{fill:var(--ink);fill-opacity:.55}"
 )
 
@@ -267,14 +262,12 @@ def _method(content: Mapping[str, Any]) -> list[str]:
     metric = "correlation" if content["task"] == "scores" else "accuracy"
     return [
         f"Seeds: {content['seeds']}. Budget: {content['budget']:g} seconds of training a run. The weights "
-        "with the best "
-        f"validation {metric} are kept; training stops early if it does not rise.",
+        f"with the best validation {metric} are kept; training stops early if it does not rise.",
         f"{words[0].upper()}{words[1:]}.",
         "Sizes and learning rates are the same for all encoders where they have the same parts; none is "
         "tuned.",
-        f"Device: {environment.get('device', '?')}, {environment.get('threads', '?')} threads a run; "
-        "treeformers "
-        f"{environment.get('treeformers', '?')}, torch {environment.get('torch', '?')}.",
+        f"Device: {environment.get('device', '?')}, {count(environment.get('threads', 1), 'thread')} a run; "
+        f"treeformers {environment.get('treeformers', '?')}, torch {environment.get('torch', '?')}.",
     ]
 
 
