@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import fmean
 
-from lab.inference import RowDifference, corrected
+from lab.inference import RowDifference, compare, corrected
 from lab.tables.formatting import (
     Result,
     Results,
@@ -123,16 +123,21 @@ def depths(results: Results) -> str:
 
 
 def pretraining(results: Results) -> str:
-    """Perplexity of masked tokens on the validation split, and sizes."""
+    """Perplexity of masked tokens on the validation split, tests of the loss over the seeds, and sizes."""
+    arms = in_table(results, "pretraining")
     cells = [
         (
             row["recipe"]["title"],
             f"{math.exp(loss):.1f}" if (loss := mean(row, "loss")) is not None else None,
+            seed_count(row),
+            compare(row, arms.get("mlm-bert"), "loss"),
+            compare(row, arms.get("mlm-treebert-constant"), "loss") if name == "mlm-treebert" else None,
             millions(row["seeds"][0]["parameters"]),
         )
-        for row in in_table(results, "pretraining").values()
+        for name, row in arms.items()
     ]
-    return markdown_table(("", "perplexity of masked tokens", "parameters"), cells)
+    head = ("", "perplexity of masked tokens", "models", "p, against BERT", "p, against constant links")
+    return markdown_table((*head, "parameters"), corrected(cells, lower_is_better=True))
 
 
 def pretrainings(results: Results) -> str:
