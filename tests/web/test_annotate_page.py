@@ -14,7 +14,7 @@ from annotate_page import Page
 from browsers import AXE, NEEDS_CHROMIUM, PATIENCE, expect, faults, served
 from tiny_models import TREES, save_parser
 from treeformers.annotation import Project, import_text, import_trees, list_rounds, propose
-from treeformers.training.model_names import installed_models
+from treeformers.training.model_names import installed_encoders, installed_models
 from treeformers.trees.moves import Selection, possible
 from treeformers.trees.tree import Tree
 from treeformers.web.annotating import annotation_app
@@ -303,7 +303,13 @@ def test_a_round_is_started_followed_and_shown(browser: Any, tmp_path: Path) -> 
             page.page.get_by_text("Train a parser").click()
             start = page.page.get_by_label("Start from")
             expect(start.locator("option")).to_have_text(
-                ["automatic", *installed_models(), "right-branching trees", "another model …"]
+                [
+                    "automatic",
+                    *installed_models(),
+                    *installed_encoders(),
+                    "right-branching trees",
+                    "another model …",
+                ]
             )
             start.select_option("right-branching trees")
             page.button("Only propose trees").click()

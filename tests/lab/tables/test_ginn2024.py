@@ -69,7 +69,7 @@ def test_depths_stand_in_the_order_of_numbers(folder: Path) -> None:
 
 
 def test_pretraining_is_shown_as_perplexity(folder: Path) -> None:
-    assert rows(part(folder, "pretraining"))[1:] == [["BERT, masked words", "54.6", "2M"]]
+    assert rows(part(folder, "pretraining"))[1:] == [["BERT, masked words", "54.6", "1 seed", "", "", "2M"]]
 
 
 def test_pretrainings_are_compared_by_the_means_of_their_fine_tunings(folder: Path) -> None:
