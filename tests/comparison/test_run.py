@@ -16,6 +16,7 @@ from treeformers.comparison import compare, run
 from treeformers.comparison.plan import Plan, System, result_file
 from treeformers.comparison.progress import duration
 from treeformers.comparison.run import read_result, run_all
+from treeformers.training.lock import lock_folder
 from treeformers.trees.files import read_object
 
 MAJORITY, MEAN, CTT = (
@@ -146,7 +147,8 @@ def test_a_folder_of_other_rows_is_refused(tmp_path: Path, started: list[str]) -
     table, out = write_csv(tmp_path / "my.csv", labeled()), tmp_path / "out"
     planned(out, "classes", [MAJORITY])
     with pytest.raises(
-        ValueError, match=r"holds a comparison of other rows, of small\.csv; name another folder"
+        ValueError,
+        match=r"holds a comparison of other rows, of small\.csv with a budget of 30 s",
     ):
         compare(table, encoders=["mean"], out=out, pretrained="none", progress=False)
     with pytest.raises(ValueError, match="holds other files, expected a new folder"):
@@ -160,8 +162,11 @@ def test_trees_that_the_table_does_not_have_are_refused(tmp_path: Path) -> None:
         compare(table, trees=["given"], pretrained="none", out=tmp_path / "out")
     with pytest.raises(FileNotFoundError, match="neither a folder with"):
         compare(table, pretrained="no-such-encoder", out=tmp_path / "out")
-    with pytest.raises(ValueError, match="seeds is 0"):
-        compare(table, seeds=0)
+    for name, value in (("seeds", 0), ("workers", -1), ("budget", 0.5)):
+        with pytest.raises(ValueError, match=f"{name} is {value}, expected 1 or more"):
+            compare(table, **{name: value})
+    with lock_folder(tmp_path / "out"), pytest.raises(BlockingIOError, match="another process writes there"):
+        compare(table, pretrained="none", out=tmp_path / "out")
 
 
 def test_durations() -> None:

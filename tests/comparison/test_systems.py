@@ -81,6 +81,13 @@ def test_a_small_table_is_read_more_often_in_smaller_batches(
     assert (other.epochs, other.tokens_per_batch) == (fine_tuned, tokens)
 
 
+def test_a_run_is_the_same_whatever_number_of_seeds(tmp_path: Path) -> None:
+    system = System("encoder", "mean")
+    plans = [planned(tmp_path, "classes", [system], seeds=seeds) for seeds in (1, 3)]
+    one, three = (encoder_recipe(plan, system, tmp_path, 1) for plan in plans)
+    assert one == three and one.train.seeds == (1,)
+
+
 def test_long_texts_get_positions(tmp_path: Path) -> None:
     system = System("encoder", "accumulation-over-embeddings", "right")
     plan = planned(tmp_path, "classes", [system])

@@ -8,12 +8,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
+from torch import Tensor
 
 from comparison.tables import planned
 from tiny_encoders import tiny_bert
 from treeformers.comparison import systems, worker
+from treeformers.comparison.outcome import texts_a_second
 from treeformers.comparison.plan import TREES, Plan, System, result_file
 from treeformers.comparison.worker import run
+from treeformers.recipes import Examples
+from treeformers.tasks.classify.examples import read_examples
+from treeformers.tasks.stored_embeddings import find_embeddings, stored_embeddings
 from treeformers.trees.files import read_object
 
 
@@ -80,6 +86,33 @@ def test_a_budget_ends_training(tmp_path: Path, small: None, monkeypatch: pytest
     monkeypatch.setattr("treeformers.training.callbacks.TimeLimit.is_over", lambda self: True)
     result = run(tmp_path, system, 1)
     assert result["steps"] == 1 and len(result["predicted"]) == 10
+
+
+def test_a_stopped_run_goes_on_only_with_the_same_settings(tmp_path: Path) -> None:
+    system = System("baseline", "majority")
+    left = result_file(tmp_path, system, 1).with_suffix("") / "checkpoints" / "model.safetensors"
+    for pretrained, is_kept in (("first", False), ("first", True), ("second", False)):
+        left.parent.mkdir(parents=True, exist_ok=True)
+        left.touch()
+        planned(tmp_path, "classes", [system], pretrained=pretrained)
+        run(tmp_path, system, 1)
+        assert left.exists() == is_kept
+
+
+def test_the_speed_counts_the_pretrained_encoder(tmp_path: Path, bert: str) -> None:
+    sentences, extracted = [["a", "b"]], []
+
+    def extract() -> list[Tensor]:
+        extracted.append(1)
+        return [torch.zeros(2, 4)]
+
+    examples = read_examples(Examples(corpus="grammar", sentences=20, scored_sentences=5), "test", False)
+    with stored_embeddings(tmp_path):
+        find_embeddings(bert, 1, sentences, extract)
+        find_embeddings(bert, 1, sentences, extract)
+        assert len(extracted) == 1
+        assert texts_a_second(lambda _: find_embeddings(bert, 1, sentences, extract), examples) > 0
+    assert len(extracted) == 3  # to warm up, and in the time that counts
 
 
 def test_baselines_learn(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from treeformers.comparison.outcome import Outcome, Predictions, metrics_of
+from treeformers.comparison.outcome import Outcome, Predictions, metrics_of, texts_a_second
 from treeformers.comparison.plan import Plan
 from treeformers.comparison.systems import embedding_layers, examples_of
 from treeformers.comparison.table import SPLITS
@@ -24,8 +24,6 @@ __all__ = ["run_baseline"]
 
 STRENGTHS = (0.01, 0.1, 1.0, 10.0, 100.0)
 """Inverse strengths of regularization (C); validation chooses."""
-SAMPLE = 200
-"""Number of test examples on which the speed is measured."""
 
 Split: TypeAlias = Mapping[str, Sequence[Example]]
 Vectorize: TypeAlias = Callable[[Sequence[Example]], Any]
@@ -149,10 +147,7 @@ def _regression(
     assert best is not None
     seconds = before + time.perf_counter() - started
     value, fitted = best
-    sample = splits["test"][:SAMPLE]
-    started = time.perf_counter()
-    fitted.predict(vectorize(sample))
-    speed = len(sample) * len(sample[0].trees) / (time.perf_counter() - started)
+    speed = texts_a_second(lambda some: fitted.predict(vectorize(some)), splits["test"])
     predicted = _predicted(plan, fitted.predict(vectorize(splits["test"])))
     model = fitted[-1] if scale else fitted
     parameters = int(np.size(model.coef_) + np.size(model.intercept_))

@@ -16,6 +16,7 @@ from treeformers.comparison.systems import choose_systems
 from treeformers.comparison.table import read_rows
 from treeformers.data.tables import Columns
 from treeformers.models.pretrained import find_pretrained
+from treeformers.training.lock import LOCK_FILE, lock_folder
 from treeformers.training.model_names import DEFAULT_ENCODER, installed_encoders
 
 __all__ = ["compare"]
@@ -74,10 +75,12 @@ def compare(
         FileNotFoundError: no such table, corpus or pretrained encoder.
         ValueError: a malformed table, too few rows or classes, an unknown encoder, or a folder with a
             comparison of other rows.
+        BlockingIOError: another process compares in this folder.
         KeyboardInterrupt: Ctrl-C; the same call goes on.
     """
-    if seeds < 1:
-        raise ValueError(f"seeds is {seeds}, expected 1 or more")
+    for name, value in (("seeds", seeds), ("budget", budget), ("workers", workers)):
+        if value is not None and value < 1:
+            raise ValueError(f"{name} is {value}, expected 1 or more")
     chosen = _pretrained(pretrained)
     choose_systems("classes", encoders, ("right",), "")  # names are checked before a long table is read
     validation, test = (str(one) if one is not None else None for one in (validation, test))
@@ -105,17 +108,17 @@ def compare(
         pretrained=chosen,
     )
     folder = Path(out) if out is not None else Path("runs") / f"compare-{Path(table).name.partition('.')[0]}"
-    plan = _with_earlier_rows(plan, folder)
-    folder.mkdir(parents=True, exist_ok=True)
-    rows.write(folder / "data" / "text")
-    if rows.given:
-        rows.write(folder / "data" / "given", trees=True)
-    plan.save(folder)
-    if progress:
-        _say(plan)
-    run_all(plan, folder, workers or _workers(), progress)
-    comparison = Comparison.load(folder)
-    comparison.save()
+    with lock_folder(folder):
+        plan = _with_earlier_rows(plan, folder)
+        rows.write(folder / "data" / "text")
+        if rows.given:
+            rows.write(folder / "data" / "given", trees=True)
+        plan.save(folder)
+        if progress:
+            _say(plan)
+        run_all(plan, folder, workers or _workers(), progress)
+        comparison = Comparison.load(folder)
+        comparison.save()
     return comparison
 
 
@@ -154,16 +157,15 @@ def _with_earlier_rows(plan: Plan, folder: Path) -> Plan:
     Raises:
         ValueError: the folder holds a comparison of other rows, or something else.
     """
-    if not folder.exists():
-        return plan
     if not (folder / PLAN_FILE).is_file():
-        if any(folder.iterdir()):
+        if any(one.name != LOCK_FILE for one in folder.iterdir()):
             raise ValueError(f"{folder}: holds other files, expected a new folder: name one with --out")
         return plan
     earlier = Plan.load(folder)
     if (earlier.data, earlier.task) != (plan.data, plan.task):
         raise ValueError(
-            f"{folder}: holds a comparison of other rows, of {earlier.table}; name another folder with --out"
+            f"{folder}: holds a comparison of other rows, of {earlier.table} with a budget of "
+            f"{earlier.budget:g} s; name another folder with --out"
         )
     kept = [
         system

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from treeformers.comparison.outcome import Outcome, Predictions
+from torch import Tensor
+
+from treeformers.comparison.outcome import Outcome, Predictions, texts_a_second
 from treeformers.comparison.plan import Plan, System, result_file
 from treeformers.comparison.systems import encoder_recipe
 from treeformers.tasks.classify.batches import predict
 from treeformers.tasks.classify.build import longest_input
-from treeformers.tasks.classify.examples import read_examples
+from treeformers.tasks.classify.examples import Example, read_examples
 from treeformers.tasks.classify.predictor import Classifier
 from treeformers.tasks.similarity.predictor import Similarity
 from treeformers.tasks.train import train_once
 
 __all__ = ["prepare_trees", "run_encoder"]
-
-SAMPLE = 200
-"""Number of test examples on which the speed is measured."""
 
 
 def prepare_trees(plan: Plan, system: System, folder: Path) -> float:
@@ -50,7 +50,7 @@ def run_encoder(plan: Plan, system: System, seed: int, folder: Path) -> Outcome:
         ValueError: the encoder cannot read the examples.
         OSError: a file cannot be read or written.
     """
-    recipe = encoder_recipe(plan, system, folder)
+    recipe = encoder_recipe(plan, system, folder, seed)
     out = result_file(folder, system, seed).with_suffix("")
     fit = train_once(recipe, seed, out, resume=True, progress=True)
     trained: Any = Similarity.from_pretrained(out) if plan.pairs else Classifier.from_pretrained(out)
@@ -62,14 +62,12 @@ def run_encoder(plan: Plan, system: System, seed: int, folder: Path) -> Outcome:
             raise ValueError(
                 f"test row {number} has {max(map(len, one.trees))} words, the model reads at most {limit}"
             )
-    trees = [tree for one in examples for tree in one.trees]
-    per_example = len(examples[0].trees)
-    predict(model, reader.encode(trees[:per_example]), reader)  # loads the pretrained encoder
-    sample = trees[per_example : (SAMPLE + 1) * per_example]
-    started = time.perf_counter()
-    predict(model, reader.encode(sample), reader)
-    speed = len(sample) / (time.perf_counter() - started)
-    rows = predict(model, reader.encode(trees), reader)
+
+    def read(some: Sequence[Example]) -> Tensor:
+        return predict(model, reader.encode([tree for one in some for tree in one.trees]), reader)
+
+    speed = texts_a_second(read, examples)
+    rows = read(examples)
     classes = trained.classes
     predicted: Predictions = rows.tolist()
     if plan.classes:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ import torch
 from torch import Tensor
 from transformers import AutoModelForSequenceClassification, AutoTokenizer, set_seed
 
-from treeformers.comparison.outcome import Outcome, Predictions, metrics_of
+from treeformers.comparison.outcome import Outcome, Predictions, metrics_of, texts_a_second
 from treeformers.comparison.plan import Plan, System, result_file
 from treeformers.comparison.systems import examples_of, fine_tuning
 from treeformers.comparison.table import SPLITS
@@ -28,7 +27,6 @@ from treeformers.trees.escapes import unescape_word
 __all__ = ["run_fine_tuned"]
 
 TOKENS_PER_BATCH = 4096
-SAMPLE = 200
 MOST_SUBWORDS = 512
 
 
@@ -86,10 +84,7 @@ def run_fine_tuned(plan: Plan, system: System, seed: int, folder: Path) -> Outco
         higher_is_better=True,
     )
     model.eval()
-    sample = splits["test"][:SAMPLE]
-    started = time.perf_counter()
-    texts.predict(model, texts.features(sample))
-    speed = len(sample) * len(sample[0].trees) / (time.perf_counter() - started)
+    speed = texts_a_second(lambda some: texts.predict(model, texts.features(some)), splits["test"])
     predicted = texts.predict(model, texts.features(splits["test"]))
     remove_folder(checkpoints)
     curve = [

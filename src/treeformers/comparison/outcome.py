@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from treeformers.metrics import accuracy, mean_squared_error, pearson, spearman
 from treeformers.tasks.classify.examples import Example
+from treeformers.tasks.stored_embeddings import stored_embeddings
 
-__all__ = ["Outcome", "Predictions", "item_scores", "macro_f1", "metrics_of"]
+__all__ = ["Outcome", "Predictions", "item_scores", "macro_f1", "metrics_of", "texts_a_second"]
 
 Predictions: TypeAlias = Sequence[Any]
 """A class or a score for each example."""
+
+
+SAMPLE = 200
+"""Number of test examples on which the speed is measured."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +42,23 @@ class Outcome:
     sentences_a_second: float
     cut: bool = False
     more: Mapping[str, Any] = field(default_factory=dict)
+
+
+def texts_a_second(read: Callable[[Sequence[Example]], object], examples: Sequence[Example]) -> float:
+    """How many texts a second a system reads: the first examples, after one to warm up.
+
+    Embeddings on disk are not used, so that the time of the pretrained encoder counts.
+
+    Args:
+        read: predicts examples.
+        examples: the N test examples.
+    """
+    sample = examples[:SAMPLE]
+    with stored_embeddings(None):
+        read(sample[:1])
+        started = time.perf_counter()
+        read(sample)
+    return len(sample) * len(sample[0].trees) / (time.perf_counter() - started)
 
 
 def metrics_of(

@@ -124,13 +124,16 @@ def choose_systems(
     return systems, skipped
 
 
-def encoder_recipe(plan: Plan, system: System, folder: Path) -> ClassifyRecipe | SimilarityRecipe:
+def encoder_recipe(
+    plan: Plan, system: System, folder: Path, seed: int = 1
+) -> ClassifyRecipe | SimilarityRecipe:
     """The recipe of an encoder, as `treeformers train` would read it.
 
     Args:
         plan: the comparison.
         system: the encoder and its trees.
         folder: folder of the comparison.
+        seed: the seed.
     """
     encoder = find_encoder(system.name)
     own = encoder.classifier is not None
@@ -150,7 +153,7 @@ def encoder_recipe(plan: Plan, system: System, folder: Path) -> ClassifyRecipe |
         tokens_per_batch=_tokens_per_batch(plan),
         patience=_PATIENCE,
         max_seconds=int(plan.budget),
-        seeds=tuple(plan.seeds_of(system)),
+        seeds=(seed,),
         bf16=False,  # as fast at this width
         **_OPTIMIZER,
     )

@@ -17,7 +17,8 @@ from typing import Any
 from treeformers import __version__
 from treeformers.comparison.outcome import Outcome, item_scores, metrics_of
 from treeformers.comparison.plan import NO_MEMORY, TREES, Plan, System, result_file
-from treeformers.trees.files import write_json
+from treeformers.training.checkpoints import remove_folder
+from treeformers.trees.files import read_object, write_json
 
 __all__ = ["run"]
 
@@ -33,6 +34,8 @@ def run(folder: Path, system: System, seed: int) -> dict[str, Any]:
     plan = Plan.load(folder)
     path = result_file(folder, system, seed)
     path.parent.mkdir(parents=True, exist_ok=True)
+    if seed != TREES:
+        _drop_other_run(path.with_suffix(""), plan)
     head = {"system": system.name, "trees": system.trees, "seed": seed, "settings": plan.settings}
     try:
         result = head | _run(plan, system, seed, folder)
@@ -42,6 +45,15 @@ def run(folder: Path, system: System, seed: int) -> dict[str, Any]:
         result = head | {"error": _line(error, path.with_suffix(".log"))}
     write_json(path, result)
     return result
+
+
+def _drop_other_run(folder: Path, plan: Plan) -> None:
+    """Remove what a stopped run with other settings has left, so that no run goes on from its weights."""
+    settings = folder / "settings.json"
+    if not settings.is_file() or read_object(settings) != plan.settings:
+        remove_folder(folder)
+        folder.mkdir()
+        write_json(settings, plan.settings)
 
 
 def _run(plan: Plan, system: System, seed: int, folder: Path) -> dict[str, Any]:

@@ -21,8 +21,10 @@ _store: ContextVar[Path | None] = ContextVar("store", default=None)
 
 
 @contextmanager
-def stored_embeddings(folder: Path) -> Iterator[None]:
+def stored_embeddings(folder: Path | None) -> Iterator[None]:
     """Keep the embeddings that are extracted inside in a folder, and read those that are there.
+
+    With None, do neither.
 
     A file has the states of all words of a list of sentences. Its name is the checksum of the sentences, the
     number of layers, and the sizes and times of the encoder's files.
