@@ -6,13 +6,12 @@ trains a parser and proposes trees anew.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
 
 from lab.recipes import AnnotateRecipe, Annotation
 from treeformers.annotation import Project, import_text, list_rounds, next_sentence, propose, retrain
+from treeformers.annotation.proposals import Predictor
 from treeformers.annotation.queue import Order
 from treeformers.annotation.rounds import MIN_TREES, PROPOSED
 from treeformers.annotation.values import flat_tree
@@ -27,10 +26,6 @@ __all__ = ["ANNOTATOR", "annotate", "open_project", "parses_file", "point_file",
 
 ANNOTATOR = "treebank"
 """The name of the annotator whose trees are right."""
-
-
-class _Predictor(Protocol):
-    def parse(self, sentences: Sequence[Sequence[str]], batch_size: int, /) -> list[Tree]: ...
 
 
 class _FlatTrees:
@@ -68,7 +63,7 @@ def annotate(recipe: AnnotateRecipe, seed: int, folder: Path, gold: Mapping[str,
     """Let the treebank annotate a new project, or go on with one that was stopped.
 
     The folder receives the project with its versions and, for each size, the trees of the test sentences
-    (`parses_file`) and the cost of the round (`point_file`). A size that has both is not done again.
+    (`parses_file`) and the commit (`point_file`). A size that has both is not done again.
 
     Args:
         recipe: the treebank and the sizes.
@@ -87,18 +82,11 @@ def annotate(recipe: AnnotateRecipe, seed: int, folder: Path, gold: Mapping[str,
             if point_file(folder, size).is_file():
                 continue
             _accept(project, gold["train"], size, data.order)
-            started, processor = time.perf_counter(), time.process_time()
             # In random order, no others than the next sentences will be seen before the next round.
             limit = PROPOSED if data.order == "gain" else following - size
             predictor = _trained(project, size, limit)
-            point: dict[str, Any] = {
-                "trees": size,
-                "wall_seconds": round(time.perf_counter() - started, 1),
-                "processor_seconds": round(time.process_time() - processor, 1),
-                "commit": commit(),
-            }
             write_trees(predictor.parse(words, 64), parses_file(folder, size))
-            write_json(point_file(folder, size), point)
+            write_json(point_file(folder, size), {"trees": size, "commit": commit()})
 
 
 def open_project(data: Annotation, seed: int, folder: Path, trees: Sequence[Tree]) -> Project:
@@ -135,7 +123,7 @@ def open_project(data: Annotation, seed: int, folder: Path, trees: Sequence[Tree
 
 
 def point_file(folder: Path, size: int) -> Path:
-    """The cost of the round after so many trees."""
+    """The commit at which so many trees were done."""
     return folder / f"{size}-trees.json"
 
 
@@ -153,7 +141,7 @@ def _accept(project: Project, trees: Sequence[Tree], size: int, order: Order) ->
         project.accept(found.id, ANNOTATOR, put.revision)
 
 
-def _trained(project: Project, size: int, limit: int) -> _Predictor:
+def _trained(project: Project, size: int, limit: int) -> Predictor:
     """Train a parser on `size` accepted trees, and let it propose trees for `limit` sentences.
 
     With too few trees, the model of the project proposes; without a model, the proposals are flat trees.

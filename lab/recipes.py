@@ -142,7 +142,7 @@ class Annotation:
     order: Literal["random", "length", "gain"] = "random"
     encoder: str = ""
     model: str = ""
-    sizes: Annotated[tuple[Count, ...], Filled(), Distinct()] = (0, 10, 25, 50, 100, 200, 400)
+    sizes: Annotated[tuple[Count, ...], Filled(), Distinct()] = (0, 10, 25, 50, 100, 200, 400, 800)
     data_dir: str = ""
     sentences: Count = 0
     scored_sentences: Count = 0

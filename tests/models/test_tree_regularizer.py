@@ -164,6 +164,13 @@ def test_the_collator_pads_and_leaves_out_what_truncation_cut() -> None:
     assert tree_loss(torch.randn(1, 8, 4), collator(cut)["word_ids"], collator(cut)["splits"]) == 0
     with pytest.raises(ValueError, match="skip a word: expected a token for every word"):
         collator([{"input_ids": [1, 5], "word_ids": [0, 2]}])
+    left = letter_tokenizer()
+    left.padding_side = "left"
+    with pytest.raises(ValueError, match="padded on the left: set tokenizer"):
+        SplitCollator(DataCollatorWithPadding(left))(features())
+    with pytest.raises(ValueError, match="a batch has 2 tokens fewer than word_ids"):
+        collator = SplitCollator(DataCollatorWithPadding(letter_tokenizer()))
+        collator([{"input_ids": [1], "word_ids": [0, 1, 2]}])
 
 
 def classifier(kind: str = "Bert") -> Any:

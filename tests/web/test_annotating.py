@@ -102,9 +102,17 @@ def test_alternatives_and_doubts(client: TestClient, project: Project) -> None:
     propose(project, Two(), "two")
     shown = client.get("/api/sentences/1", params={"annotator": "Ann"}).json()
     assert shown["doubtful"] == [[0, 5, "S", 0.5]] and len(shown["alternatives"]) == 1
-    chosen = edit(client, 1, "choose", shown["revision"], alternative=0)
+    chosen = edit(client, 1, "choose", shown["revision"], alternative=0, proposal=shown["proposal"])
     assert chosen["tree"] == shown["alternatives"][0] and chosen["can_undo"]
-    assert "no alternative 7" in edit(client, 1, "choose", chosen["revision"], 422, alternative=7)["error"]
+    assert (
+        "no alternative 7"
+        in edit(client, 1, "choose", chosen["revision"], 422, alternative=7, proposal=shown["proposal"])[
+            "error"
+        ]
+    )
+    stale = edit(client, 1, "choose", chosen["revision"], 409, alternative=0, proposal=shown["proposal"] - 1)
+    assert "a model has proposed other trees" in stale["error"]
+    assert stale["current"]["tree"] == chosen["tree"]
 
 
 @pytest.mark.parametrize(

@@ -57,7 +57,8 @@ class Agreement:
     Counts are summed over the sentences. F1 is symmetric: the order of the annotators does not matter.
 
     Attributes:
-        sentences: number of compared sentences, those that were cut into other words left out.
+        sentences: number of compared sentences, those that were cut into other words left out. Without one,
+            the four metrics are None.
         labeled_f1: F1 of constituents with their labels.
         unlabeled_f1: F1 of constituents without them.
         tags: words with the same tag.
@@ -68,10 +69,10 @@ class Agreement:
     """
 
     sentences: int
-    labeled_f1: float
-    unlabeled_f1: float
-    tags: float
-    exact: float
+    labeled_f1: float | None
+    unlabeled_f1: float | None
+    tags: float | None
+    exact: float | None
     by_label: dict[str, LabelAgreement]
     disagreements: tuple[Disagreement, ...]
     signature: str
@@ -113,10 +114,10 @@ def compare_annotators(project: Project, first: str, second: str) -> Agreement:
     labels = both + alone[0] + alone[1]
     return Agreement(
         sentences=compared,
-        labeled_f1=percent(2 * both.total(), brackets, empty=100.0),
-        unlabeled_f1=percent(2 * unlabeled_both, brackets, empty=100.0),
-        tags=percent(same_tags, words, empty=100.0),
-        exact=percent(equal, compared, empty=100.0),
+        labeled_f1=percent(2 * both.total(), brackets, empty=100.0) if compared else None,
+        unlabeled_f1=percent(2 * unlabeled_both, brackets, empty=100.0) if compared else None,
+        tags=percent(same_tags, words, empty=100.0) if compared else None,
+        exact=percent(equal, compared, empty=100.0) if compared else None,
         by_label={
             label: LabelAgreement(
                 percent(2 * both[label], 2 * both[label] + alone[0][label] + alone[1][label]),

@@ -21,7 +21,7 @@ from treeformers.annotation.revisions import (
     record_event,
     set_acceptance,
 )
-from treeformers.annotation.schema import BUSY_SECONDS, Database
+from treeformers.annotation.schema import BUSY_SECONDS, Database, write_settings
 from treeformers.annotation.values import (
     Conflict,
     Counts,
@@ -105,11 +105,14 @@ class Project:
             raise ValueError(f"unknown tokenizer {tokenizer!r}: expected 'penn' or 'blank'")
         if validation_size < 0:
             raise ValueError(f"validation_size is {validation_size}, expected at least 0")
-        project = cls(Database.create(Path(path)))
-        project.configure(
-            tokenizer=tokenizer, validation_size=validation_size, seed=seed, model=model, encoder=encoder
-        )
-        return project
+        settings = {
+            "tokenizer": tokenizer,
+            "validation_size": validation_size,
+            "seed": seed,
+            "model": model,
+            "encoder": encoder,
+        }
+        return cls(Database.create(Path(path), settings))
 
     @classmethod
     def open(cls, path: str | Path, busy_seconds: float = BUSY_SECONDS) -> Self:
@@ -146,10 +149,7 @@ class Project:
         if unknown := settings.keys() - DEFAULTS:
             raise ValueError(f"unknown setting {min(unknown)!r}: expected one of {', '.join(DEFAULTS)}")
         with self.database.write() as connection:
-            connection.executemany(
-                "INSERT OR REPLACE INTO setting VALUES (?, ?)",
-                [(key, json.dumps(value)) for key, value in settings.items()],
-            )
+            write_settings(connection, settings)
 
     def counts(self) -> Counts:
         """The numbers of sentences."""
@@ -245,6 +245,7 @@ class Project:
             can_redo=can_redo,
             alternatives=alternatives,
             doubtful=doubtful,
+            proposal=row["proposal"] if found is not None else None,
             gold=row["gold"],
             adjudicated=bool(row["adjudicated"]),
         )

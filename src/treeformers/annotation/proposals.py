@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any, Protocol
 
 from treeformers.annotation.project import Project
@@ -57,6 +58,15 @@ def load_proposer(model: str) -> Predictor:
     return load_tree_predictor(model)
 
 
+def stored_name(project: Project, model: str) -> str:
+    """The name of a model as a project keeps it: a version by its name, another folder by its whole path."""
+    path = Path(model)
+    if not path.exists():
+        return model
+    whole = path.resolve()
+    return whole.name if whole.parent == project.models.resolve() else str(whole)
+
+
 def propose(
     project: Project,
     predictor: Predictor,
@@ -92,7 +102,7 @@ def propose(
         model,
         -1 if limit is None else limit,
     )
-    ids = [row["id"] for row in chosen]
+    ids, done = [row["id"] for row in chosen], 0
     for start in range(0, len(ids), _CHUNK):
         if progress:
             progress(start, len(ids))
@@ -102,6 +112,12 @@ def propose(
         found = list(_predict(predictor, [project.words(row) for row in rows], batch_size))
         with project.database.write() as connection:
             for row, (tree, proposal) in zip(rows, found, strict=True):
+                # somebody may have begun it since
+                if not connection.execute(
+                    f"SELECT 1 FROM sentence WHERE id = ? AND {_UNBEGUN}", (row["id"],)
+                ).fetchone():
+                    continue
+                done += 1
                 revision = insert_revision(connection, row["id"], None, "", "model", model, tree)
                 gain = None
                 if proposal is not None:
@@ -117,7 +133,7 @@ def propose(
                 add_names(connection, tree)
     if progress:
         progress(len(ids), len(ids))
-    return len(ids)
+    return done
 
 
 def expected_gain(probabilities: Sequence[float], words: int) -> float:

@@ -14,7 +14,7 @@ __all__ = ["ORDERS", "Order", "next_sentence"]
 Order: TypeAlias = Literal["random", "length", "gain"]
 
 VALIDATION_EVERY = 5
-"""One accepted sentence in so many belongs to the validation set, until all of it is accepted."""
+"""One accepted sentence in this many belongs to the validation set, until all of it is accepted."""
 
 ORDERS = {"random": "shuffle", "length": "length, shuffle", "gain": "gain DESC, shuffle"}
 """The orders: at random, the shortest first (in characters), or the largest expected gain first."""

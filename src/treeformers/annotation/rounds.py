@@ -20,11 +20,17 @@ from pathlib import Path
 from typing import Any
 
 from treeformers.annotation.project import Project
-from treeformers.annotation.proposals import RIGHT_BRANCHING, load_proposer, propose
+from treeformers.annotation.proposals import RIGHT_BRANCHING, load_proposer, propose, stored_name
 from treeformers.annotation.round_recipes import has_encoder, model_kind, round_recipe
 from treeformers.annotation.transfer import exported
 from treeformers.training.lock import lock_folder
-from treeformers.training.model_names import installed_encoders, installed_models
+from treeformers.training.model_folder import seed_folders
+from treeformers.training.model_names import (
+    find_model,
+    installed_encoders,
+    installed_models,
+    model_title,
+)
 from treeformers.trees.formats import write_trees
 from treeformers.trees.text import count
 from treeformers.trees.tree import Tree
@@ -152,15 +158,17 @@ def list_starts(project: Project) -> list[str]:
 def default_start(project: Project) -> str:
     """The default start of a round: a parser or a pretrained encoder; empty for random weights.
 
-    It is the newest version, if that has a pretrained encoder; else the parser of the settings, else their
-    encoder. Without a pretrained encoder, the vocabulary is that of the training trees: a round begins anew.
+    It is the newest version, if that has a pretrained encoder; else the parser of the settings, if it is one
+    model and not several seeds; else their encoder. Without a pretrained encoder, the vocabulary is that of
+    the training trees: a round begins anew.
     """
-    newest = current_model(project)
     settings = project.settings
-    if newest and model_kind(newest) == "parser" and has_encoder(newest):
+    newest = current_model(project)
+    if newest != settings["model"] and has_encoder(newest):
         return newest
-    if settings["model"] and model_kind(settings["model"]) == "parser":
-        return str(settings["model"])
+    model = str(settings["model"])
+    if model and model_kind(model) == "parser" and len(seed_folders(find_model(model))) == 1:
+        return model
     return str(settings["encoder"])
 
 
@@ -244,11 +252,11 @@ def propose_from(project: Project, model: str, propose_to: int = PROPOSED) -> Ro
         with project.database.write() as connection:
             connection.execute("UPDATE round SET start = ? WHERE id = ?", (model, number))
         proposer = load_proposer(model)
-        if model != current_model(project):
-            project.configure(model=model)
-        name = Path(model).name
+        name = stored_name(project, model)
+        if Path(model).resolve().parent != project.models.resolve():  # versions are found anyway
+            project.configure(model=name)
         done = propose(project, proposer, name, propose_to, progress=_parsing(project, number))
-        return f"{name} proposed trees for {count(done, 'sentence')}"
+        return f"{model_title(name)} proposed trees for {count(done, 'sentence')}"
 
     return _record(project, run)
 

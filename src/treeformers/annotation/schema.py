@@ -7,10 +7,11 @@ waits for the disk. A killed program loses the transaction that it was in, and n
 from __future__ import annotations
 
 import errno
+import json
 import os
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -147,8 +148,12 @@ class Database:
         self._lock = threading.RLock()
 
     @classmethod
-    def create(cls, path: Path) -> Database:
+    def create(cls, path: Path, settings: Mapping[str, Any]) -> Database:
         """Make a new file. An empty file counts as none: a killed program may have left it.
+
+        Args:
+            path: the file.
+            settings: the settings of the project.
 
         Raises:
             FileExistsError: the file exists.
@@ -167,6 +172,7 @@ class Database:
                     raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path))
                 connection.execute(f"PRAGMA application_id = {APPLICATION}")
                 database._migrate(connection, 0)
+                write_settings(connection, settings)
             database._configure()
         except BaseException:
             database.close()
@@ -286,9 +292,17 @@ class Database:
             self._connection.close()
 
 
+def write_settings(connection: sqlite3.Connection, settings: Mapping[str, Any]) -> None:
+    """Write settings in a transaction, in place of earlier ones."""
+    connection.executemany(
+        "INSERT OR REPLACE INTO setting VALUES (?, ?)",
+        [(key, json.dumps(value)) for key, value in settings.items()],
+    )
+
+
 @contextmanager
 def _one_line(path: Path) -> Iterator[None]:
-    """Say of a fault of the file or the disk what it is. Other errors of SQLite are bugs and stay."""
+    """Raise a fault of the file or the disk again, as one line. Other errors of SQLite are bugs and stay."""
     try:
         yield
     except sqlite3.Error as error:

@@ -51,11 +51,11 @@ MAX_CHARACTERS = 50_000
 
 _TREES = frozenset({".mrg", ".ptb", ".tree", ".trees", ".brackets"})
 _PARAGRAPH = 1 << 20
-"""Running text without a blank line is split in pieces of so many characters."""
+"""Maximum number of characters of running text that is split at once."""
 _SHARE = 5
 """One sentence in five, at most, belongs to the validation set."""
 _LARGE = 20_000
-"""From so many sentences on, an import makes the indexes anew."""
+"""An import of more sentences rebuilds the indexes."""
 _CHUNK = 500
 """Number of sentences that are read or written together."""
 
@@ -392,7 +392,8 @@ def exported(
                 (SELECT annotator FROM state WHERE sentence = sentence.id AND accepted = sentence.gold
                     ORDER BY accepted_at DESC LIMIT 1), revision.annotator, '') AS annotator
             FROM sentence LEFT JOIN revision ON revision.id = coalesce(
-                sentence.gold, (SELECT max(revision) FROM state WHERE state.sentence = sentence.id), proposal)
+                sentence.gold, (SELECT state.revision FROM state JOIN event USING (sentence, annotator)
+                    WHERE state.sentence = sentence.id ORDER BY event.id DESC LIMIT 1), proposal)
             WHERE sentence.id > ? AND {where} ORDER BY sentence.id LIMIT {_CHUNK}""",
         last,
     ):

@@ -60,6 +60,7 @@ class Sentence:
         can_redo: whether there is a later state.
         alternatives: other trees of the model over the same words, best first.
         doubtful: the doubtful constituents of the model's tree, if the words are still the same.
+        proposal: the revision of the model's tree that has these two; None if no model has proposed one.
         gold: the revision that stands for the sentence, whoever made it; None if nobody has accepted one.
         adjudicated: whether somebody has decided that it does; otherwise it is the one accepted last.
     """
@@ -75,6 +76,7 @@ class Sentence:
     can_redo: bool
     alternatives: tuple[Tree, ...]
     doubtful: tuple[DoubtfulSpan, ...]
+    proposal: int | None
     gold: int | None
     adjudicated: bool
 
@@ -93,10 +95,14 @@ class Conflict(ValueError):
     """
 
     def __init__(self, current: Sentence, revision: int) -> None:
-        super().__init__(
-            f"sentence {current.id} was changed in another window: its revision is {current.revision}, "
-            f"the edit was made on {revision}"
-        )
+        if current.revision == revision:
+            said = f"a model has proposed other trees for sentence {current.id}"
+        else:
+            said = (
+                f"sentence {current.id} was changed in another window: its revision is {current.revision}, "
+                f"the edit was made on {revision}"
+            )
+        super().__init__(said)
         self.current = current
 
 

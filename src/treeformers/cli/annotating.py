@@ -97,6 +97,8 @@ def annotate(
     is_new = not (path.exists() and path.stat().st_size)
     with _opened(path, texts or [], is_demo, tokenized) as opened:
         try:
+            if is_demo and is_new:
+                _add_demo(opened)
             predictor = _set_models(opened, model, encoder)
             added = _add(opened, texts or [], running, name if accepted else None, profile)
         except BaseException:
@@ -147,7 +149,7 @@ def _user() -> str:
 
 def _opened(path: Path, texts: list[str], is_demo: bool, tokenized: bool) -> Project:
     """Open a project, or make one."""
-    from treeformers.annotation import Project, import_text
+    from treeformers.annotation import Project
 
     if path.exists() and path.stat().st_size:
         if tokenized:
@@ -158,14 +160,20 @@ def _opened(path: Path, texts: list[str], is_demo: bool, tokenized: bool) -> Pro
     for text in texts:
         if text != "-":
             open(text, "rb").close()  # a wrong name leaves no empty project
-    made = Project.create(path, tokenizer="blank" if tokenized else "penn")
     if is_demo:
-        from treeformers.data.open_english import load_open_english
+        return Project.create(
+            path, tokenizer="blank", model=DEFAULT_MODEL if is_installed(DEFAULT_MODEL) else ""
+        )
+    return Project.create(path, tokenizer="blank" if tokenized else "penn")
 
-        made.configure(tokenizer="blank", model=DEFAULT_MODEL if is_installed(DEFAULT_MODEL) else "")
-        trees = [tree for part in load_open_english().values() for tree in part]
-        import_text(made, (" ".join(tree.words) for tree in trees), "open-english")
-    return made
+
+def _add_demo(project: Project) -> None:
+    """Add the embedded sentences."""
+    from treeformers.annotation import import_text
+    from treeformers.data.open_english import load_open_english
+
+    trees = [tree for part in load_open_english().values() for tree in part]
+    import_text(project, (" ".join(tree.words) for tree in trees), "open-english")
 
 
 def _add(
@@ -198,27 +206,28 @@ def _set_models(project: Project, model: str | None, encoder: str | None) -> Pre
     """Keep the names of models that exist and fit, and return the loaded one that proposes trees."""
     predictor = None
     if model:
-        from treeformers.annotation.proposals import load_proposer
+        from treeformers.annotation.proposals import load_proposer, stored_name
 
         predictor = load_proposer(model)
-        project.configure(model=model)
+        project.configure(model=stored_name(project, model))
     if encoder:
+        from treeformers.annotation.proposals import stored_name
         from treeformers.models.pretrained import find_pretrained
 
         find_pretrained(encoder)
-        project.configure(encoder=encoder)
+        project.configure(encoder=stored_name(project, encoder))
     return predictor
 
 
 def _propose(project: Project, model: str | None, predictor: Predictor | None) -> None:
     """Propose trees of a model; by default of the present one, if there is one."""
-    from treeformers.annotation.proposals import load_proposer, propose
+    from treeformers.annotation.proposals import load_proposer, propose, stored_name
     from treeformers.annotation.rounds import PROPOSED, current_model
 
     if name := model or current_model(project):
         logger.info("%s proposes trees", name)
         predictor = predictor or load_proposer(name)
-        done = propose(project, predictor, Path(name).name, PROPOSED)
+        done = propose(project, predictor, stored_name(project, name), PROPOSED)
         logger.info("%s proposed trees for %s", name, count(done, "sentence"))
 
 

@@ -41,7 +41,7 @@ FEWEST_WORDS = 100_000
 SHARES = {"train": 1.0, "validation": 0.25, "test": 0.5}
 """Maximum number of words of each split, as a share of that of the training split."""
 
-# Of ten rows of a class. The first one trains, so that a rare class is in training.
+# The splits of ten rows of a class. The first one trains, so that a rare class is in training.
 _PATTERNS: Mapping[tuple[str, ...], Sequence[str]] = {
     (): ("train", "test", "train", "train", "validation", "train", "test", "train", "train", "train"),
     ("test",): ["train"] * 4 + ["validation"] + ["train"] * 5,
@@ -130,7 +130,7 @@ def read_rows(
 ) -> Rows:
     """Read a table, and split it if it has no splits.
 
-    Of ten rows, seven train, one is for validation and two for test; a split that is given is not drawn. Each
+    Seven rows of ten train, one is for validation and two for test; a split that is given is not drawn. Each
     class is split by itself, and rows with the same text are in the same split. The draw is always the same.
 
     Args:
@@ -263,7 +263,7 @@ def _draw(rows: Sequence[Row], pattern: Sequence[str], task: Task) -> dict[str, 
 
 
 def _limited(rows: Sequence[Row], words: float) -> Sequence[Row]:
-    """At most so many words, in rows that are evenly spaced."""
+    """Evenly spaced rows with at most `words` words."""
     total = sum(_length(text) for row in rows for text in _of(row))
     return rows if total <= words else evenly_spaced(rows, max(FEWEST_ROWS, int(len(rows) * words / total)))
 

@@ -96,13 +96,13 @@ def compare_seeds(ours: Mapping[int, float], theirs: Mapping[int, float]) -> Dif
     from scipy.stats import ttest_ind, ttest_rel
 
     value = sum(ours.values()) / len(ours) - sum(theirs.values()) / len(theirs)
+    if len(set(ours.values())) == len(set(theirs.values())) == 1:
+        return None
     if ours == theirs:
         return Difference(0.0, 1.0)
     paired = ours.keys() == theirs.keys()
     if paired and len({round(ours[seed] - theirs[seed], 9) for seed in ours}) > 1:
         return Difference(value, float(ttest_rel([ours[seed] for seed in theirs], [*theirs.values()]).pvalue))
-    if len(set(ours.values())) == len(set(theirs.values())) == 1:
-        return None
     return Difference(value, float(ttest_ind([*ours.values()], [*theirs.values()], equal_var=False).pvalue))
 
 

@@ -136,6 +136,9 @@ class SplitCollator:
 
     Args:
         collator: makes a batch that is padded on the right, such as `DataCollatorForLanguageModeling`.
+
+    Raises:
+        ValueError: when called: a batch is padded on the left or is cut, or `word_ids` skip a word.
     """
 
     def __init__(self, collator: Callable[[list[dict[str, Any]]], Mapping[str, Any]]) -> None:
@@ -145,6 +148,8 @@ class SplitCollator:
         """Collate: `word_ids` (B, T) and `splits` (B, S, 3), both padded with -1."""
         inner = [{key: one[key] for key in one if key not in ("word_ids", "splits")} for one in features]
         batch = dict(self.collator(inner))
+        if "attention_mask" in batch and not batch["attention_mask"][:, 0].all():
+            raise ValueError("a batch is padded on the left: set tokenizer.padding_side = 'right'")
         rows, splits = [], []
         for feature in features:
             row = [PADDING if word is None else word for word in feature["word_ids"]]
@@ -157,6 +162,8 @@ class SplitCollator:
         batch["word_ids"] = pad_sequence(rows, batch_first=True, padding_value=PADDING)
         batch["splits"] = pad_sequence(splits, batch_first=True, padding_value=PADDING)
         width = batch["input_ids"].shape[1] - batch["word_ids"].shape[1]  # some collators pad to a multiple
+        if width < 0:
+            raise ValueError(f"a batch has {-width} tokens fewer than word_ids: truncate both alike")
         batch["word_ids"] = F.pad(batch["word_ids"], (0, width), value=PADDING)
         return batch
 

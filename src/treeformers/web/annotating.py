@@ -180,7 +180,10 @@ def annotation_app(
     @app.post("/api/sentences/{id}/choose", responses=_EDITS)
     def choose(id: Number, request: ChooseRequest) -> dict[str, Any]:
         """Put an alternative in place of the tree."""
-        others = project.sentence(id, request.annotator).alternatives
+        found = project.sentence(id, request.annotator)
+        if request.proposal != found.proposal:
+            raise Conflict(found, request.revision)
+        others = found.alternatives
         if request.alternative >= len(others):
             raise ValueError(f"no alternative {request.alternative}: the sentence has {len(others)}")
         tree = others[request.alternative]

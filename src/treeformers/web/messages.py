@@ -125,6 +125,7 @@ class ChooseRequest(EditRequest):
     """One of the alternatives."""
 
     alternative: int = Field(ge=0, description="Its place among the alternatives of the sentence, from 0.")
+    proposal: int = Field(description="The proposal of the sentence that has the alternatives.")
 
 
 class TakeRequest(EditRequest):
@@ -148,7 +149,8 @@ class RoundRequest(_Request):
     start: str = Field(
         "",
         description="To train, a parser to train further or a pretrained encoder; by default the newest "
-        "one of the project. To propose, a parser, an inducer or right-branching.",
+        "version with a pretrained encoder, else the parser of the project, else its encoder. To propose, a "
+        "parser, an inducer or right-branching.",
     )
 
 

@@ -206,7 +206,7 @@ export class Agreement {
 
 /** The tables of the figures. */
 function figures(found, first, second) {
-  const number = (value) => value.toFixed(1);
+  const number = (value) => (value === null ? "–" : value.toFixed(1));
   const table = (title, note, heads, rows) => make("div", { className: "scroll", tabIndex: 0, role: "region", "aria-label": title },
     make("table", {}, make("caption", {}, title, make("small", {}, note)), make("thead", {}, make("tr", {}, ...heads.map((text) => make("th", { scope: "col" }, text)))), make("tbody", {}, ...rows)));
   const cells = (texts) => texts.map((text) => make("td", {}, text));

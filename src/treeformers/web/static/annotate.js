@@ -216,7 +216,7 @@ async function move(asked) {
 }
 
 async function choose(i) {
-  if (i < shown.alternatives.length) await edit("choose", { alternative: i });
+  if (i < shown.alternatives.length) await edit("choose", { alternative: i, proposal: shown.proposal });
 }
 
 async function reset() {

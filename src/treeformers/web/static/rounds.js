@@ -69,11 +69,11 @@ export class Rounds {
 
   #show(rounds, starts) {
     if (!rounds.length) {
-      this.figures.replaceChildren(make("p", { className: "hint" }, "A parser learns from the accepted trees outside the validation set, is scored on those inside, and proposes trees for the pending sentences. Edits go on meanwhile. By itself, it starts from the newest version, else from the model or encoder that the project was given, else from random weights."));
+      this.figures.replaceChildren(make("p", { className: "hint" }, "A parser learns from the accepted trees outside the validation set, is scored on those inside, and proposes trees for the pending sentences. Edits go on meanwhile. By itself, it starts from the newest version if that has a pretrained encoder, else from the parser or encoder that the project was given, else from random weights."));
       return;
     }
     const figure = (value) => (value === null ? "–" : value.toFixed(1));
-    const heads = ["Round", "Trees", "F1", "Exact match", "Tags", "Held-out trees", "State"];
+    const heads = ["Round", "Trees", "F1", "Exact match", "Tags", "Validation trees", "State"];
     const rows = rounds.map((one) => make("tr", {}, make("th", { scope: "row" }, String(one.id)), ...[one.model ? String(one.trees) : "–", figure(one.f1), figure(one.exact_match), figure(one.tagging_accuracy), one.model ? String(one.validation) : "–", one.model && one.state === "finished" ? `finished, from ${one.start ? title(one.start, starts) : "random weights"}` : `${one.state}: ${one.progress}`].map((text) => make("td", {}, text))));
     const table = make("div", { className: "scroll", tabIndex: 0, role: "region", "aria-label": "Rounds" }, make("table", {}, make("thead", {}, make("tr", {}, ...heads.map((text) => make("th", { scope: "col" }, text)))), make("tbody", {}, ...rows)));
     const scored = rounds.filter((one) => one.model && one.f1 !== null);
