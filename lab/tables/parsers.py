@@ -32,7 +32,7 @@ def parser_tables(result: Result) -> str:
     parsers, text, device = result["parsers"], result["text"], result["environment"]
     tests = list(parsers[0]["f1"])
     runs = (
-        f"{text['sentences']} sentences of the test part of `{text['corpus']}`, {text['words']} words. The "
+        f"{text['sentences']} sentences of the test split of `{text['corpus']}`, {text['words']} words. The "
         f"fastest of {result['runs']} runs and of {result['starts']} starts counts, on {device['device']}, "
         f"{device['cores']} cores. Seed {result['seed']}; {result['wall_seconds'] / 60:.0f} minutes in all; "
         f"commit `{result['commit']}`; {result['date']}."

@@ -25,7 +25,7 @@ def relation_table(result: Result) -> str:
     )
     header = ("trees", "UAS", "LAS", "LAS without subtypes", "universal tags", "sentences/s")
     text = (
-        f"{result['sentences']} sentences of the {result['split']} part of `{result['corpus']}`, "
+        f"{result['sentences']} sentences of the {result['split']} split of `{result['corpus']}`, "
         f"{result['words']} words, punctuation included; per cent. Signature: `{first['signature']}`. "
         f"{result['wall_seconds']:.0f} seconds in all; seed {result['seed']}; commit `{result['commit']}`; "
         f"{result['date']}."

@@ -15,7 +15,7 @@ def structural_table(result: Result) -> str:
     settings = result["settings"]
     counts = settings["sentences"]
     origin = (
-        f"`{result['model']}` on the {settings['split']} part of `{settings['treebank']}`, "
+        f"`{result['model']}` on the {settings['split']} split of `{settings['treebank']}`, "
         f"{counts['scored']:,} sentences; fitted to {counts['train']:,} training sentences, chosen on "
         f"{counts['validation']:,} validation sentences; rank {settings['rank']}; seed {result['seed']}. "
         f"{result['processor_seconds'] / 60:.0f} processor minutes on {result['environment']['device']}, "

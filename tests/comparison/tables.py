@@ -82,7 +82,7 @@ def write_result(
         "environment": {"device": "a processor", "threads": 1},
         "parameters": 1000,
         "training_seconds": 2.0,
-        "sentences_a_second": 100.0,
+        "texts_a_second": 100.0,
         "peak_memory_mb": 500.0,
         "gpu_memory_mb": None,
         "cut": False,

@@ -27,7 +27,7 @@ def row(name: str, mean: float | None, **more: Any) -> dict[str, Any]:
         "against_best": None,
         "parameters": 639_042,
         "training_seconds": 61.2,
-        "sentences_a_second": 1234.5,
+        "texts_a_second": 1234.5,
         "peak_memory_mb": 812.2,
         "gpu_memory_mb": None,
         "cut": 0,

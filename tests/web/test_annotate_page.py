@@ -265,7 +265,8 @@ def test_labels_and_guidelines(page: Page, project: Project) -> None:
     page.button("Add").click()
     guideline = page.page.get_by_label("Guideline of the label AP")
     guideline.fill("An adjective.")
-    guideline.press("Tab")
+    with page.page.expect_response("**/api/inventory"):
+        guideline.press("Tab")
     page.select("dog N")
     page.press("w", *"ap")
     expect(page.page.get_by_role("listbox", name="Names")).to_have_text("APAn adjective.apnew")

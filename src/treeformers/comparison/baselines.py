@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from treeformers.comparison.outcome import Outcome, Predictions, metrics_of, texts_a_second
+from treeformers.comparison.outcome import Outcome, Predictions, measure_speed, metrics_of
 from treeformers.comparison.plan import Plan
 from treeformers.comparison.systems import embedding_layers, examples_of
 from treeformers.comparison.table import SPLITS
@@ -147,7 +147,7 @@ def _regression(
     assert best is not None
     seconds = before + time.perf_counter() - started
     value, fitted = best
-    speed = texts_a_second(lambda some: fitted.predict(vectorize(some)), splits["test"])
+    speed = measure_speed(lambda some: fitted.predict(vectorize(some)), splits["test"])
     predicted = _predicted(plan, fitted.predict(vectorize(splits["test"])))
     model = fitted[-1] if scale else fitted
     parameters = int(np.size(model.coef_) + np.size(model.intercept_))

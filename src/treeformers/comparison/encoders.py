@@ -9,7 +9,7 @@ from typing import Any
 
 from torch import Tensor
 
-from treeformers.comparison.outcome import Outcome, Predictions, texts_a_second
+from treeformers.comparison.outcome import Outcome, Predictions, measure_speed
 from treeformers.comparison.plan import Plan, System, result_file
 from treeformers.comparison.systems import encoder_recipe
 from treeformers.tasks.classify.batches import predict
@@ -66,7 +66,7 @@ def run_encoder(plan: Plan, system: System, seed: int, folder: Path) -> Outcome:
     def read(some: Sequence[Example]) -> Tensor:
         return predict(model, reader.encode([tree for one in some for tree in one.trees]), reader)
 
-    speed = texts_a_second(read, examples)
+    speed = measure_speed(read, examples)
     rows = read(examples)
     classes = trained.classes
     predicted: Predictions = rows.tolist()

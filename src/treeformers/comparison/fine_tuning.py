@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from transformers import AutoModelForSequenceClassification, AutoTokenizer, set_seed
 
-from treeformers.comparison.outcome import Outcome, Predictions, metrics_of, texts_a_second
+from treeformers.comparison.outcome import Outcome, Predictions, measure_speed, metrics_of
 from treeformers.comparison.plan import Plan, System, result_file
 from treeformers.comparison.systems import examples_of, fine_tuning
 from treeformers.comparison.table import SPLITS
@@ -84,7 +84,7 @@ def run_fine_tuned(plan: Plan, system: System, seed: int, folder: Path) -> Outco
         higher_is_better=True,
     )
     model.eval()
-    speed = texts_a_second(lambda some: texts.predict(model, texts.features(some)), splits["test"])
+    speed = measure_speed(lambda some: texts.predict(model, texts.features(some)), splits["test"])
     predicted = texts.predict(model, texts.features(splits["test"]))
     remove_folder(checkpoints)
     curve = [

@@ -11,7 +11,7 @@ from treeformers.metrics import accuracy, mean_squared_error, pearson, spearman
 from treeformers.tasks.classify.examples import Example
 from treeformers.tasks.stored_embeddings import stored_embeddings
 
-__all__ = ["Outcome", "Predictions", "item_scores", "macro_f1", "metrics_of", "texts_a_second"]
+__all__ = ["Outcome", "Predictions", "item_scores", "macro_f1", "measure_speed", "metrics_of"]
 
 Predictions: TypeAlias = Sequence[Any]
 """A class or a score for each example."""
@@ -30,7 +30,7 @@ class Outcome:
         validation: the validation metric of the weights that were kept.
         parameters: number of weights that are trained.
         training_seconds: seconds of training, without preparing the data.
-        sentences_a_second: how many texts it reads at prediction, pretrained encoder included, parser not.
+        texts_a_second: how many texts it reads at prediction, pretrained encoder included, parser not.
         cut: whether the budget ended training.
         more: further figures of the training.
     """
@@ -39,12 +39,12 @@ class Outcome:
     validation: float
     parameters: int
     training_seconds: float
-    sentences_a_second: float
+    texts_a_second: float
     cut: bool = False
     more: Mapping[str, Any] = field(default_factory=dict)
 
 
-def texts_a_second(read: Callable[[Sequence[Example]], object], examples: Sequence[Example]) -> float:
+def measure_speed(read: Callable[[Sequence[Example]], object], examples: Sequence[Example]) -> float:
     """How many texts a second a system reads: the first examples, after one to warm up.
 
     Embeddings on disk are not used, so that the time of the pretrained encoder counts.

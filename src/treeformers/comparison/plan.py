@@ -22,6 +22,7 @@ __all__ = [
     "Task",
     "parse_budget",
     "result_file",
+    "result_head",
 ]
 
 PLAN_FILE = "comparison.json"
@@ -158,6 +159,11 @@ class Plan:
 def result_file(folder: Path, system: System, seed: int) -> Path:
     """The file with the result of a run."""
     return folder / "runs" / system.folder / f"seed-{seed}.json"
+
+
+def result_head(plan: Plan, system: System, seed: int) -> dict[str, Any]:
+    """The keys that every result of a run has: what ran, and with which settings."""
+    return {"system": system.name, "trees": system.trees, "seed": seed, "settings": plan.settings}
 
 
 def parse_budget(text: str) -> float:

@@ -114,7 +114,7 @@ class Comparison(TestedRows):
                 for name, test in tests.items()
             },
             "parameters": row.parameters,
-            **row.figures,
+            **row.costs,
             "cut": row.cut,
             "curve": next((run.get("validation_curve") for run in row.runs.values()), None),
             "errors": dict(row.errors),

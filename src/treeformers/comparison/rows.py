@@ -17,7 +17,7 @@ from treeformers.metrics.inference import Verdict, compare_items, holm, verdict
 
 __all__ = ["Row", "Test", "TestedRows"]
 
-_FIGURES = ("training_seconds", "sentences_a_second", "peak_memory_mb", "gpu_memory_mb")
+_COSTS = ("training_seconds", "texts_a_second", "peak_memory_mb", "gpu_memory_mb")
 
 
 class Test(NamedTuple):
@@ -51,7 +51,7 @@ class Row:
         errors: a line for each run that failed, by seed.
         scores: (S, N), whose mean is `mean`; empty if all runs failed.
         interval: the 95 % interval of the mean over seeds and test items; None if all runs failed.
-        figures: means over the seeds: `training_seconds`, `sentences_a_second`, `peak_memory_mb` and
+        costs: means over the seeds: `training_seconds`, `texts_a_second`, `peak_memory_mb` and
             `gpu_memory_mb`; None for what is not known.
     """
 
@@ -82,10 +82,10 @@ class Row:
         return sum(bool(run["cut"]) for run in self.runs.values())
 
     @property
-    def figures(self) -> dict[str, float | None]:
+    def costs(self) -> dict[str, float | None]:
         """Means over the seeds."""
         found: dict[str, float | None] = {}
-        for name in _FIGURES:
+        for name in _COSTS:
             values = [run[name] for run in self.runs.values() if run.get(name) is not None]
             found[name] = fmean(values) if values else None
         return found

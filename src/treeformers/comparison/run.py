@@ -14,7 +14,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, NamedTuple
 
-from treeformers.comparison.plan import NO_MEMORY, TREES, Plan, System, result_file
+from treeformers.comparison.plan import NO_MEMORY, TREES, Plan, System, result_file, result_head
 from treeformers.comparison.progress import Progress, duration
 from treeformers.trees.files import read_object, write_json
 
@@ -191,13 +191,7 @@ def _report(plan: Plan, folder: Path, one: _Process, took: float, shown: Progres
 def _write_error(plan: Plan, folder: Path, job: Job, error: str) -> None:
     path = result_file(folder, job.system, job.seed)
     path.parent.mkdir(parents=True, exist_ok=True)
-    head = {
-        "system": job.system.name,
-        "trees": job.system.trees,
-        "seed": job.seed,
-        "settings": plan.settings,
-    }
-    write_json(path, head | {"error": error})
+    write_json(path, result_head(plan, *job) | {"error": error})
 
 
 def _left(

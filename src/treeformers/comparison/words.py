@@ -69,7 +69,7 @@ def _about_the_best(comparison: TestedRows, rows: Sequence[Row], best: Row) -> I
 
 def _about_the_cheapest(rows: Sequence[Row]) -> Iterator[str]:
     """Name the fastest row among the rows that are level with the highest."""
-    speeds = [(row.figures["sentences_a_second"], row) for row in rows]
+    speeds = [(row.costs["texts_a_second"], row) for row in rows]
     known = [(speed, number) for number, (speed, _) in enumerate(speeds) if speed is not None]
     if len(known) > 1:
         speed, number = max(known)

@@ -16,7 +16,7 @@ from typing import Any
 
 from treeformers import __version__
 from treeformers.comparison.outcome import Outcome, item_scores, metrics_of
-from treeformers.comparison.plan import NO_MEMORY, TREES, Plan, System, result_file
+from treeformers.comparison.plan import NO_MEMORY, TREES, Plan, System, result_file, result_head
 from treeformers.training.checkpoints import remove_folder
 from treeformers.trees.files import read_object, write_json
 
@@ -36,7 +36,7 @@ def run(folder: Path, system: System, seed: int) -> dict[str, Any]:
     path.parent.mkdir(parents=True, exist_ok=True)
     if seed != TREES:
         _drop_other_run(path.with_suffix(""), plan)
-    head = {"system": system.name, "trees": system.trees, "seed": seed, "settings": plan.settings}
+    head = result_head(plan, system, seed)
     try:
         result = head | _run(plan, system, seed, folder)
     except Exception as error:
@@ -83,7 +83,7 @@ def _run(plan: Plan, system: System, seed: int, folder: Path) -> dict[str, Any]:
         "gpu_memory_mb": _gpu_memory(),
         "parameters": outcome.parameters,
         "training_seconds": outcome.training_seconds,
-        "sentences_a_second": outcome.sentences_a_second,
+        "texts_a_second": outcome.texts_a_second,
         "cut": outcome.cut,
         "validation": outcome.validation,
         **outcome.more,

@@ -60,7 +60,7 @@ def comparison_table(content: Mapping[str, Any]) -> tuple[list[str], list[list[s
                 _test(row["against_best"]),
                 _weights(row["parameters"]),
                 _rounded(row["training_seconds"]),
-                _rounded(row["sentences_a_second"]),
+                _rounded(row["texts_a_second"]),
                 _rounded(row["peak_memory_mb"]),
                 *([_rounded(row["gpu_memory_mb"])] if gpu else []),
             ]
@@ -84,7 +84,7 @@ def comparison_page(content: Mapping[str, Any]) -> str:
         sections.append((f"{metric} on test", f'<div class="card fit">{intervals_svg(content)}</div>'))
     columns, cells = comparison_table(content)
     sections.append(("Table", score_table(columns, cells, CAPTION, strong=[0] if there else ())))
-    if len([row for row in there if row["sentences_a_second"]]) > 1:
+    if len([row for row in there if row["texts_a_second"]]) > 1:
         sections.append((f"{metric} and speed", f'<div class="card fit">{speed_svg(content)}</div>'))
     curves = {
         row["title"]: [(float(step), float(value)) for step, value in row["curve"] if value is not None]
@@ -160,10 +160,8 @@ def speed_svg(content: Mapping[str, Any]) -> Svg:
 
     The names stand at the side, in the order of the means. Rows far below the others are left out.
     """
-    rows, far = _near(
-        [row for row in content["rows"] if row["mean"] is not None and row["sentences_a_second"]]
-    )
-    speeds = [math.log10(row["sentences_a_second"]) for row in rows]
+    rows, far = _near([row for row in content["rows"] if row["mean"] is not None and row["texts_a_second"]])
+    speeds = [math.log10(row["texts_a_second"]) for row in rows]
     first, last = math.floor(min(speeds)), math.ceil(max(max(speeds), math.floor(min(speeds)) + 1))
     low, high = min(row["mean"] for row in rows), max(row["mean"] for row in rows)
     pad = 0.08 * (high - low) or 1.0
@@ -186,7 +184,7 @@ def speed_svg(content: Mapping[str, Any]) -> Svg:
     parts.append(f'<text class="small end" x="{right}" y="{bottom + 38}">texts a second at prediction</text>')
     line = -math.inf
     for row in sorted(rows, key=lambda row: -row["mean"]):
-        x, y = at_x(row["sentences_a_second"]), at_y(row["mean"])
+        x, y = at_x(row["texts_a_second"]), at_y(row["mean"])
         kind = "simple" if row["kind"] == "baseline" else "trees" if row["trees"] else "none"
         line = max(y + 4, line + 14)
         parts.append(f'<path class="leader" d="M{x:g} {y:g}L{right} {line - 4:g}"/>')
@@ -201,7 +199,7 @@ def speed_svg(content: Mapping[str, Any]) -> Svg:
             f'<text class="small" x="{left}" y="{lowest + 44:g}">{xml(f"far below: {names}")}</text>'
         )
         lowest += 20
-    about = "; ".join(f"{row['title']}: {row['sentences_a_second']:.0f} texts a second" for row in rows)
+    about = "; ".join(f"{row['title']}: {row['texts_a_second']:.0f} texts a second" for row in rows)
     return svg_frame(widest + 24, lowest + 36, "Results and speed", about, _STYLE, parts)
 
 

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Annotated, Any
+from typing import Any
 
-from fastapi import FastAPI, Path
+from fastapi import FastAPI
 
 from treeformers.annotation import Project, compare_annotators
 from treeformers.web.application import REFUSALS
-from treeformers.web.messages import LARGEST, EditRequest, TakeRequest
+from treeformers.web.messages import EditRequest, Number, TakeRequest
 
 __all__ = ["add_agreement"]
-
-Number = Annotated[int, Path(ge=0, le=LARGEST)]
 
 
 def add_agreement(app: FastAPI, project: Project, edits: dict[int | str, dict[str, Any]]) -> None:

@@ -10,7 +10,7 @@ from dataclasses import asdict
 from subprocess import Popen
 from typing import Annotated, Any, Literal
 
-from fastapi import FastAPI, Path, Query, Request
+from fastapi import FastAPI, Query, Request
 from fastapi.responses import JSONResponse, Response
 from starlette.exceptions import HTTPException
 
@@ -39,6 +39,7 @@ from treeformers.web.messages import (
     EditRequest,
     MoveRequest,
     NameRequest,
+    Number,
     Problem,
     RoundRequest,
 )
@@ -50,8 +51,6 @@ MAX_LISTED = 100
 """Most sentences in one answer."""
 MAX_SKIPPED = 500
 """Most sentences that a request for the next one may put off."""
-
-Number = Annotated[int, Path(ge=0, le=LARGEST)]
 _SUFFIXES = {"brackets": "brackets", "json": "jsonl", "conllu": "conllu"}
 _EDITS: dict[int | str, dict[str, Any]] = {
     **REFUSALS,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
+from fastapi import Path
 from pydantic import BaseModel, ConfigDict, Field
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "ModelInfo",
     "MoveRequest",
     "NameRequest",
+    "Number",
     "ParseRequest",
     "Parsed",
     "ParsedSentence",
@@ -50,6 +52,9 @@ __all__ = [
 
 LARGEST = (1 << 63) - 1
 """The largest number that SQLite holds."""
+
+Number = Annotated[int, Path(ge=0, le=LARGEST)]
+"""The number of a sentence or round, in the address of a request."""
 
 
 class _Request(BaseModel):
