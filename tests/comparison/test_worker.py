@@ -80,7 +80,8 @@ def test_a_budget_ends_training(tmp_path: Path, small: None, monkeypatch: pytest
 
     def hurried(*arguments: Any) -> Any:
         found = recipe(*arguments)
-        return dataclasses.replace(found, train=dataclasses.replace(found.train, epochs=100_000, max_seconds=1))
+        train = dataclasses.replace(found.train, epochs=100_000, max_seconds=1)
+        return dataclasses.replace(found, train=train)
 
     monkeypatch.setattr("treeformers.comparison.encoders.encoder_recipe", hurried)
     result = run(tmp_path, system, 1)
