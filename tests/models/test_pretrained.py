@@ -19,8 +19,10 @@ from transformers import PreTrainedTokenizerBase, PreTrainedTokenizerFast
 from tiny_encoders import letter_tokenizer, tiny_bert
 from treeformers.models.hub import download
 from treeformers.models.parser import TreeParser
-from treeformers.models.pretrained import find_pretrained
+from treeformers.models.pretrained import build_encoder, find_pretrained, load_encoder, read_encoder_config
+from treeformers.models.treeify import load, treeify
 from treeformers.recipes import ParseRecipe
+from treeformers.tasks.feature_extractor import FeatureExtractor
 from treeformers.tasks.parse.predictor import load_reader
 from treeformers.tasks.parse.train import build_parser
 from treeformers.training.saving import save_model
@@ -245,3 +247,21 @@ class TestHub:
         with pytest.raises(FileNotFoundError, match=problem) as caught:
             find_pretrained("owls/tiny")
         assert "\n" not in str(caught.value)
+
+
+def test_an_encoder_with_links_keeps_them(tmp_path: Path) -> None:
+    treeified = treeify(transformers.AutoModel.from_pretrained(tiny_bert(tmp_path))).eval()
+    treeified.save_pretrained(tmp_path)
+    config = read_encoder_config(tmp_path)
+    ids = torch.tensor([[2, 5, 6, 7]])
+    outputs = [
+        model.eval()(input_ids=ids).last_hidden_state
+        for model in (treeified, load(tmp_path), load_encoder(tmp_path, config), build_encoder(config))
+    ]
+    assert torch.equal(outputs[0], outputs[1]) and torch.equal(outputs[0], outputs[2])
+    assert not torch.allclose(outputs[0], outputs[3])
+    extractor = FeatureExtractor.load(str(tmp_path), "cpu")
+    states = extractor.encode([["owls", "see"]])[0]
+    random = extractor.with_random_weights(seed=1)
+    assert not torch.allclose(states, random.encode([["owls", "see"]])[0])
+    assert torch.equal(extractor.encode([["owls", "see"]])[0], states)

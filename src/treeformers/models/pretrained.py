@@ -1,7 +1,7 @@
 """Pretrained encoders: any model that transformers' `AutoModel` loads and that reads text.
 
 They come from a local folder, an installed package or the Hub. Only safetensors are read, and code beside
-the weights never runs.
+the weights never runs. A model that `treeify` changed keeps its links.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from safetensors import safe_open
 from transformers import AutoConfig, AutoModel, PreTrainedConfig, PreTrainedModel
 
 from treeformers.models.hub import download, is_hub_name
+from treeformers.models.treeify import has_links, restore_links
 from treeformers.trees.files import read_object
 
 __all__ = [
@@ -141,7 +142,10 @@ def encoder_config(settings: Mapping[str, Any]) -> PreTrainedConfig:
 
 def build_encoder(config: PreTrainedConfig) -> PreTrainedModel:
     """An encoder with random weights, without a pooler, which only a classifier of sentences needs."""
-    return _without_pooler(AutoModel.from_config(config))
+    model = AutoModel.from_config(config)
+    if has_links(config):
+        restore_links(model)
+    return _without_pooler(model)
 
 
 def load_encoder(folder: Path, config: PreTrainedConfig) -> PreTrainedModel:
@@ -167,6 +171,8 @@ def load_encoder(folder: Path, config: PreTrainedConfig) -> PreTrainedModel:
     model, report = found
     if missing := sorted(key for key in report["missing_keys"] if not key.startswith("pooler.")):
         raise ValueError(f"the weights lack {', '.join(missing)[:300]}")
+    if has_links(config):
+        restore_links(model, folder)
     return _without_pooler(model)
 
 

@@ -26,7 +26,7 @@ from treeformers.attention.constituent import (
 )
 from treeformers.models.treebert_checkpoint import read_safetensors
 
-__all__ = ["IMPLEMENTATION", "load", "treeify"]
+__all__ = ["IMPLEMENTATION", "has_links", "load", "restore_links", "treeify"]
 
 IMPLEMENTATION = "constituent"
 """Name of the attention implementation, for `model.set_attn_implementation`."""
@@ -283,14 +283,35 @@ def load(folder: str | Path, model_class: Any = None, **kwargs: Any) -> PreTrain
     if not (folder / "config.json").is_file():
         raise FileNotFoundError(f"{folder / 'config.json'}: no such file")
     config = AutoConfig.from_pretrained(folder)
-    options = getattr(config, _OPTIONS, None)
-    if options is None:
+    if not has_links(config):
         raise ValueError(f"{folder}: this model has no constituent attention: load it with transformers")
     if model_class is None:
         model_class = getattr(transformers, config.architectures[0])
     model: PreTrainedModel = model_class.from_pretrained(folder, **kwargs)
+    restore_links(model, folder)
+    return model
+
+
+def has_links(config: Any) -> bool:
+    """Whether a configuration is that of a model with constituent attention."""
+    return getattr(config, _OPTIONS, None) is not None
+
+
+def restore_links(model: PreTrainedModel, folder: Path | None = None) -> None:
+    """Give a model the links that its configuration describes.
+
+    Args:
+        model: The model without links, with the configuration of a model that has them.
+        folder: The folder with the weights of the links; without one, they are random.
+
+    Raises:
+        ValueError: Weights of the links are missing or damaged.
+    """
+    options = getattr(model.config, _OPTIONS)
     setattr(model.config, _OPTIONS, None)
     treeify(model, **options)
+    if folder is None:
+        return
     prefix = f"{model.base_model_prefix}."  # a model with a head puts it before the encoder's names
     saved = {name.removeprefix(prefix): weight for name, weight in read_safetensors(folder).items()}
     expected = [name for name in model.state_dict() if ".constituents." in name]
@@ -298,7 +319,6 @@ def load(folder: str | Path, model_class: Any = None, **kwargs: Any) -> PreTrain
         if name.removeprefix(prefix) not in saved:
             raise ValueError(f"{folder}: weights of the links are missing, the first is {name}")
     model.load_state_dict({name: saved[name.removeprefix(prefix)] for name in expected}, strict=False)
-    return model
 
 
 def _check(options: Mapping[str, Any], heads: int) -> None:

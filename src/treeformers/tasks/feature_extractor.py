@@ -6,6 +6,7 @@ Shapes: T words of a sentence, R rows of a batch, P subwords of the longest row,
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from copy import deepcopy
 from typing import Self
 
 import torch
@@ -17,7 +18,7 @@ from torch.nn.utils.rnn import pad_sequence
 from transformers import PreTrainedModel
 
 from treeformers.data.sentences import SubwordReader
-from treeformers.models.pretrained import find_pretrained, load_encoder, read_encoder_config
+from treeformers.models.pretrained import build_encoder, find_pretrained, load_encoder, read_encoder_config
 from treeformers.tasks.batching import by_tokens
 from treeformers.training.device import choose_device
 from treeformers.training.model_folder import wrap_load_errors
@@ -90,7 +91,7 @@ class FeatureExtractor:
         """
         with torch.random.fork_rng():
             torch.manual_seed(seed)
-            model = type(self._model)(self._model.config)
+            model = build_encoder(deepcopy(self._model.config))
         nn.Module.to(model, self._model.device)
         return type(self)(model, self._reader, f"{self.name}, random weights", self._layers)
 
