@@ -1,7 +1,7 @@
 """Silver trees: the best trees of a parser, chosen by gold derivations of another grammar.
 
 The English Resource Grammar (HPSG) and the Penn Treebank agree on most constituents. A treebank of HPSG
-derivations gives their spans, without Penn labels. Of the parser's best trees, this module takes the tree
+derivations gives their spans, without Penn labels. Among the parser's best trees, this module takes the one
 with the best score after a penalty for each constituent that crosses a span.
 
     python -m lab.silver hpsg/wsj.jsonl.gz runs/en/newswire.txt --profiles wsj --sentences 12000

@@ -60,7 +60,7 @@ def served(app: Any) -> Iterator[str]:
 
 
 def faults(page: Any) -> list[Any]:
-    """What axe-core, which the page has loaded, finds wrong."""
+    """The faults that axe-core finds, which the page has loaded."""
     return [
         (
             fault["id"],

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from treeformers.trees.discontinuous import DiscontinuousTree
 
-# What every format can hold: no blanks, no marks of a format, no characters that XML forbids.
+# Text that every format can hold: no blanks, no marks of a format, no characters that XML forbids.
 plain_text = st.text(st.sampled_from("abzÄß()=#&<\"'-/$[]"), min_size=1, max_size=4).filter(
     lambda text: not any(mark in text for mark in ("#LRB#", "#RRB#", "$["))
 )

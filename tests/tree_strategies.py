@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from treeformers.trees.tree import DependencyTree, Tree
 
-# What may stand in brackets: anything but ASCII blanks and round brackets. No lone surrogates: not text.
+# Words and labels: anything but ASCII blanks and round brackets. No lone surrogates: not text.
 tokens = st.text(
     st.characters(exclude_categories=["Cs"], exclude_characters=" \t\r\n\f\v()"), min_size=1, max_size=6
 )

@@ -1,4 +1,4 @@
-"""What a pattern says about its own mistakes, and what its symbols mean."""
+"""Errors of patterns, and the meaning of their symbols."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ def words_of(reader: TreeReader, tree: Any) -> list[str]:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Of a pretrained encoder."""
+    """The folder of a pretrained encoder."""
     return tiny_bert(tmp_path_factory.mktemp("encoder"))
 
 

@@ -88,7 +88,7 @@ def test_heads_are_accepted_exactly_when_every_word_reaches_a_root():
                 assert single == (len(tree.roots) == 1)
                 forests += 1
                 trees += single
-    # Of n words, there are n ** (n - 1) rooted trees and (n + 1) ** (n - 1) rooted forests (Cayley).
+    # For n words, there are n ** (n - 1) rooted trees and (n + 1) ** (n - 1) rooted forests (Cayley).
     assert trees == sum(n ** (n - 1) for n in range(1, 6))
     assert forests == sum((n + 1) ** (n - 1) for n in range(1, 6))
 

@@ -26,7 +26,7 @@ def span(tree: Tree, path: tuple[int, ...]) -> Span:
 
 
 def changed_spans(tree: Tree, move: Move) -> tuple[list[Span], list[Span]]:
-    """What a move on brackets takes away and what it adds, from its definition alone. Labels are distinct."""
+    """The brackets that a move removes and adds, from its definition alone. Labels are distinct."""
     path, label = move.path, move.label or ""
     own = span(tree, path)
     if move.move == "wrap":

@@ -229,7 +229,7 @@ class ConstituentAttention(nn.Module):
         scale: Divisor of the scores; by default D/2, or D/2G with groups.
         arithmetic: The state passed to the next layer: "log" for the log-odds of the links, "probability" for
             the links.
-        eps: Of the layer norm.
+        eps: epsilon of the layer norm.
         groups: G; divides D.
         mode: "learned" scores neighbours. The other modes are controls for what the prior brings without a
             tree: they ignore the scores and have the same weights. "constant" has the links of equal scores,

@@ -195,7 +195,7 @@ class BranchAttention(nn.Module):
             tanh(W y + b) of Eq. 8 becomes c * x + (1 - c) * tanh(W y + b), with c = sigmoid(V y + v) for each
             element. Only in the paper's variant.
         dropout: Dropout probability of the output of each PCNN.
-        eps: Of the layer norms in the paper's variant.
+        eps: epsilon of the layer norms in the paper's variant.
 
     Raises:
         ValueError: `branches` does not divide `width`, or `highway` with variant "released".

@@ -174,7 +174,7 @@ def resumable() -> Iterator[None]:
 
 
 def is_main_process() -> bool:
-    """Whether this process reports to the user. Of the processes that torchrun starts, only rank 0 does."""
+    """Whether this process reports to the user: under torchrun, only rank 0 does."""
     return os.environ.get("RANK", "0") == "0"
 
 

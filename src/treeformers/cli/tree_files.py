@@ -340,7 +340,7 @@ def _named_trees(reader: TreebankReader, clean: bool) -> Iterator[tuple[Tree, st
 
 
 def report_left_out(name: str, left_out: LeftOut, clean: bool) -> None:
-    """Log what a reader has left out. Of trees as they stand, only those without words are left out."""
+    """Log what a reader has left out. Unclean reading leaves out only trees without words."""
     parts = [plural(left_out.without_words, "tree") + " without words"] if left_out.without_words else []
     if clean and left_out.dropped:
         labels = ", ".join(f"{label} {count:,}" for label, count in left_out.dropped.most_common(MAX_LABELS))

@@ -25,7 +25,7 @@ MAX_ERRORS = 100
 
 @dataclass
 class Inspection:
-    """What is in a file of trees. Labels, tags and functions are those of clean trees.
+    """The contents of a file of trees. Labels, tags and functions are those of clean trees.
 
     Attributes:
         file: the file.

@@ -267,7 +267,7 @@ class _SentenceModel(PreTrainedModel):
         Args:
             input_ids: Words (B, T).
             inputs_embeds: Word embeddings (B, T, E) in place of `input_ids`.
-            **plan: What the encoder reads, see `treeformers.models.encoders.TreeEncoder.reads`.
+            **plan: the inputs of the encoder, see `treeformers.models.encoders.TreeEncoder.reads`.
         """
         root = self._encode(input_ids, inputs_embeds, plan).root
         assert root is not None
@@ -322,7 +322,7 @@ class SentenceClassifier(_SentenceModel):
             node_labels: Class of each node (B, N) in the order of `tree.spans()`, -100 for none.
             leaf_labels: Class of each word (B, T), -100 for none.
             inputs_embeds: Word embeddings (B, T, E) in place of `input_ids`.
-            **plan: What the encoder reads, see `treeformers.models.encoders.TreeEncoder.reads`.
+            **plan: the inputs of the encoder, see `treeformers.models.encoders.TreeEncoder.reads`.
 
         Returns:
             The logits of the sentences; also those of nodes and leaves, if their labels are given. The loss

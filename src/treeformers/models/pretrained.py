@@ -153,7 +153,7 @@ def load_encoder(folder: Path, config: PreTrainedConfig) -> PreTrainedModel:
 
     Args:
         folder: Folder of the encoder.
-        config: What `read_encoder_config` returned. Weights of further layers are left out.
+        config: the result of `read_encoder_config`. Weights of further layers are left out.
 
     Raises:
         ValueError: The weights lack some of the encoder's.

@@ -102,8 +102,8 @@ def find_splits(
 ) -> dict[str, list[Tree | DependencyTree]]:
     """Load all splits of a treebank, for a structural probe.
 
-    A file has no splits. Of every ten of its trees, the first is for validation, the sixth for the test, and
-    the others are for training.
+    A file has no splits. Among ten of its trees, the first is for validation, the sixth for the test, and the
+    others are for training.
 
     Args:
         corpus: name of a corpus, a file or a folder.

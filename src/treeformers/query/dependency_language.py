@@ -130,7 +130,7 @@ class _DependencyReader(Reader):
                 return Step(Relation(symbol), _labelled(edge, target))
 
     def edge(self) -> Word | None:
-        """What the label of the dependent must be, and the name of the relation. None: anything."""
+        """The label that the dependent must have, and the name of the relation. None: anything."""
         start = self.place
         value = self.value(_RELATION_NAME)
         if value is None:

@@ -61,7 +61,7 @@ class Description:
 
 @dataclass(frozen=True, eq=False)
 class Word(Description):
-    """What holds of a word in a dependency tree. Its label is its relation to its head.
+    """Conditions on a word in a dependency tree. Its label is its relation to its head.
 
     Attributes:
         attributes: the names of attributes, each with the description of its value. All must fit.

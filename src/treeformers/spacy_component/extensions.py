@@ -1,4 +1,4 @@
-"""What the component adds to spans, tokens and documents: `span._.labels` and the others that benepar has."""
+"""The attributes that benepar has too, such as `span._.labels`: of spans, tokens and documents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a training reached on validation examples, beside a baseline that ignores the input or most of it."""
+"""The result of a training on validation examples, beside a baseline that ignores the input or most of it."""
 
 from __future__ import annotations
 

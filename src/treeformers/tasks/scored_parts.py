@@ -38,7 +38,7 @@ def scored_parts(
     data: str | None = None,
     splits: Sequence[str] | None = None,
 ) -> list[Part]:
-    """What to score a model on.
+    """The examples that a model is scored on.
 
     If the model was trained on a corpus with a single split, such as a file, its test split is the tenth that
     was kept back from training.

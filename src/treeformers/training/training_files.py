@@ -1,4 +1,4 @@
-"""What a model remembers of the files that it was trained on: their checksums."""
+"""The checksums of the files that a model was trained on."""
 
 from __future__ import annotations
 

@@ -131,7 +131,7 @@ def _shown(encoding: str | None) -> str:
 
 
 def _pieces(stream: IO[str], chunk: int) -> Iterator[tuple[str, bool]]:
-    """What `readline` gives until the end, and whether a line ends there.
+    """The results of `readline` until the end, and whether a line ends there.
 
     A text without line feeds is cut at its carriage returns.
     """

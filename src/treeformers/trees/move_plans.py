@@ -266,7 +266,7 @@ def _edit_distance(labels: tuple[str, ...], others: tuple[str, ...]) -> int:
 
 
 def _plan_region(region: _Region) -> list[Move]:
-    """Breadth first over the moves that come nearer. Of the states after each move, the nearest are kept."""
+    """Breadth first over the moves that come nearer. After each move, the nearest states are kept."""
     goal = _chains(region.goal)
     came_from: dict[_State, tuple[_State, _Step]] = {}
     layer = {region.start: _distance(_chains(region.start), goal)}

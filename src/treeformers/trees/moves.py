@@ -358,7 +358,7 @@ class Move:
 
     @property
     def selection(self) -> Selection:
-        """What the move acts on."""
+        """The words, node or span that the move acts on."""
         return Selection(self.path, self.start, self.end)
 
     @classmethod

@@ -84,7 +84,7 @@ class AnnotatedTree:
 
 @dataclass(frozen=True)
 class Profile:
-    """What a treebank scheme means. Patterns must fit the whole text.
+    """The meaning of a treebank scheme. Patterns must fit the whole text.
 
     Attributes:
         name: the name, or the path of a user's own profile.

@@ -60,7 +60,7 @@ class TreebankSentence:
 
 @dataclass
 class LeftOut:
-    """What was left out of a treebank so far.
+    """Counts of the parts that were left out of a treebank so far.
 
     Attributes:
         without_words: trees that hold no words.

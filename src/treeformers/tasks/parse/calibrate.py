@@ -27,7 +27,7 @@ _LEAST = 1e-6
 
 
 class Outcomes(NamedTuple):
-    """What a parser predicted: the probabilities, and whether gold trees agree.
+    """Predictions of a parser: the probabilities, and whether gold trees agree.
 
     Attributes:
         constituents: Probability and outcome of each constituent of the best trees. A constituent is true if

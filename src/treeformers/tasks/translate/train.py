@@ -146,7 +146,7 @@ def read_pairs(data: ParallelText, split: str, corpus: str = "") -> list[Paralle
     children of every node.
 
     Args:
-        data: What to read.
+        data: the files and columns to read.
         split: "train", "validation" or "test".
         corpus: The corpus; by default the one that the recipe names for the split.
 

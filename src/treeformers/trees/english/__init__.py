@@ -1,1 +1,1 @@
-"""What the conversion to dependencies knows about English."""
+"""The knowledge of English behind the conversion to dependencies."""

@@ -1,4 +1,4 @@
-// The page of `treeformers annotate`: shows a sentence, and sends each edit. What is shown is what is saved.
+// The page of `treeformers annotate`: shows a sentence, and sends each edit. It shows only saved trees.
 
 import { Agreement } from "./agreement.js";
 import { ask } from "./api.js";

@@ -67,7 +67,7 @@ function go(next) {
 
 const panel = () => tabs.find((tab) => tab.getAttribute("aria-selected") === "true").getAttribute("aria-controls");
 
-/** The view could not be drawn. What it shows belongs to a former sentence. */
+/** The view could not be drawn. It still shows a former sentence. */
 function failed(error) {
   complain(error);
   find(panel()).hidden = true;
