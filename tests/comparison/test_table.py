@@ -106,7 +106,7 @@ def test_notes_on_classes() -> None:
         ),
         (
             [*labeled(20), *[LabeledText("", "loud")] * 3],
-            "the column text is empty; 2 more rows of 23 are bad",
+            "the column text is empty; bad rows: 3 of 23",
         ),
     ],
 )

@@ -208,7 +208,7 @@ def _read(name: str, columns: Columns | None, encoding: str) -> dict[str, list[R
     if errors:
         total = len(errors) + sum(map(len, splits.values()))
         if len(errors) > MOST_BAD * total:
-            more = f"; {len(errors) - 1:,} more rows of {total:,} are bad" if len(errors) > 1 else ""
+            more = f"; bad rows: {len(errors):,} of {total:,}" if len(errors) > 1 else ""
             raise ValueError(f"{errors[0]}{more}")
         logger.warning("%s: %s left out; the first: %s", name, count(len(errors), "row"), errors[0])
     return splits
