@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -69,6 +70,28 @@ def test_lines_are_read_again(size: int, tmp_path: Path) -> None:
     stream = Replayed(io.StringIO(text), "name")
     next(stream.look())
     assert [where for where, _ in read_lines(stream)] == ["name:1", "name:2", "name:3", "name:4"]  # type: ignore[arg-type]
-    stream = Replayed(io.StringIO("a\rb\rc"), "name")
-    assert list(stream.look()) == ["a\r", "b\r", "c"]
-    assert stream.read() == "a\rb\rc"
+
+
+@pytest.mark.parametrize("taken", range(1, 5))
+def test_lines_that_end_in_returns_are_read_again(taken: int) -> None:
+    text = "one\rtwo\rthree\rfour"
+    for size in (-1, 3, 5):
+        stream = Replayed(io.StringIO(text), "name")
+        seen = list(islice(stream.look(), taken))
+        assert "".join(seen) == "".join(text.splitlines(keepends=True)[:taken])
+        assert "".join(iter(lambda: stream.readline(size), "")) == text  # noqa: B023
+    stream = Replayed(io.StringIO(text), "name")
+    next(stream.look())
+    assert stream.read() == text
+
+
+def test_a_long_first_line_is_read_again() -> None:
+    text = "# " + "long " * 20_000 + "\n" + TREE * 2
+    for taken in range(1, 5):
+        for size in (-1, 1 << 15, 1 << 16):
+            stream = Replayed(io.StringIO(text), "name")
+            list(islice(stream.look(), taken))
+            assert list(iter(lambda: stream.readline(size), ""))[-2:] == [TREE, TREE]  # noqa: B023
+        stream = Replayed(io.StringIO(text), "name")
+        list(islice(stream.look(), taken))
+        assert "".join(iter(lambda: stream.read(10), "")) == text  # noqa: B023

@@ -20,6 +20,7 @@ import zlib
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import IO, Any, TextIO, TypeAlias, cast
 
@@ -79,7 +80,7 @@ def read_lines(
     """
     name, number, rest = "<stdin>" if source == "-" else file_name(source), 1, ""
     with open_source(source, encoding) as stream:
-        pieces = _pieces(stream, chunk)
+        pieces = _pieces(partial(stream.readline, chunk))
         while True:
             where = f"{name}:{number}"
             try:
@@ -130,12 +131,12 @@ def _shown(encoding: str | None) -> str:
     return "UTF-8" if encoding is None or codecs.lookup(encoding).name == "utf-8" else encoding
 
 
-def _pieces(stream: IO[str], chunk: int) -> Iterator[tuple[str, bool]]:
+def _pieces(readline: Callable[[], str]) -> Iterator[tuple[str, bool]]:
     """The results of `readline` until the end, and whether a line ends there.
 
     A text without line feeds is cut at its carriage returns.
     """
-    read = stream.readline(chunk)
+    read = readline()
     at_returns = not read.endswith("\n") and "\r" in read[:-1]
     while read:
         if at_returns:
@@ -143,7 +144,7 @@ def _pieces(stream: IO[str], chunk: int) -> Iterator[tuple[str, bool]]:
                 yield piece, piece[-1] == "\r"
         else:
             yield read, read[-1] == "\n"
-        read = stream.readline(chunk)
+        read = readline()
 
 
 def read_object(path: Path) -> dict[str, Any]:
@@ -321,25 +322,36 @@ class Replayed:
     def look(self) -> Iterator[str]:
         """The lines from the beginning; as many are read as the caller takes. All are read again later."""
         taken: list[str] = []
+
+        def read() -> str:
+            taken.append(self.readline(_LOOKED_AT))
+            return taken[-1]
+
         try:
-            for piece, _ in _pieces(cast(IO[str], self), _LOOKED_AT):
-                taken.append(piece)
+            for piece, _ in _pieces(read):
                 yield piece
         finally:
-            self._first.extendleft(reversed(taken))
+            self._first.extendleft(filter(None, reversed(taken)))
 
     def readline(self, size: int = -1) -> str:
         """Read a line, or a part of one of at most `size` characters."""
-        line = self._first.popleft() if self._first else ""
-        if not line.endswith("\n") and not 0 <= size <= len(line):
-            line += self._stream.readline(size if size < 0 else size - len(line))
+        line = ""
+        while not line.endswith("\n") and not 0 <= size <= len(line):
+            if self._first:
+                line += self._first.popleft()
+            else:
+                line += self._stream.readline(size if size < 0 else size - len(line))
+                break
         if 0 <= size < len(line):
             self._first.appendleft(line[size:])
             line = line[:size]
         return line
 
     def read(self, size: int = -1) -> str:
-        """Read some characters: `size`, or fewer; all if it is negative."""
+        """Read some characters: `size`, or fewer, or more of those that were looked at; all if it is negative.
+
+        The text is empty only at the end.
+        """
         if size < 0:
             first, self._first = "".join(self._first), deque()
             return first + self._stream.read()
