@@ -96,6 +96,18 @@ SENTENCES = {
         "6 4 4 1 4 0",
         "NOUN PUNCT ADJ NOUN PUNCT VERB",
     ),
+    "a superscript is no day": (
+        "(S (NP (DT The) (CD 10²) (NNS cells)) (VP (VBP grow)))",
+        "det nummod nsubj root",
+        "3 3 4 0",
+        "DET NUM NOUN VERB",
+    ),
+    "a label of phrases as a tag": (
+        "(S (NP (PRP I)) (VP (VB say) (SBAR that)))",
+        "nsubj root dep",
+        "2 0 2",
+        "PRON VERB X",
+    ),
     "the label X, and unknown labels": (
         "(X (ZZ a) (YY (ZZ b) (ZZ c)))",
         "dep root dep",
@@ -141,7 +153,7 @@ LABELS = st.sampled_from(
 # fmt: off
 TAGS = st.sampled_from([
     "NN", "NNP", "VB", "VBD", "VBG", "VBN", "MD", "TO", "IN", "CC", "CONJP", ",", ".", "-LRB-", "-RRB-", "CD",
-    "JJ", "PRP", "EX", "WP", "WRB", "POS", "HYPH", "$", "-NONE-", "ZZ",
+    "JJ", "PRP", "EX", "WP", "WRB", "POS", "HYPH", "$", "-NONE-", "ZZ", "SBAR", "WHADVP", "NP",
 ])
 # fmt: on
 WORDS = st.sampled_from(
@@ -160,6 +172,7 @@ WORDS = st.sampled_from(
         "to",
         "march",
         "3",
+        "10²",
         "mr",
         "it",
         "by",

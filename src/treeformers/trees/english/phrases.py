@@ -34,6 +34,8 @@ NOMINAL = frozenset({"NP", "NML", "NX", "NAC", "QP", "WHNP", "HEADING", "TITLE",
 VERBS = frozenset({"VB", "VBD", "VBG", "VBN", "VBP", "VBZ", "MD"})
 _FINITE = frozenset({"VBD", "VBP", "VBZ", "MD"})
 NOUNS = frozenset({"NN", "NNS", "NNP", "NNPS"})
+_PHRASES_BY_FIRST_CHILD = frozenset({"SBAR", "WHADVP"})
+"""Labels of phrases whose relation depends on their first child. A word with such a tag counts as X."""
 _PREDICATES = frozenset(
     {
         "NP",
@@ -92,7 +94,9 @@ def read_phrases(tree: Tree) -> list[Phrase]:
     words = 0
     while stack:
         node, parent = stack.pop()
-        category, functions = _split(node.label, node.word is not None)
+        category, functions = _split(node.label)
+        if node.word is not None and category in _PHRASES_BY_FIRST_CHILD:
+            category = "X"
         phrase = Phrase(category, functions, parent)
         phrases.append(phrase)
         if parent is not None:
@@ -183,7 +187,7 @@ def _first_word(phrase: Phrase) -> Phrase:
     return phrase
 
 
-def _split(label: str, is_word: bool) -> tuple[str, frozenset[str]]:
+def _split(label: str) -> tuple[str, frozenset[str]]:
     category, *functions = label.replace("=", "-").split("-") if not label.startswith("-") else [label]
     return category, frozenset(functions)
 
@@ -341,11 +345,8 @@ def _is_person(names: Sequence[Phrase]) -> bool:
 def _day(children: Sequence[Phrase]) -> int | None:
     """The place of the day in a date: "March 19, 2012", "19 March"."""
     for place, child in enumerate(children):
-        if (
-            child.category == "CD"
-            and child.word.rstrip("thsndr").isdigit()
-            and int(child.word.rstrip("thsndr")) < 32
-        ):
+        number = child.word.rstrip("thsndr")
+        if child.category == "CD" and number.isdecimal() and int(number) < 32:
             near = children[max(0, place - 1) : place + 2]
             if any(other.word in MONTHS for other in near):
                 return place
