@@ -284,12 +284,12 @@ def test_a_faulty_sentence_is_left_out_alone(tmp_path, read):
         row(1, "cut", 0) + "2\tshort\t0\n",
         row(1, "good", 0),
         row(1, "cycle", 2) + row(2, "cycle", 1),
-        "# sent_id = kept\n\n",
+        "# sent_id = bad\n\n",
         row(1, "caf\udce9", 0),
         row(1, "two", 0) + row(2, "roots", 0),
         row(2, "number", 0),
         row(1, "no head", "x"),
-        row(1, "last", 0),
+        "# sent_id = kept\n\n" + row(1, "last", 0),
     ]
     path = written("\n".join(sentences).encode(errors="surrogateescape"), tmp_path)
     errors: list[ValueError] = []
@@ -299,7 +299,7 @@ def test_a_faulty_sentence_is_left_out_alone(tmp_path, read):
     assert [str(error).split()[0] for error in errors] == [f"{path}:{line}:" for line in places]
     assert all(text in str(error) for error, text in zip(errors, places.values(), strict=True))
     if read is read_conllu:
-        assert found[1].sent_id == "kept"
+        assert [one.sent_id for one in found] == [None, None, "kept"]
 
 
 def test_several_roots_are_a_forest():

@@ -385,6 +385,7 @@ def _read(
                 error = ValueError(f"{block.places[error.row]}: {error}")
             if on_error is None:
                 raise error from None
+            pending = []  # they belong to the faulty sentence
             on_error(error)
             continue
         width, pending = found, []
