@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any, cast
@@ -9,7 +10,7 @@ from typing import Any, cast
 from treeformers.trees.conll import read_dependencies
 from treeformers.trees.discontinuous import DiscontinuousTree
 from treeformers.trees.discontinuous_formats import DiscontinuousFormat, read_discontinuous
-from treeformers.trees.files import Source, file_name, read_lines
+from treeformers.trees.files import Replayed, Source, file_name, open_source, read_lines
 from treeformers.trees.formats import TreeFormat
 from treeformers.trees.heads import RuleCoverage, find_head_rules
 from treeformers.trees.profiles import Profile, find_profile
@@ -161,10 +162,13 @@ def inspect_treebank(
     if profile is not None:
         profile = find_profile(profile)
     name = file_name(source)
-    if format is None:
-        format = suffix_format(name) or find_format(
-            line for _, line in read_lines(source, strict=False, encoding=encoding)
-        )
+    if format is None and (format := suffix_format(name)) is None:
+        if source == "-" or not isinstance(source, str | os.PathLike):
+            replayed = Replayed(open_source(source, encoding).__enter__(), name)
+            source, lines = cast(Source, replayed), replayed.look()
+        else:
+            lines = (line for _, line in read_lines(source, strict=False, encoding=encoding))
+        format = find_format(lines)
     found = Inspection(name, FORMATS[format], format)
     try:
         match found.kind:

@@ -80,11 +80,11 @@ class _TreeReader(Reader):
     def described(self) -> tuple[Description, str]:
         """A description and the name of the node."""
         self.skip()
-        if found := re.compile(r"=(\w+)|~(\w+)|%(\w+)").match(self.text, self.place):
+        if found := re.compile(r"=(\w+)|~(\w+)|(%\w+)").match(self.text, self.place):
             self.need_bound(found[found.lastindex or 0], found.start())
             self.place = found.end()
             node, label, variable = (text or "" for text in found.groups())
-            return Description(same_node=node, same_label=label, variable=variable), ""
+            return Description(same_node=node, same_label=label, variable=variable[1:]), ""
         negated, basic = self.take("!"), self.take("@")
         labels, regexes = self.alternatives()
         groups = []
@@ -94,7 +94,7 @@ class _TreeReader(Reader):
             if len(found[1]) > 4 or not 0 < int(found[1]) <= min(one.groups for one in regexes):
                 raise self.error("the number of a group of the regular expression", found.start() + 1)
             groups.append((int(found[1]), found[2]))
-            self.bound.add(found[2])
+            self.bound.add(f"%{found[2]}")
         name = ""
         if self.text.startswith("=", self.place) and not self.text.startswith("==", self.place):
             self.place += 1

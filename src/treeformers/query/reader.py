@@ -46,7 +46,7 @@ class Reader(ABC):
 
     Attributes:
         place: the next character.
-        bound: the names of nodes and variables that are bound so far.
+        bound: the names of nodes, and of variables after a "%", that are bound so far.
     """
 
     def __init__(self, text: str) -> None:

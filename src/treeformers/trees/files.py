@@ -21,6 +21,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import IO, Any, TextIO, TypeAlias, cast
 
@@ -321,17 +322,15 @@ class Replayed:
 
     def look(self) -> Iterator[str]:
         """The lines from the beginning; as many are read as the caller takes. All are read again later."""
-        taken: list[str] = []
+        places = count()
 
         def read() -> str:
-            taken.append(self.readline(_LOOKED_AT))
-            return taken[-1]
+            place = next(places)
+            if place == len(self._first):
+                self._first.append(self._stream.readline(_LOOKED_AT))
+            return self._first[place]
 
-        try:
-            for piece, _ in _pieces(read):
-                yield piece
-        finally:
-            self._first.extendleft(filter(None, reversed(taken)))
+        return (piece for piece, _ in _pieces(read))
 
     def readline(self, size: int = -1) -> str:
         """Read a line, or a part of one of at most `size` characters."""
