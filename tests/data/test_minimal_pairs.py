@@ -97,7 +97,7 @@ def test_damaged_archives(tmp_path: Path) -> None:
         load_minimal_pairs("blimp", tmp_path)
     path = write_templates(tmp_path, "vp_coord", "{}")
     path.write_bytes(b"{}")
-    with pytest.raises(ValueError, match=r"vp_coord\.jsonl\.gz(:1)?: damaged gzip file"):
+    with pytest.raises(ValueError, match=r"vp_coord\.jsonl\.gz:1: damaged gzip file"):
         load_minimal_pairs("marvin-linzen", tmp_path)
 
 

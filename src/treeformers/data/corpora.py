@@ -12,16 +12,15 @@ import logging
 import os
 import re
 import shutil
-import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from io import TextIOWrapper
 from itertools import chain
 from pathlib import Path
 from typing import IO, Any, TypeAlias, cast
 
 from treeformers.data.agreement import SetName, make_set
+from treeformers.data.archives import open_members
 from treeformers.data.catalogue import CORPORA, Corpus, Kind
 from treeformers.data.examples import LabeledText
 from treeformers.data.minimal_pairs import MINIMAL_PAIRS, load_minimal_pairs
@@ -48,6 +47,7 @@ _SPLITS = ("train", "validation", "test")
 _REGISTERED: dict[str, Callable[[], Mapping[str, Sequence[Any]]]] = {}
 GUM_OPEN_GENRES = frozenset(("academic", "bio", "court", "interview", "news", "voyage"))
 """The genres whose texts are under CC BY or CC BY-SA, by GUM's LICENSE.txt."""
+_SAMPLE_FILE = re.compile(r"(?:/combined/wsj_\d+\.mrg|/wsj_\d+\.dp)$")
 _PIECE = re.compile(r"-\d+-of-\d+\.")
 _LANGUAGE = re.compile(r"\.[a-z]{2}(?:[-_][a-z]+)?")
 
@@ -367,20 +367,11 @@ def _load_wsj(folder: Path, clean: bool) -> dict[str, list[Any]]:
 def _load_sample(archive: Path, kind: Kind, clean: bool) -> dict[str, list[Any]]:
     """Load NLTK's sample: files 0001-0159 for training, 0160-0179 for validation, 0180-0199 for test."""
     corpus: dict[str, list[Any]] = {split: [] for split in _SPLITS}
-    try:
-        with zipfile.ZipFile(archive) as files:
-            for name in sorted(files.namelist()):
-                match = re.search(r"(?:/combined/wsj_(\d+)\.mrg|/wsj_(\d+)\.dp)$", name)
-                if not match:
-                    continue
-                number = int(match[1] or match[2])
-                split = "train" if number < 160 else "validation" if number < 180 else "test"
-                with files.open(name) as raw, TextIOWrapper(raw, encoding="latin-1") as text:
-                    where = f"{archive}/{name}"
-                    trees = read_trees(text) if kind == "constituency" else read_dependencies(text)
-                    corpus[split] += _trees(trees, where, clean and kind == "constituency")
-    except (zipfile.BadZipFile, zlib.error) as error:
-        raise ValueError(f"{archive}: damaged zip file: {error}") from None
+    for name, text in open_members(archive, _SAMPLE_FILE.search, "latin-1"):
+        number = int(Path(name).stem.removeprefix("wsj_"))
+        split = "train" if number < 160 else "validation" if number < 180 else "test"
+        trees = read_trees(text) if kind == "constituency" else read_dependencies(text)
+        corpus[split] += _trees(trees, text.name, clean and kind == "constituency")
     if not all(corpus.values()):
         raise ValueError(f"{archive}: expected the files wsj_0001 to wsj_0199 in the archive")
     return corpus

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import os
-import zipfile
-import zlib
 from collections.abc import Iterable, Iterator, Mapping
-from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from treeformers.data.archives import open_members
 from treeformers.trees.files import read_lines, suffix_of
 
 __all__ = ["MINIMAL_PAIRS", "MinimalPair", "load_minimal_pairs"]
@@ -83,25 +80,18 @@ def _lines(folder: Path) -> Iterator[tuple[str, str, dict[str, Any]]]:
     name.
     """
     for path in sorted(folder.glob("*.zip")):
-        try:
-            with zipfile.ZipFile(path) as files:
-                for member in sorted(files.namelist()):
-                    if member.endswith(".jsonl") and not member.startswith("__MACOSX"):
-                        with files.open(member) as raw:
-                            text = TextIOWrapper(raw, encoding="utf-8", errors="surrogateescape")
-                            for where, line in read_lines(text):
-                                place = f"{path}/{member}:{where.rpartition(':')[2]}"
-                                yield place, Path(member).stem, _object(place, line)
-        except (zipfile.BadZipFile, zlib.error) as error:
-            raise ValueError(f"{path}: damaged zip file: {error}") from None
+        for member, text in open_members(path, _is_blimp):
+            for where, line in read_lines(text):
+                yield where, Path(member).stem, _object(where, line)
     plain = [path for pattern in ("", "data/") for path in folder.glob(f"{pattern}*.jsonl*")]
     for path in sorted(plain):
         if suffix_of(path) == ".jsonl":
-            try:
-                for where, line in read_lines(path):
-                    yield where, path.name.partition(".")[0], _object(where, line)
-            except gzip.BadGzipFile as error:
-                raise ValueError(f"{path}: damaged gzip file: {error}") from None
+            for where, line in read_lines(path):
+                yield where, path.name.partition(".")[0], _object(where, line)
+
+
+def _is_blimp(member: str) -> bool:
+    return member.endswith(".jsonl") and not member.startswith("__MACOSX")
 
 
 def _object(where: str, line: str) -> dict[str, Any]:

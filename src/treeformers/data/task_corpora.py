@@ -6,13 +6,12 @@ Each reader takes the files of one split, in the order of the catalogue.
 from __future__ import annotations
 
 import csv
-import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
 
+from treeformers.data.archives import open_members
 from treeformers.data.examples import LabeledText, TextPair
 from treeformers.data.parent_pointers import (
     Line,
@@ -176,16 +175,11 @@ def read_parallel(*paths: Path) -> Iterator[dict[str, str]]:
 
 
 def _read_tatoeba(archive: Path) -> Iterator[dict[str, str]]:
-    try:
-        with zipfile.ZipFile(archive) as files, files.open("deu.txt") as raw:
-            text = TextIOWrapper(raw, encoding="utf-8", errors="surrogateescape", newline="\n")
-            lines = ((f"{archive}/{where}", line) for where, line in read_lines(text))
-            for _, (english, german) in split_rows(lines, ("English", "German")):
-                yield {"en": english, "de": german}
-    except KeyError:
-        raise ValueError(f"{archive}: no file deu.txt in the archive") from None
-    except (zipfile.BadZipFile, zlib.error) as error:
-        raise ValueError(f"{archive}: damaged zip file: {error}") from None
+    _, text = next(open_members(archive, "deu.txt".__eq__), ("", None))
+    if text is None:
+        raise ValueError(f"{archive}: no file deu.txt in the archive")
+    for _, (english, german) in split_rows(read_lines(text), ("English", "German")):
+        yield {"en": english, "de": german}
 
 
 READERS: Mapping[str, Callable[..., Iterator[Any]]] = {

@@ -347,9 +347,9 @@ class Replayed:
         return line
 
     def read(self, size: int = -1) -> str:
-        """Read some characters: `size`, or fewer, or more of those that were looked at; all if it is negative.
+        """Read some characters; all if `size` is negative, and none only at the end.
 
-        The text is empty only at the end.
+        Lines that were looked at may give more than `size`.
         """
         if size < 0:
             first, self._first = "".join(self._first), deque()

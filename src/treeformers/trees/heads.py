@@ -80,8 +80,8 @@ def to_dependencies(tree: Tree, rules: str | HeadRules = "collins") -> Dependenc
     """Convert a constituency tree to dependencies: a node's head word governs the heads of its other
     children.
 
-    The dependency tree is projective and has no relations. `treeformers.trees.relations` finds the relations
-    of English.
+    The dependency tree is projective and has no relations. `treeformers.trees.universal_dependencies` finds
+    the relations of English.
 
     Args:
         tree: a tree with the labels and tags that the rules expect.
@@ -127,11 +127,10 @@ class RuleCoverage:
         return 100 * self.without_rule / self.nodes if self.nodes else 0.0
 
     def __str__(self) -> str:
-        """One line: the share of nodes without a rule, and what is their head."""
-        child = "first" if self.rules.default.direction.startswith("left") else "last"
+        """One line: the share of nodes without a rule, and their head."""
         return (
             f"{self.percent:.1f} % of the nodes ({self.without_rule} of {self.nodes}) have no rule in the "
-            f"head rules {self.rules.name}: their {child} child is the head"
+            f"head rules {self.rules.name}: their first or last child is the head"
         )
 
 
