@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -252,7 +253,7 @@ def test_paths(tmp_path: Path) -> None:
         write_discontinuous([DOG, "(S)"], path)  # type: ignore[list-item]
     assert path.read_bytes() == before
     path.write_bytes(before[:40])
-    with pytest.raises(ValueError, match=r"trees.xml.gz:\d+: damaged gzip file"):
+    with pytest.raises(ValueError, match=r"trees\.xml\.gz:1: damaged gzip file"):
         list(read_discontinuous(path))
     unnamed.write_text("(S (A a) (B b))\n")
     for file in (str(unnamed), "-", str(tmp_path / "none")):
@@ -322,5 +323,30 @@ def test_bad_sentences_of_tiger_xml_are_left_out() -> None:
         assert errors[0].startswith(message)
     words, errors = skipping(start + good + "\n" + cases.popitem()[0], "tigerxml")
     assert (words, len(errors)) == (["\xe4"], 1)
-    with pytest.raises(ValueError, match="a document type declaration"):
-        skipping(f"<!DOCTYPE a>{start}{good}", "tigerxml")
+
+
+@pytest.mark.parametrize("on_error", [None, lambda error: None])
+def test_what_no_document_of_tiger_xml_may_hold_is_named_with_its_line(
+    tmp_path: Path, on_error: Callable[[ValueError], None] | None
+) -> None:
+    path = tmp_path / "a.xml.gz"
+    for before in (0, 1, 5000):
+        text = "<!-- a comment of forty characters -->\n" * before + '<!DOCTYPE a>\n<corpus id="a"/>\n'
+        path.write_bytes(gzip.compress(text.encode()))
+        message = f"^{path}:{before + 1}: a document type declaration, expected none"
+        with pytest.raises(ValueError, match=message):
+            list(read_discontinuous(path, on_error=on_error))
+
+
+@pytest.mark.parametrize("on_error", [None, lambda error: None])
+def test_a_cut_file_of_tiger_xml_is_named_with_the_last_line_that_was_read(
+    tmp_path: Path, on_error: Callable[[ValueError], None] | None
+) -> None:
+    path = tmp_path / "a.xml.gz"
+    write_discontinuous([DOG] * 1000, path)
+    data = gzip.decompress(path.read_bytes())
+    path.write_bytes(path.read_bytes()[:-8])
+    read = len(data) // (1 << 16) * (1 << 16)
+    line = 1 + data.count(b"\n", 0, read)
+    with pytest.raises(ValueError, match=f"^{path}:{line}: damaged gzip file"):
+        list(read_discontinuous(path, on_error=on_error))

@@ -177,8 +177,8 @@ def test_nodes_without_rule():
     found = count_nodes_without_rule([tree, tree])
     assert (found.nodes, found.without_rule, found.percent) == (8, 4, 50.0)
     assert str(found) == (
-        "50.0 % of the nodes (4 of 8) have no rule in the head rules collins: their first or last child is the "
-        "head"
+        "50.0 % of the nodes (4 of 8) have no rule in the head rules collins: "
+        "their first or last child is the head"
     )
     assert count_nodes_without_rule([Tree("NN", word="a")]).percent == 0
 

@@ -110,10 +110,12 @@ def parse_tigerxml(
     """
     if on_error is None:
         document = _Document(name)
-        for data in _read(stream, name, document):
+        while True:
+            data = _read(stream, f"{name}:{document.line}")
             document.parse(data)
             yield from document.take()
-        return
+            if not data:
+                return
     for line, text in _sentences(stream, name):
         document = _Document(name, line)
         try:
@@ -186,22 +188,20 @@ class _Document:
         raise ValueError(f"{self.name}:{self.line}: a document type declaration, expected none")
 
 
-def _read(stream: IO[bytes] | IO[str], name: str, document: _Document) -> Iterator[bytes | str]:
-    """The parts of a document; the last one is empty."""
-    while True:
-        try:
-            data = stream.read(_CHUNK)
-        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-            raise ValueError(f"{name}:{document.line}: damaged gzip file: {error}") from None
-        yield data
-        if not data:
-            return
+def _read(stream: IO[bytes] | IO[str], where: str) -> bytes | str:
+    """The next part of a document; nothing at its end. `where` is the place of the part, for errors."""
+    try:
+        return stream.read(_CHUNK)
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise ValueError(f"{where}: damaged gzip file: {error}") from None
 
 
 def _sentences(stream: IO[bytes] | IO[str], name: str) -> Iterator[tuple[int, str]]:
     """The text of each element <s> and the number of its first line. One without an end ends at the next."""
     line, text, decoder = 1, "", None
-    for data in _read(stream, name, _Document(name)):
+    while True:
+        reached = line + text.count("\n")
+        data = _read(stream, f"{name}:{reached}")
         if isinstance(data, bytes):
             if decoder is None:
                 declared = _DECLARED.match(data)
@@ -213,8 +213,9 @@ def _sentences(stream: IO[bytes] | IO[str], name: str) -> Iterator[tuple[int, st
             text += decoder.decode(data, final=not data)
         else:
             text += data
-        if _DOCTYPE.search(text):
-            raise ValueError(f"{name}: a document type declaration, expected none")
+        if doctype := _DOCTYPE.search(text):
+            line += text.count("\n", 0, doctype.start())
+            raise ValueError(f"{name}:{line}: a document type declaration, expected none")
         while begin := _SENTENCE.search(text):
             following = _SENTENCE.search(text, begin.end())
             end = text.find("</s>", begin.end(), following.start() if following else len(text)) + len("</s>")
@@ -229,6 +230,8 @@ def _sentences(stream: IO[bytes] | IO[str], name: str) -> Iterator[tuple[int, st
         if begin is None:
             line += text.count("\n", 0, -_LONGEST_MARK)
             text = text[-_LONGEST_MARK:]
+        if not data:
+            return
 
 
 def format_tigerxml(tree: DiscontinuousTree, number: int) -> str:
