@@ -271,6 +271,23 @@ def test_bad_rows_are_left_out_if_asked_for(tmp_path):
     assert [str(error).split(": ")[0] for error in errors] == [f"{path}:{line}" for line in (3, 4, 6)]
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "number"),
+    [
+        ("a.tsv", "label\ttext\n1\n\tgood\n", 2),
+        ("a.tsv", "first\tsecond\tscore\na\tb\thigh\n", 1),
+        ("a.jsonl", '3\n{"label": "1", "text": ""}\n{"label": 0, "text": [1]}\n', 3),
+    ],
+)
+def test_a_table_of_bad_rows_alone(tmp_path, name, content, number):
+    path = tmp_path / name
+    path.write_text(content)
+    errors = []
+    with pytest.raises(ValueError, match=f"^{path}: no usable rows: all {number} are bad$"):
+        read_table(path, on_error=errors.append)
+    assert len(errors) == number
+
+
 def test_parquet_and_datasets_say_what_is_missing(tmp_path, monkeypatch):
     for name in ("pyarrow", "datasets"):
         monkeypatch.setitem(sys.modules, name, None)

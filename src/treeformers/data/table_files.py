@@ -19,7 +19,7 @@ from treeformers.trees.brackets import OnError
 from treeformers.trees.files import read_lines, read_object, suffix_of
 from treeformers.trees.formats import JSON
 
-__all__ = ["TableFile", "dataset_splits", "holds_table", "open_dataset", "open_table"]
+__all__ = ["TableFile", "dataset_splits", "holds_table", "open_dataset", "open_table", "open_tabs"]
 
 Row: TypeAlias = tuple[str, list[str]]
 """("file:line", cells). Cells are stripped of blanks; a null is empty."""
@@ -99,8 +99,22 @@ def open_table(
     if _is_quoted(lines):
         return _open_quoted(os.fspath(path), lines, "\t", on_error)
     where, header = lines[0] if lines else (f"{os.fspath(path)}:1", "")
-    rows = ((where, line.split("\t")) for where, line in lines[1:] if line.strip(" \r\n"))
-    return _delimited(where, header.split("\t"), rows, "\t", on_error)
+    return open_tabs(where, header.split("\t"), lines[1:], on_error)
+
+
+def open_tabs(
+    where: str, names: Sequence[str], lines: Iterable[tuple[str, str]], on_error: OnError | None = None
+) -> TableFile:
+    """A TSV without quotes. Lines without text are skipped.
+
+    Args:
+        where: the place of the column names, "file:line".
+        names: the names of the columns.
+        lines: ("file:line", line) below the names.
+        on_error: as in `open_table`.
+    """
+    rows = ((where, line.split("\t")) for where, line in lines if line.strip(" \r\n"))
+    return _delimited(where, names, rows, "\t", on_error)
 
 
 def dataset_splits(folder: Path) -> list[str]:

@@ -24,7 +24,7 @@ from typing import TypeAlias
 from treeformers.data.catalogue import Kind
 from treeformers.data.examples import LabeledText, Text, TextPair
 from treeformers.data.splits import splits_in
-from treeformers.data.table_files import TableFile, open_dataset, open_table
+from treeformers.data.table_files import TableFile, open_dataset, open_table, open_tabs
 from treeformers.trees.brackets import OnError
 from treeformers.trees.files import read_lines
 from treeformers.trees.tree import Tree, parse_brackets
@@ -100,7 +100,8 @@ def read_table(
             other than group is empty, a score is not a number from 1 to 5, a cell in a column of trees is not
             one tree, or `clean` leaves nothing of a tree. The message begins with file:line.
     """
-    return _examples(os.fspath(path), open_table(path, encoding, on_error), clean, columns, on_error)
+    bad = _BadRows(on_error)
+    return _examples(os.fspath(path), open_table(path, encoding, bad), clean, columns, bad)
 
 
 def read_dataset(
@@ -125,7 +126,8 @@ def read_dataset(
         ValueError: datasets is not installed, or no split has such a name; other errors as in `read_table`.
     """
     found: dict[str, TableFile] = {}
-    tables = open_dataset(folder, on_error)
+    bad = _BadRows(on_error)
+    tables = open_dataset(folder, bad)
     for name, table in tables.items():
         for split in splits_in(name)[:1]:
             found.setdefault(split, table)
@@ -134,7 +136,11 @@ def read_dataset(
         raise ValueError(f"{folder}: no split named train, validation or test: it has {', '.join(others)}")
     if others:
         logger.info("%s: not read: %s", folder, ", ".join(others))
-    return {split: _examples(table.where, table, clean, columns, on_error) for split, table in found.items()}
+    examples: dict[str, list[TableExample]] = {}
+    for split, table in found.items():
+        bad.count = 0
+        examples[split] = _examples(table.where, table, clean, columns, bad)
+    return examples
 
 
 def read_columns(
@@ -155,16 +161,34 @@ def read_columns(
     yield from table.rows(names)
 
 
+class _BadRows:
+    """Counts the errors of bad rows and passes them on; without `on_error`, raises the first.
+
+    Attributes:
+        count: number of bad rows so far.
+    """
+
+    def __init__(self, on_error: OnError | None) -> None:
+        self.count = 0
+        self._on_error = on_error
+
+    def __call__(self, error: ValueError) -> None:
+        if self._on_error is None:
+            raise error
+        self.count += 1
+        self._on_error(error)
+
+
 def _examples(
     path: str,
     table: TableFile,
     clean: Callable[[Tree], Tree | None] | None,
     columns: Columns | None,
-    on_error: OnError | None,
+    bad: _BadRows,
 ) -> list[TableExample]:
     columns = columns or Columns()
     kind, names = _find_columns(table, columns)
-    rows = list(_filled(table, names, on_error))
+    rows = list(_filled(table, names, bad))
     cells = dict(zip(names, zip(*(row for _, row in rows), strict=True), strict=False))
     # None for a column that holds no trees; else a tree, or None for a cell that is no tree.
     trees = {role: _trees(cells[role]) for role in names if rows and role not in _NOT_TEXT}
@@ -178,9 +202,9 @@ def _examples(
             }
             examples.append(_example(where, kind, texts, values))
         except ValueError as error:
-            if on_error is None:
-                raise
-            on_error(error)
+            bad(error)
+    if not examples and bad.count:
+        raise ValueError(f"{path}: no usable rows: all {bad.count} are bad")
     if not examples:
         raise ValueError(f"{path}: no rows below the column names")
     return examples
@@ -237,9 +261,7 @@ def _check_column(table: TableFile, name: str) -> None:
         raise ValueError(f"{table.where}: {problem}: the columns are {', '.join(table.names)[:200]}")
 
 
-def _filled(
-    table: TableFile, names: Mapping[str, str], on_error: OnError | None
-) -> Iterator[tuple[str, list[str]]]:
+def _filled(table: TableFile, names: Mapping[str, str], bad: _BadRows) -> Iterator[tuple[str, list[str]]]:
     """Yield the rows. A row with an empty cell in another column than group is an error."""
     for where, cells in table.rows(list(names.values())):
         empty = next(
@@ -248,10 +270,8 @@ def _filled(
         )
         if empty is None:
             yield where, cells
-        elif on_error is None:
-            raise ValueError(f"{where}: the column {empty} is empty")
         else:
-            on_error(ValueError(f"{where}: the column {empty} is empty"))
+            bad(ValueError(f"{where}: the column {empty} is empty"))
 
 
 def read_rows(path: str | os.PathLike[str], columns: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
@@ -284,19 +304,7 @@ def split_rows(lines: Iterable[tuple[str, str]], columns: Sequence[str]) -> Iter
     Raises:
         ValueError: a line has a wrong number of cells, or a cell in a column other than "group" is empty.
     """
-    for where, line in lines:
-        if not line.strip(" \r\n"):
-            continue
-        cells = [cell.strip() for cell in line.split("\t")]
-        if len(cells) != len(columns):
-            raise ValueError(
-                f"{where}: expected {len(columns)} columns separated by tabs ({', '.join(columns)}), "
-                f"got {len(cells)}"
-            )
-        for name, cell in zip(columns, cells, strict=True):
-            if not cell and name != "group":
-                raise ValueError(f"{where}: the column {name} is empty")
-        yield where, cells
+    return _filled(open_tabs("", columns, lines), {name: name for name in columns}, _BadRows(None))
 
 
 def parse_score(where: str, text: str) -> float:
