@@ -48,11 +48,11 @@ def test_a_file_of_trees(tmp_path: Path, name: str) -> None:
         run_system(TreeFile.read(path), QUESTIONS)
 
 
-def test_an_error_names_the_last_line_of_the_tree(tmp_path: Path) -> None:
+def test_an_error_names_the_first_line_of_the_tree(tmp_path: Path) -> None:
     path = tmp_path / "trees.txt.gz"
     with gzip.open(path, "wt") as file:
         file.write(f"# ours\n{RIGHT[0]}\n\n(X (X a)\n  (X b))\n")
-    with pytest.raises(ValueError, match=r"trees\.txt\.gz:5: a tree over 'a b'"):
+    with pytest.raises(ValueError, match=r"trees\.txt\.gz:4: a tree over 'a b'"):
         run_system(TreeFile.read(path), QUESTIONS)
 
 

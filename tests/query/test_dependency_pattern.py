@@ -181,7 +181,7 @@ def test_a_forest_is_one_sentence() -> None:
 
 
 def test_an_endless_treebank_is_searched_as_it_comes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pattern, "SHARD", 3)
+    monkeypatch.setattr(pattern, "INDEXED_TREES", 3)
     found = itertools.islice(DependencyPattern("{$}").find(itertools.repeat(TREE)), 10)
     assert [match.sentence for match in found] == [*range(10)]
 

@@ -12,6 +12,7 @@ import pytest
 
 from treeformers.data import corpora
 from treeformers.query import Columns, Match, Pattern
+from treeformers.trees.dependency import DependencyTree
 from treeformers.trees.tree import Tree
 
 TREE = Tree.from_brackets("(ROOT (S (NP (DT The) (NN dog)) (VP (VBZ barks) (ADVP (RB loudly)))))")
@@ -48,6 +49,8 @@ def test_columns_serve_many_patterns_and_no_trees_have_no_matches() -> None:
 def test_bad_arguments() -> None:
     with pytest.raises(ValueError, match="expected several trees, got one"):
         next(Pattern("NP").find(TREE))  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="tree 2: expected a Tree, got DependencyTree"):
+        next(Pattern("NP").find([TREE, DependencyTree(["a"], [0])]))  # type: ignore[list-item]
     with pytest.raises(ValueError, match="a pattern is text, got int"):
         Pattern(3)  # type: ignore[arg-type]
 

@@ -81,3 +81,21 @@ def test_characters_of_words_come_from_the_parser(tmp_path: Path) -> None:
         (shard,) = read_shards(path, keep_index=keep)
         assert shard.columns.offsets is not None
         assert shard.columns.offsets.tolist() == [[0, 1], [1, 2], [4, 5], [5, 6]]
+
+
+def test_words_may_have_no_characters(tmp_path: Path) -> None:
+    path = tmp_path / "parsed.jsonl"
+    path.write_text('{"words": ["a", "b"], "spans": [[0, 2, "NP"]], "word_offsets": null}\n')
+    (shard,) = read_shards(path)
+    assert isinstance(shard.columns, Columns) and shard.columns.offsets is None
+
+
+@pytest.mark.parametrize(
+    "keys",
+    ['"word_offsets": [[0, 1]]', '"start": 0, "word_offsets": [0]', '"start": 0, "word_offsets": [["", 1]]'],
+)
+def test_faulty_characters_are_named_with_their_line(tmp_path: Path, keys: str) -> None:
+    path = tmp_path / "parsed.jsonl"
+    path.write_text(f'\n{{"words": ["a"], "spans": [], {keys}}}\n')
+    with pytest.raises(ValueError, match=f'^{path}:2: expected a number as "start" and a list of'):
+        list(read_shards(path))

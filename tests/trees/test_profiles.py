@@ -221,6 +221,7 @@ def test_a_profile_of_ones_own(tmp_path):
     [
         ("title", "not TOML: "),
         ("labels = 'x'", "labels: unknown key, expected one of like, title, dropped"),
+        ("like = ['penn']", "like is ['penn'], expected one of penn, spmrl"),
         ("like = 'pen'", "like is 'pen', expected one of penn, spmrl"),
         ("title = 1", "title: 1, expected a string"),
         ("dropped = ['ID']", "dropped: ['ID'], expected a string"),

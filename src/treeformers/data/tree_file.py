@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from dataclasses import dataclass
 
-from treeformers.trees.files import read_lines, suffix_of
-from treeformers.trees.formats import JSON, read_trees
-from treeformers.trees.tree import Tree, parse_brackets
+from treeformers.trees.files import read_lines
+from treeformers.trees.formats import placed_trees, tree_format
+from treeformers.trees.tree import Tree
 
 __all__ = ["TreeFile"]
 
@@ -19,7 +18,7 @@ class TreeFile:
 
     Attributes:
         trees: the trees.
-        places: "file:line" of the last line of each tree.
+        places: "file:line" of the beginning of each tree.
     """
 
     trees: tuple[Tree, ...]
@@ -35,29 +34,10 @@ class TreeFile:
 
         Raises:
             FileNotFoundError: the file does not exist.
-            ValueError: the text is malformed (with file:line), or the file holds no trees.
+            ValueError: the text is malformed or discbracket (with file:line), or the file holds no trees.
         """
-        name = os.fspath(path)
-        if suffix_of(name) in JSON:
-            filled = [where for where, line in read_lines(path, encoding=encoding) if line.strip()]
-            placed = list(zip(read_trees(path, encoding=encoding), filled, strict=True))
-        else:
-            placed = list(_placed_trees(name, encoding))
+        placed = list(placed_trees(read_lines(path, encoding=encoding), tree_format(path, None)))
         if not placed:
-            raise ValueError(f"{name}: no trees in it")
-        trees, places = zip(*placed, strict=True)
+            raise ValueError(f"{os.fspath(path)}: no trees in it")
+        places, trees = zip(*placed, strict=True)
         return cls(trees, places)
-
-
-def _placed_trees(name: str, encoding: str) -> Iterator[tuple[Tree, str]]:
-    """Yield each tree of a file of brackets with the place of its last line."""
-    place = ""
-
-    def lines() -> Iterator[tuple[str, str]]:
-        nonlocal place
-        for where, line in read_lines(name, encoding=encoding):
-            place = where
-            yield where, line
-
-    for tree in parse_brackets(lines()):
-        yield tree, place

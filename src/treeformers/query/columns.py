@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from treeformers.trees.head_rules import find_head_rules
 from treeformers.trees.tree import Tree
 
-__all__ = ["Columns", "Forest", "Integers", "Mask", "inverse", "ranges"]
+__all__ = ["Columns", "Forest", "Integers", "Mask", "check_tree", "inverse", "ranges"]
 
 Integers: TypeAlias = NDArray[np.int32]
 Mask: TypeAlias = NDArray[np.bool_]
@@ -129,12 +129,17 @@ class Columns(Forest):
 
     @classmethod
     def from_trees(cls, trees: Iterable[Tree]) -> Self:
-        """Index trees. A tree of any depth takes time linear in its nodes."""
+        """Index trees. A tree of any depth takes time linear in its nodes.
+
+        Raises:
+            ValueError: an item is not a tree.
+        """
         numbers: dict[str, int] = {}
         number = numbers.setdefault
         labels: list[int] = []
         parents: list[int] = []
-        for tree in trees:
+        for place, tree in enumerate(trees):
+            check_tree(tree, Tree, place)
             stack = [(tree, -1)]
             while stack:
                 node, parent = stack.pop()
@@ -220,6 +225,16 @@ class Columns(Forest):
             else:
                 head[node] = below[head_child(names[labels[node]], [names[labels[child]] for child in below])]
         return head
+
+
+def check_tree(item: object, kind: type, place: int) -> None:
+    """Check an item of a list of trees.
+
+    Raises:
+        ValueError: the item is not of this type.
+    """
+    if not isinstance(item, kind):
+        raise ValueError(f"tree {place + 1}: expected a {kind.__name__}, got {type(item).__name__}")
 
 
 def inverse(order: Integers) -> Integers:

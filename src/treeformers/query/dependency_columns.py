@@ -8,7 +8,7 @@ from typing import Self
 
 import numpy as np
 
-from treeformers.query.columns import Forest, Integers, inverse
+from treeformers.query.columns import Forest, Integers, check_tree, inverse
 from treeformers.trees.dependency import DependencyTree
 
 __all__ = ["DependencyColumns"]
@@ -57,8 +57,7 @@ class DependencyColumns(Forest):
         rows: list[tuple[int, int, int, int, int]] = []
         roots: list[int] = []
         for number, tree in enumerate(trees):
-            if not isinstance(tree, DependencyTree):
-                raise ValueError(f"tree {number + 1}: expected a DependencyTree, got {type(tree).__name__}")
+            check_tree(tree, DependencyTree, number)
             dependents, first = tree.children, len(rows)
             roots.append(first)
             stack = [(root, -1) for root in reversed(tree.roots)]

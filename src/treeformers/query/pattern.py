@@ -26,7 +26,7 @@ __all__ = ["BasePattern", "Match", "Pattern", "shards"]
 
 F = TypeVar("F", bound=Forest)
 
-SHARD = 2000
+INDEXED_TREES = 2000
 """Number of trees that are indexed together."""
 
 
@@ -174,7 +174,7 @@ def shards(trees: Iterable[object] | F, columns: type[F]) -> Iterator[tuple[int,
     if isinstance(trees, Tree | DependencyTree):
         raise ValueError("expected several trees, got one: put it into a list")
     rest, first = iter(trees), 0
-    while shard := list(islice(rest, SHARD)):
+    while shard := list(islice(rest, INDEXED_TREES)):
         yield first, columns.from_trees(shard)
         first += len(shard)
 

@@ -10,6 +10,7 @@ import tempfile
 import zipfile
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
+from operator import index
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,7 +18,7 @@ import numpy as np
 
 from treeformers.query.columns import Columns
 from treeformers.query.dependency_columns import DependencyColumns
-from treeformers.trees.conll import ConllSentence, holds_conll, read_conllu
+from treeformers.trees.conll import ConllSentence, holds_conll
 from treeformers.trees.files import read_lines, suffix_of
 from treeformers.trees.formats import JSON, read_trees
 from treeformers.trees.tree import Tree
@@ -28,7 +29,6 @@ __all__ = [
     "Shard",
     "conll_shards",
     "index_path",
-    "read_dependency_shards",
     "read_shards",
     "tree_shards",
 ]
@@ -55,18 +55,6 @@ class Shard(NamedTuple):
     first: int
     columns: Columns | DependencyColumns
     sent_ids: Sequence[str | None] = ()
-
-
-def read_dependency_shards(path: str | os.PathLike[str]) -> Iterator[Shard]:
-    """Read the dependency trees of a file, see `trees.conll.read_conllu`.
-
-    Raises:
-        FileNotFoundError: the file does not exist.
-        ValueError: the text is malformed; the message opens with file:line.
-    """
-    if suffix_of(path) in JSON:
-        raise ValueError(f"{path}: constituency trees, expected a pattern such as 'NP < NN'")
-    yield from conll_shards(os.fspath(path), read_conllu(path))
 
 
 def conll_shards(name: str, sentences: Iterable[ConllSentence]) -> Iterator[Shard]:
@@ -153,10 +141,16 @@ def _shards(name: str) -> Iterator[Columns]:
 
 def _offsets(name: str) -> Iterator[Any]:
     """The characters of the words of each sentence, in the text that was parsed."""
-    for _, line in read_lines(name):
+    for where, line in read_lines(name):
         if line.strip():
             fields = json.loads(line)
-            yield [(fields["start"] + a, fields["start"] + b) for a, b in fields.get("word_offsets", ())]
+            pairs, start = fields.get("word_offsets") or [], fields.get("start")
+            try:
+                yield [(index(start) + index(first), index(start) + index(end)) for first, end in pairs]
+            except (TypeError, ValueError):
+                raise ValueError(
+                    f'{where}: expected a number as "start" and a list of [start, end] as "word_offsets"'
+                ) from None
 
 
 def _checked(offsets: list[Any], columns: Columns) -> np.ndarray | None:

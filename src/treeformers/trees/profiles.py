@@ -140,7 +140,7 @@ class Profile:
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise ValueError(f"{name}: not TOML: {error}") from None
         like = found.pop("like", "penn")
-        if like not in PROFILES:
+        if not isinstance(like, str) or like not in PROFILES:
             raise ValueError(f"{name}: like is {like!r}, expected one of {', '.join(PROFILES)}")
         return replace(PROFILES[like], **_checked(found, name), name=name)
 
