@@ -140,7 +140,7 @@ def test_bad_input_of_the_structural_probe(tmp_path: Path) -> None:
         "--split train: the probes"
     )
     found = complaint(encoder, "--structural", gold, "--trees", "dependencies")
-    assert found == f"{gold}: no dependency trees in it"
+    assert found == f"{gold} has no dependencies: it holds constituency trees"
     assert complaint(encoder, "--structural", gold).startswith(f"{gold}: 2 trees, expected at least 6")
 
 

@@ -14,6 +14,7 @@ from conftest import needs_corpora
 from treeformers.data import corpora
 from treeformers.data.corpora import CORPORA, clean_tree, download, load, verify
 from treeformers.data.examples import LabeledText
+from treeformers.data.tables import Columns
 from treeformers.trees.formats import write_trees
 from treeformers.trees.tree import DependencyTree, Tree
 
@@ -253,7 +254,9 @@ def test_the_scheme_of_a_file_is_recognised_and_named(tmp_path, caplog):
     [tree] = load(path, profile="keyaki")["train"]
     assert tree.words == ("a-a", "er-vera")
     assert caplog.messages == [f"{path}: left out 1 tree without words"]
-    with pytest.raises(ValueError, match="wsj-sample has a scheme of its own: a profile is for files and"):
+    with pytest.raises(
+        ValueError, match="wsj-sample is read as it is: expected no profile, which"
+    ):
         load("wsj-sample", profile="penn")
 
 
@@ -359,6 +362,34 @@ def test_trees_of_a_kind_that_a_corpus_lacks(tmp_path):
             load(name, data_dir=tmp_path, trees="dependencies")
     with pytest.raises(ValueError, match="sick has no pairs: expected constituency or dependencies"):
         load("sick", data_dir=tmp_path, trees="pairs")
+
+
+def test_a_path_holds_the_kind_that_is_asked_for(tmp_path):
+    path = tmp_path / "a.mrg"
+    path.write_text(TREE)
+    for trees in ("dependencies", "text", "nonsense"):
+        with pytest.raises(ValueError, match=f"^{path} has no {trees}: it holds constituency trees$"):
+            load(path, trees=trees)
+    assert load(path, trees="constituency") == load(path)
+    table = tmp_path / "a.tsv"
+    table.write_text("label\ttext\n1\ta dog\n")
+    assert load(table, trees="labeled") == load(table)
+    for trees in ("text", "pairs", "dependencies"):
+        with pytest.raises(ValueError, match=f"^{table} has no {trees}: it holds sentences with classes$"):
+            load(table, trees=trees)
+    table.write_text("label\tfirst\tsecond\n1\t(NN a)\t(NN b)\n")
+    assert load(table, trees="pairs") == load(table, trees="constituency") == load(table)
+
+
+@pytest.mark.parametrize("name", ["open-english", "wsj", "blimp", "mine"])
+def test_a_named_corpus_is_read_as_it_is(name, monkeypatch):
+    monkeypatch.setattr(corpora, "_REGISTERED", {"mine": dict})
+    options = {"profile": "penn", "format": "json", "columns": Columns(text="body")}
+    for option, value in options.items():
+        message = f"^{name} is read as it is: expected no {option}, which is for files and folders$"
+        with pytest.raises(ValueError, match=message):
+            load(name, **{option: value})
+    assert load("open-english", columns=Columns()) == load("open-english")
 
 
 def test_a_tree_of_traces_only_is_skipped(tmp_path, caplog):

@@ -131,6 +131,6 @@ def test_a_file_is_divided(tmp_path: Path) -> None:
     numbers = {split: [int(tree.words[0][1:]) for tree in trees] for split, trees in parts.items()}
     assert numbers["validation"] == [0, 10] and numbers["test"] == [5, 15]
     assert sorted(np.concatenate(list(numbers.values()))) == list(range(20))
-    with pytest.raises(ValueError, match=r"mine\.mrg: no dependency trees in it"):
+    with pytest.raises(ValueError, match=r"mine\.mrg has no dependencies: it holds constituency trees"):
         find_splits(str(path), "dependencies")
     assert all(isinstance(tree, Tree) for tree in parts["train"])

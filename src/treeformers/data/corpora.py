@@ -22,7 +22,7 @@ from typing import IO, Any, TypeAlias, cast
 from treeformers.data.agreement import SetName, make_set
 from treeformers.data.archives import open_members
 from treeformers.data.catalogue import CORPORA, Corpus, Kind
-from treeformers.data.examples import LabeledText
+from treeformers.data.examples import LabeledText, is_of_kind, kind_of
 from treeformers.data.minimal_pairs import MINIMAL_PAIRS, load_minimal_pairs
 from treeformers.data.open_english import load_open_english
 from treeformers.data.splits import splits_in
@@ -37,7 +37,7 @@ from treeformers.trees.profiles import PROFILES, Profile
 from treeformers.trees.recognition import FORMATS, TreeFileFormat, find_format, suffix_format
 from treeformers.trees.tree import Tree
 
-__all__ = ["CORPORA", "Corpus", "clean_tree", "download", "load", "register_corpus", "verify"]
+__all__ = ["CORPORA", "Corpus", "clean_tree", "download", "is_named", "load", "register_corpus", "verify"]
 
 logger = logging.getLogger(__name__)
 
@@ -87,14 +87,17 @@ def load(
             wsj_0001.mrg to wsj_2499.mrg, in any layout and case.
         clean: reduce constituency trees to words and plain labels, see `clean_tree`; False keeps them
             unchanged.
-        trees: "dependencies" for the dependency trees of wsj-sample, craft, gum, sst-5, sst-2 or sick.
+        trees: "dependencies" for the dependency trees of wsj-sample, craft, gum, sst-5, sst-2 or sick. For a
+            path, the kind that it must hold.
         profile: the scheme of the trees of a file or folder, a name or a TOML file
             (`treeformers.trees.profiles`). By default, it is recognised by the first trees and logged.
         encoding: the encoding of a file or folder.
         format: the format of a file or of the files of a folder, whatever their names and content.
-        on_error: called with the error of each bad tree in a file of trees, or of each bad row of a table,
-            which is left out. By default, the first error is raised.
-        columns: the names of the columns of tables.
+        on_error: called with the error of each bad tree or bad row of a file or folder, which is left out. By
+            default, the first error is raised.
+        columns: the names of the columns of a table.
+
+        A corpus with a name takes no profile, format and columns, and needs neither encoding nor on_error.
 
     Returns:
         A list per split ("train", "validation", "test"; "wsj" also has "all"). Treebanks give `Tree` or
@@ -108,20 +111,25 @@ def load(
     Raises:
         FileNotFoundError: the corpus or path does not exist.
         ValueError: the name is unknown, the corpus has no such trees, a corpus with a name was given a
-            profile, or a file is malformed or empty.
+            profile, a format or columns, or a file is malformed or empty.
     """
-    if (key := os.fspath(name)) in _REGISTERED:
+    if not is_named(key := os.fspath(name)):
+        return _load_path(Path(name), Reading(clean, profile, encoding, on_error, format, columns), trees)
+    for option, value in (("profile", profile), ("format", format), ("columns", columns)):
+        if value not in (None, Columns()):
+            raise ValueError(f"{key} is read as it is: expected no {option}, which is for files and folders")
+    if key in _REGISTERED:
         return {split: list(examples) for split, examples in _REGISTERED[key]().items()}
     if key in MINIMAL_PAIRS:
         if trees:
             raise ValueError(f"{key} has no {trees}: it has minimal pairs")
         return {"test": load_minimal_pairs(key, data_dir)}
-    corpus = CORPORA.get(key)
-    if corpus is None:
-        return _load_path(Path(name), Reading(clean, profile, encoding, on_error, format, columns))
-    if profile is not None:
-        raise ValueError(f"{key} has a scheme of its own: a profile is for files and folders")
-    return _load_corpus(corpus, data_dir, clean, trees)
+    return _load_corpus(CORPORA[key], data_dir, clean, trees)
+
+
+def is_named(name: str) -> bool:
+    """Whether `load` knows a corpus by this name. Any other name is a path."""
+    return name in _REGISTERED or name in MINIMAL_PAIRS or name in CORPORA
 
 
 def register_corpus(name: str, load: Callable[[], Mapping[str, Sequence[Any]]]) -> None:
@@ -287,7 +295,16 @@ def _existing(corpus: Corpus, folder: Path, file: str) -> Path:
     raise FileNotFoundError(f"{corpus.name}: no file {folder / file} or {file}.gz; {_remedy(corpus)}")
 
 
-def _load_path(path: Path, reading: Reading) -> dict[str, list[Any]]:
+def _load_path(path: Path, reading: Reading, trees: Kind | None) -> dict[str, list[Any]]:
+    splits = _read_path(path, reading)
+    if trees is not None:
+        for examples in splits.values():
+            if examples and not is_of_kind(examples[0], trees):
+                raise ValueError(f"{path} has no {trees}: it holds {kind_of(examples[0])}")
+    return splits
+
+
+def _read_path(path: Path, reading: Reading) -> dict[str, list[Any]]:
     if path.is_file():
         return {"train": _read_any(path, reading)}
     if not path.is_dir():

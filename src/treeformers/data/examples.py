@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from treeformers.data.catalogue import Kind
 from treeformers.trees.dependency import DependencyTree
 from treeformers.trees.tree import Tree
 
-__all__ = ["LabeledText", "Text", "TextPair", "kind_of"]
+__all__ = ["LabeledText", "Text", "TextPair", "is_of_kind", "kind_of"]
 
 Text: TypeAlias = Tree | DependencyTree | str
 
@@ -43,6 +44,30 @@ class TextPair:
     second: Text
     label: str = ""
     score: float | None = None
+
+
+def is_of_kind(entry: Any, kind: Kind) -> bool:
+    """Whether an entry that `treeformers.data.corpora.load` returns is of a kind.
+
+    An entry with trees in it is also of their kind.
+    """
+    match entry:
+        case LabeledText(text=text):
+            own: Kind | None = "labeled"
+        case TextPair(first=text):
+            own = "pairs"
+        case dict():
+            own, text = "parallel", next(iter(entry.values()))
+        case str():
+            own, text = "text", entry
+        case _:
+            own, text = None, entry
+    match text:
+        case Tree():
+            return kind in (own, "constituency")
+        case DependencyTree():
+            return kind in (own, "dependencies")
+    return kind == own
 
 
 def kind_of(entry: Any) -> str:

@@ -19,22 +19,23 @@ def load_corpus(name: str, data: TreeFiles, trees: Kind | None = None) -> dict[s
     Args:
         name: the corpus, as in `treeformers.data.corpora.load`.
         data: how its files are read.
-        trees: as in `treeformers.data.corpora.load`.
+        trees: the kind of the trees of a corpus with a name, as in `treeformers.data.corpora.load`.
 
     Raises:
         FileNotFoundError: the corpus does not exist.
         ValueError: as in `treeformers.data.corpora.load`.
     """
     skipped = Skipped(name)
+    named = corpora.is_named(name)
     found = corpora.load(
         name,
         data_dir=data.data_dir or None,
-        trees=trees,
-        profile=None if name in corpora.CORPORA else data.profile or None,
+        trees=trees if named else None,
+        profile=None if named else data.profile or None,
         encoding=data.encoding,
-        format=data.input_format or None,
+        format=None if named else data.input_format or None,
         on_error=skipped if data.skip_bad else None,
-        columns=columns_of(data),
+        columns=None if named else columns_of(data),
     )
     skipped.report(sum(map(len, found.values())))
     return found
