@@ -254,9 +254,7 @@ def test_the_scheme_of_a_file_is_recognised_and_named(tmp_path, caplog):
     [tree] = load(path, profile="keyaki")["train"]
     assert tree.words == ("a-a", "er-vera")
     assert caplog.messages == [f"{path}: left out 1 tree without words"]
-    with pytest.raises(
-        ValueError, match="wsj-sample is read as it is: expected no profile, which"
-    ):
+    with pytest.raises(ValueError, match="wsj-sample is read as it is: expected no profile, which"):
         load("wsj-sample", profile="penn")
 
 

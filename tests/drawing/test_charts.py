@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from treeformers.drawing import heat_map_png, heat_map_svg, learning_curve_svg, reliability_png
+from treeformers.drawing.chart import axis_ticks
 
 SVG = "{http://www.w3.org/2000/svg}"
 PRIOR = np.array([[1.0, 0.5, 0.1], [0.5, 1.0, 0.2], [0.1, 0.2, 1.0]])
@@ -114,3 +115,18 @@ def test_learning_curve_stays_within_its_axes(points: list[tuple[float, float]])
 def test_learning_curve_needs_a_point() -> None:
     with pytest.raises(ValueError, match="at least one finite point"):
         learning_curve_svg({"training": [(1, math.inf)]})
+
+
+@given(st.floats(-1e6, 1e6), st.floats(1e-3, 1e6))
+def test_ticks_are_inside_the_range_or_enclose_it(low: float, span: float) -> None:
+    high = low + span
+    around, inside = axis_ticks(low, high), axis_ticks(low, high, inside=True)
+    near = 1e-6 * span
+    assert around[0] <= low + near and high - near <= around[-1] and 3 <= len(around) <= 8
+    assert low - near <= inside[0] and inside[-1] <= high + near and 2 <= len(inside) <= 6
+    assert set(inside) <= set(around)
+
+
+def test_ticks_of_a_range_without_width() -> None:
+    assert axis_ticks(0, 0) == [0.0, 0.2]
+    assert axis_ticks(80, 80, inside=True) == [80.0]

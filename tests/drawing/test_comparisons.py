@@ -66,7 +66,7 @@ def test_cells() -> None:
         "system": "ctt (en)*",
         "accuracy": "84.1 ± 0.5",
         "interval": "82.1–86.1",
-        "against simple": "ahead <0.001",
+        "against simple": "ahead < 0.001",
         "against best": "",
         "weights": "639k",
         "train s": "61",

@@ -6,11 +6,12 @@ import math
 
 import numpy as np
 import pytest
-from scipy.stats import ttest_1samp
+from scipy.stats import ttest_1samp, ttest_ind, ttest_rel
 
 from treeformers.metrics import pearson
 from treeformers.metrics.inference import (
     compare_items,
+    compare_seeds,
     correlation_scores,
     hierarchical_interval,
     holm,
@@ -29,6 +30,31 @@ def test_words() -> None:
     assert [verdict(1.0, 0.049), verdict(-1.0, 0.001), verdict(1.0, 0.05)] == ["ahead", "behind", "level"]
     assert verdict(-1.0, 0.001, lower_is_better=True) == "ahead"
     assert [p_text(0.0004), p_text(0.0123)] == ["< 0.001", "0.012"]
+
+
+def test_results_of_the_same_seeds_are_paired() -> None:
+    ours, theirs = {1: 70.0, 2: 75.0, 3: 80.0}, {3: 78.0, 1: 69.0, 2: 74.5}
+    found = compare_seeds(ours, theirs)
+    assert found is not None and found.value == pytest.approx(75 - 221.5 / 3) and math.isnan(found.error)
+    assert found.p == pytest.approx(ttest_rel([70, 75, 80], [69, 74.5, 78]).pvalue)
+    assert compare_seeds(ours, dict(ours)) == (0.0, 1.0, pytest.approx(math.nan, nan_ok=True))
+
+
+@pytest.mark.parametrize(
+    "theirs", [{1: 69.0, 2: 74.5, 4: 78.0}, {4: 69.0, 5: 72.0}, {1: 69.0, 2: 74.0, 3: 79.0}]
+)
+def test_other_seeds_and_constant_differences_are_not_paired(theirs: dict[int, float]) -> None:
+    ours = {1: 70.0, 2: 75.0, 3: 80.0}
+    found = compare_seeds(ours, theirs)
+    assert found is not None
+    assert found.p == pytest.approx(ttest_ind([70, 75, 80], list(theirs.values()), equal_var=False).pvalue)
+
+
+def test_seeds_that_allow_no_test() -> None:
+    many = {1: 70.0, 2: 75.0}
+    assert compare_seeds({1: 70.0}, many) is compare_seeds(many, {1: 70.0}) is compare_seeds({}, many) is None
+    assert compare_seeds({1: 70.0, 2: 70.0}, {1: 60.0, 2: 60.0}) is None
+    assert compare_seeds(many, {1: 60.0, 2: 60.0}) is not None
 
 
 def test_without_seeds_the_test_is_the_paired_t_test_over_items() -> None:

@@ -169,8 +169,8 @@ def learning_curve_svg(
     lines = {name: points for name, points in lines.items() if points}
     if not lines:
         raise ValueError("a learning curve needs at least one finite point")
-    x_ticks = _ticks(*_range(x for points in lines.values() for x, _ in points))
-    y_ticks = _ticks(*_range(y for points in lines.values() for _, y in points))
+    x_ticks = axis_ticks(*_range(x for points in lines.values() for x, _ in points))
+    y_ticks = axis_ticks(*_range(y for points in lines.values() for _, y in points))
     left, right, top, bottom = 56, 560, 34, 264
 
     def at_x(x: float) -> float:
@@ -209,6 +209,27 @@ def learning_curve_svg(
     )
 
 
+def axis_ticks(low: float, high: float, inside: bool = False) -> list[float]:
+    """Choose round numbers for an axis.
+
+    Args:
+        low: the beginning of the range.
+        high: its end.
+        inside: no number is outside the range, which gives two to six of them. By default, four to eight
+            enclose it.
+    """
+    largest = max(abs(low), abs(high))
+    span = high - low if high - low > 1e-9 * largest else largest or 1.0
+    power = 10.0 ** math.floor(math.log10(span / 4))
+    step = next(power * factor for factor in (1, 2, 2.5, 5, 10) if span / (power * factor) <= 5)
+    if inside:
+        first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+    else:
+        first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
+        last = max(last, first + 1)
+    return [float(f"{step * number:.12g}") for number in range(first, last + 1)]
+
+
 def _matrix(
     matrix: ArrayLike, words: Sequence[str], maximum: float | None
 ) -> tuple[NDArray[np.float64], float]:
@@ -225,13 +246,3 @@ def _matrix(
 def _range(values: Iterable[float]) -> tuple[float, float]:
     found = list(values)
     return min(found), max(found)
-
-
-def _ticks(low: float, high: float) -> list[float]:
-    """Choose four to eight round numbers that enclose the range."""
-    largest = max(abs(low), abs(high))
-    span = high - low if high - low > 1e-9 * largest else largest or 1.0
-    power = 10.0 ** math.floor(math.log10(span / 4))
-    step = next(power * factor for factor in (1, 2, 2.5, 5, 10) if span / (power * factor) <= 5)
-    first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
-    return [float(f"{step * i:.12g}") for i in range(first, max(last, first + 1) + 1)]

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import Any
 
-from treeformers.drawing.chart import learning_curve_svg
+from treeformers.drawing.chart import axis_ticks, learning_curve_svg
 from treeformers.drawing.report import report, score_table
 from treeformers.trees.svg import Svg, svg_frame, text_width, xml
 from treeformers.trees.text import count
@@ -128,7 +128,7 @@ def intervals_svg(content: Mapping[str, Any]) -> Svg:
 
     bottom = top + ROW_HEIGHT * len(rows)
     parts = []
-    for tick in _ticks(low, high):
+    for tick in axis_ticks(low, high, inside=True):
         parts.append(f'<path class="grid" d="M{at(tick):g} {top - 6}V{bottom}"/>')
         parts.append(f'<text class="small middle" x="{at(tick):g}" y="{top - 12}">{tick:g}</text>')
     for number, row in enumerate(rows):
@@ -174,7 +174,7 @@ def speed_svg(content: Mapping[str, Any]) -> Svg:
         return round(bottom - (value - low + pad) / (high - low + 2 * pad) * (bottom - top), 1)
 
     parts = []
-    for tick in _ticks(low, high):
+    for tick in axis_ticks(low, high, inside=True):
         parts.append(f'<path class="grid" d="M{left} {at_y(tick):g}H{right}"/>')
         parts.append(f'<text class="small end" x="{left - 8}" y="{at_y(tick) + 4:g}">{tick:g}</text>')
     for power in range(first, last + 1):
@@ -273,17 +273,6 @@ def _list(lines: Sequence[str]) -> str:
     return f"<ul>{''.join(f'<li>{xml(line)}</li>' for line in lines)}</ul>" if lines else ""
 
 
-def _ticks(low: float, high: float) -> list[float]:
-    """About five round numbers inside the range."""
-    span = high - low or 1.0
-    power = 10.0 ** math.floor(math.log10(span / 4))
-    step = next(power * factor for factor in (1, 2, 2.5, 5, 10) if span / (power * factor) <= 6)
-    return [
-        float(f"{step * number:.12g}")
-        for number in range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)
-    ]
-
-
 def _number(content: Mapping[str, Any], value: float) -> str:
     return f"{value:.3f}" if content["task"] == "scores" else f"{value:.1f}"
 
@@ -291,8 +280,9 @@ def _number(content: Mapping[str, Any], value: float) -> str:
 def _test(test: Mapping[str, Any] | None) -> str:
     if test is None:
         return ""
-    p = "<0.001" if test["p"] < 0.001 else f"{test['p']:.3f}"
-    return f"{test['verdict']} {p}"
+    from treeformers.metrics.inference import p_text
+
+    return f"{test['verdict']} {p_text(test['p'])}"
 
 
 def _weights(number: int | None) -> str:

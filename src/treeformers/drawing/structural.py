@@ -13,7 +13,7 @@ from treeformers.trees.svg import Svg, xml
 
 __all__ = ["layer_chart_svg", "spanning_trees_svg", "structural_page", "structural_tables"]
 
-FIGURES = {
+METRICS = {
     "uuas": ("UUAS", 1),
     "distance_spearman": ("DSpr.", 3),
     "depth_spearman": ("NSpr.", 3),
@@ -21,7 +21,7 @@ FIGURES = {
 }
 """Columns of the model: heading and decimal places."""
 BASELINES = ("random weights", "control task")
-EDGE_FIGURE = "UUAS: edges between words that are found, in percent, without punctuation. "
+EDGE_CAPTION = "UUAS: edges between words that are found, in percent, without punctuation. "
 LAYERS = (
     "DSpr. and NSpr.: Spearman correlation of distances and depths, mean over sentence lengths 5 to 50. "
     "Random weights: the same architecture without training. Control task: random trees that only the "
@@ -35,15 +35,15 @@ EDGES = (
 
 
 def structural_tables(content: Mapping[str, Any], detail: bool = True) -> list[ProbeTable]:
-    """Make the tables of a report: the figures by layer, and the best layer against the baselines.
+    """Make the tables of a report: the metrics by layer, and the best layer against the baselines.
 
     Args:
         content: the output of `treeformers.probing.StructuralReport.to_dict`, or the same read from JSON.
-        detail: add the intervals of the figures by layer.
+        detail: add the intervals of the metrics by layer.
     """
     rows = content["rows"]
-    main = _main_figure(content)
-    shown = [name for name in FIGURES if any(row[name] for row in rows)]
+    main = _main_metric(content)
+    shown = [name for name in METRICS if any(row[name] for row in rows)]
     others = {system: {row["layer"]: row for row in rows if row["system"] == system} for system in BASELINES}
     cells = []
     for row in rows:
@@ -54,14 +54,14 @@ def structural_tables(content: Mapping[str, Any], detail: bool = True) -> list[P
         cells.append(
             (
                 layer,
-                *(_cell(row[name], FIGURES[name][1], detail) for name in shown),
-                *(_cell(one.get(main), FIGURES[main][1], detail) for one in beside),
+                *(_cell(row[name], METRICS[name][1], detail) for name in shown),
+                *(_cell(one.get(main), METRICS[main][1], detail) for one in beside),
             )
         )
-    heading = FIGURES[main][0]
-    columns = ("layer", *(FIGURES[name][0] for name in shown), *(f"{heading}, {name}" for name in BASELINES))
+    heading = METRICS[main][0]
+    columns = ("layer", *(METRICS[name][0] for name in shown), *(f"{heading}, {name}" for name in BASELINES))
     best = next(row["layer"] for row in rows if row["chosen"])
-    places = FIGURES[main][1]
+    places = METRICS[main][1]
     differences = tuple(
         (
             one["baseline"],
@@ -76,7 +76,7 @@ def structural_tables(content: Mapping[str, Any], detail: bool = True) -> list[P
             f"Structural probe of {content['model']}. Which layer holds trees?",
             columns,
             tuple(cells),
-            (EDGE_FIGURE if main == "uuas" else "") + LAYERS + (INTERVALS if detail else ""),
+            (EDGE_CAPTION if main == "uuas" else "") + LAYERS + (INTERVALS if detail else ""),
         ),
         ProbeTable(
             f"Layer {best} of {content['model']} against baselines",
@@ -123,12 +123,12 @@ def structural_page(reports: Sequence[Mapping[str, Any]], title: str = "Which la
 
 
 def layer_chart_svg(content: Mapping[str, Any]) -> Svg:
-    """Draw the main figure by layer: the model, random weights, the control task and the chain.
+    """Draw the main metric by layer: the model, random weights, the control task and the chain.
 
     Args:
         content: as in `structural_tables`.
     """
-    main = _main_figure(content)
+    main = _main_metric(content)
     curves: dict[str, list[tuple[float, float]]] = {}
     for row in content["rows"]:
         if row["layer"] is not None and row[main]:
@@ -136,7 +136,7 @@ def layer_chart_svg(content: Mapping[str, Any]) -> Svg:
         elif row[main]:
             last = max(other["layer"] or 0 for other in content["rows"])
             curves[row["system"]] = [(0, row[main]["value"]), (last, row[main]["value"])]
-    heading = FIGURES[main][0]
+    heading = METRICS[main][0]
     return learning_curve_svg(curves, "layer", heading, f"{heading} by layer of {content['model']}")
 
 
@@ -151,7 +151,7 @@ def spanning_trees_svg(example: Mapping[str, Any]) -> Svg:
     return render_two_edge_sets_svg(example["words"], gold, found)
 
 
-def _main_figure(content: Mapping[str, Any]) -> str:
+def _main_metric(content: Mapping[str, Any]) -> str:
     return "uuas" if any(row["uuas"] for row in content["rows"]) else "distance_spearman"
 
 

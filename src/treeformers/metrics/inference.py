@@ -31,6 +31,7 @@ LEVEL = 0.05
 """A corrected p-value below it tells two results apart."""
 POWER = 0.84
 """The normal quantile of 80 %. A test finds a difference of `1.96 + POWER` errors four times in five."""
+_RESAMPLES = 2000
 
 Verdict: TypeAlias = Literal["ahead", "level", "behind"]
 Array: TypeAlias = NDArray[np.float64]
@@ -150,19 +151,16 @@ def compare_items(ours: ArrayLike, theirs: ArrayLike) -> Difference:
     return Difference(value, max(lowest, 2 * float(t.sf(abs(value) / error, freedom))), error)
 
 
-def hierarchical_interval(
-    scores: ArrayLike, confidence: float = 0.95, resamples: int = 2000, seed: int = 0
-) -> tuple[float, float]:
-    """The bootstrap interval of a mean over seeds and test items, both of which are resampled.
+def hierarchical_interval(scores: ArrayLike) -> tuple[float, float]:
+    """The 95 % bootstrap interval of a mean over seeds and test items, both of which are resampled.
+
+    The 2,000 resamples are the same in each call.
 
     A resample of S seeds varies less than new seeds would, by the factor (S - 1) / S. The seeds' means are
     therefore moved away from their common mean by the root of S / (S - 1) first (Rao and Wu 1988).
 
     Args:
         scores: (S, N).
-        confidence: fraction of the resamples inside the interval.
-        resamples: number of resamples.
-        seed: seed of the resampling.
 
     Raises:
         ValueError: another shape, or fewer than two items.
@@ -172,12 +170,12 @@ def hierarchical_interval(
     if seeds > 1:
         away = found.mean(1, keepdims=True) - found.mean()
         found = found + (math.sqrt(seeds / (seeds - 1)) - 1) * away
-    rng = np.random.default_rng(seed)
-    means = np.empty(resamples)
-    for number in range(resamples):
+    rng = np.random.default_rng(0)
+    means = np.empty(_RESAMPLES)
+    for number in range(_RESAMPLES):
         chosen = np.bincount(rng.integers(items, size=items), minlength=items) / items
         means[number] = (found @ chosen)[rng.integers(seeds, size=seeds)].mean()
-    low, high = np.quantile(means, ((1 - confidence) / 2, (1 + confidence) / 2))
+    low, high = np.quantile(means, (0.025, 0.975))
     return float(low), float(high)
 
 
