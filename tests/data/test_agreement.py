@@ -15,7 +15,6 @@ from treeformers.data.agreement import (
     is_grammatical,
     make_set,
     make_sets,
-    read_agreement,
     summarise,
     write_sets,
 )
@@ -244,7 +243,6 @@ def test_files(tmp_path):
     for name in SETS:
         parts = make_set(name, 2, True, SMALL)
         folder = tmp_path / "new" / "sets" / name
-        assert {split: read_agreement(folder / f"{split}.tsv") for split in parts} == parts
         assert summaries[name] == summarise(parts)
         assert load(folder) == {
             split: [LabeledText(" ".join(one.words), one.label, str(one.depth)) for one in part]
@@ -254,29 +252,6 @@ def test_files(tmp_path):
     assert (summary["seed"], summary["clean"]) == (2, True)
     expected = {name: {split: asdict(one) for split, one in of.items()} for name, of in summaries.items()}
     assert summary["sets"] == json.loads(json.dumps(expected))
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ("", r"a\.tsv:1: expected the column names label text group"),
-        ("label\ttext\tgroup\n", r"a\.tsv: no sentences, expected rows"),
-        ("label\ttext\tgroup\nvalid\the runs\t0\nbad\the run\t0\n", r"a\.tsv:3: expected the label valid or"),
-        ("label\ttext\tgroup\nvalid\the runs\t\n", r"a\.tsv:2: expected a whole number as depth, got ''"),
-        ("label\ttext\tgroup\nvalid\the runs\t-1\n", r"a\.tsv:2: expected a whole number as depth, got '-1'"),
-    ],
-)
-def test_bad_files(tmp_path, content, message):
-    path = tmp_path / "a.tsv"
-    path.write_text(content)
-    with pytest.raises(ValueError, match=message) as error:
-        read_agreement(path)
-    assert "\n" not in str(error.value)
-
-
-def test_missing_file(tmp_path):
-    with pytest.raises(FileNotFoundError):
-        read_agreement(tmp_path / "none.tsv")
 
 
 def test_load_needs_no_files(clean, monkeypatch):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tree_strategies import trees
 from treeformers.trees.formats import holds_trees, read_parses, read_trees
-from treeformers.trees.tree import Tree, parse_brackets
+from treeformers.trees.tree import Tree
 
 
 def read(text: str, **options: object) -> tuple[list[str], list[str]]:
@@ -190,14 +190,6 @@ def test_a_bad_parse_counts_as_no_parse(tmp_path):
     assert [str(error).partition(": ")[0] for error in errors] == [f"{path}:2"]
     path.write_text("( (S (NP-SBJ (N a)) (-NONE- *)))\n( (S (-NONE- *)))\n")
     assert [parse and str(parse) for parse in read_parses(path, 2, profile="penn")] == ["(S (NP (N a)))"]
-
-
-def test_parse_brackets_takes_the_same_options():
-    lines = [("a:1", "(S (NP ) (da El el))"), ("a:2", "(x y z)"), ("a:3", "(")]
-    errors: list[ValueError] = []
-    found = list(parse_brackets(lines, empty_nodes=True, lemma_leaves=True, on_error=errors.append))
-    assert [tree.words for tree in found] == [("", "El el"), ("y z",)]
-    assert [str(error)[:4] for error in errors] == ["a:3:"]
 
 
 @pytest.mark.parametrize("on_error", [None, lambda error: None])

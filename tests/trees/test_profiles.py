@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 
 from tree_strategies import trees
+from treeformers.trees.brackets import scan_brackets
 from treeformers.trees.formats import read_trees
 from treeformers.trees.profiles import EMPTY_NODE, PROFILES, NodeParts, Profile, find_profile, recognise_trees
 from treeformers.trees.tree import Tree, parse_brackets, strip_functions
@@ -26,6 +27,12 @@ def cleaned(text: str, profile: str) -> list[str]:
 
 def lines(text: str) -> list[tuple[str, str]]:
     return [(f"a:{number}", line) for number, line in enumerate(text.split("\n"), start=1)]
+
+
+def scanned(text: str) -> list[Tree]:
+    """Trees with empty nodes and lemmas, as profiles get them."""
+    found = scan_brackets(lines(text), Tree, empty_nodes=True, lemma_leaves=True)
+    return [tree for _, tree in found]
 
 
 @pytest.mark.parametrize(
@@ -157,7 +164,7 @@ def test_what_is_taken_away_is_kept_apart():
     assert found.nodes == (NodeParts("NP", ("SUJ",), "num=s|head=1"), NodeParts("NC", (), "lem=chat|g=m"))
     assert found.lemmas == ("chat",)
 
-    [tree] = parse_brackets(lines("(S (sn (da0ms0 El el) (Fp .)) (v ))"), empty_nodes=True, lemma_leaves=True)
+    [tree] = scanned("(S (sn (da0ms0 El el) (Fp .)) (v ))")
     found = PROFILES["cess"].annotate(tree)
     assert found.lemmas == ("el", None)
     assert found.empties == {EMPTY_NODE: 1}
@@ -189,7 +196,7 @@ def test_what_is_taken_away_is_kept_apart():
     ],
 )
 def test_recognition(text, expected):
-    found = recognise_trees(parse_brackets(lines(text), empty_nodes=True, lemma_leaves=True))
+    found = recognise_trees(scanned(text))
     assert (found[0].name if found else None) == expected
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from treeformers.trees.formats import write_trees
 from treeformers.trees.tree import Tree
-from treeformers.trees.treebank import LeftOut, read_treebank, recognise_profile
+from treeformers.trees.treebank import LeftOut, read_treebank
 
 HELSINKI = """\
 /* made up */
@@ -69,16 +69,12 @@ def test_the_scheme_is_recognised_and_named(tmp_path, caplog):
         f"{path}: read as penn-helsinki (recognised by IP-MAT); --profile chooses another scheme"
     ]
     assert [len(one.tree) for one in reader] == [3, 1]
-    found = recognise_profile(path)
-    assert found is not None
-    assert found.name == "penn-helsinki"
 
     caplog.clear()
     path.write_text("( (S (NP-SBJ (DT the) (NN dog)) (VP (VBZ barks) (-NONE- *T*-1))))\n")
     reader = read_treebank(path)
     assert (reader.profile.name, reader.mark, caplog.messages) == ("penn", "", [])
     assert [str(one.tree) for one in reader] == ["(S (NP (DT the) (NN dog)) (VP (VBZ barks)))"]
-    assert recognise_profile(path) is recognise_profile("-") is recognise_profile(tmp_path / "absent") is None
 
 
 def test_bad_trees_are_counted():

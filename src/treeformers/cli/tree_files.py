@@ -9,11 +9,10 @@ from typing import Annotated, Any, TypeVar, cast
 
 import typer
 
-from treeformers.trees.brackets import OnError
 from treeformers.trees.conll import ConllSentence, read_conllu, read_dependencies
 from treeformers.trees.discontinuous import DiscontinuousTree
 from treeformers.trees.discontinuous_formats import DiscontinuousFormat, read_discontinuous
-from treeformers.trees.files import Replayed, Source, check_encoding, open_source
+from treeformers.trees.files import OnError, Replayed, Source, check_encoding, open_source
 from treeformers.trees.formats import TreeFormat, read_parses
 from treeformers.trees.profiles import Profile, find_profile
 from treeformers.trees.recognition import FORMATS, TreeFileFormat, TreeKind, find_format, suffix_format

@@ -55,7 +55,6 @@ from treeformers.data.agreement_errors import (
 from treeformers.data.grammar import default_grammar
 from treeformers.data.original_agreement import original_gen, original_id, original_rec_gen
 from treeformers.data.recognizer import Recognizer
-from treeformers.data.tables import read_rows
 from treeformers.trees.files import atomic_write
 
 __all__ = [
@@ -68,7 +67,6 @@ __all__ = [
     "is_grammatical",
     "make_set",
     "make_sets",
-    "read_agreement",
     "summarise",
     "write_sets",
 ]
@@ -210,30 +208,6 @@ def write_sets(
     with atomic_write(Path(folder) / "summary.json") as file:
         file.write(json.dumps({"seed": seed, "clean": clean, "sets": statistics}, indent=2) + "\n")
     return summaries
-
-
-def read_agreement(path: str | os.PathLike[str]) -> list[AgreementSentence]:
-    """Read a file that `write_sets` wrote.
-
-    Args:
-        path: a table with the columns label ("valid" or "invalid"), text (words separated by spaces) and
-            group (the depth), named in the first line; gzipped if the name ends in .gz.
-
-    Raises:
-        FileNotFoundError: the file does not exist.
-        ValueError: the columns differ, a label is unknown, a depth is not a whole number (each with
-            file:line), or there are no sentences.
-    """
-    sentences = []
-    for where, (label, text, depth) in read_rows(path, _COLUMNS):
-        if label not in ("valid", "invalid"):
-            raise ValueError(f"{where}: expected the label valid or invalid, got {label[:20]!r}")
-        if not (depth.isascii() and depth.isdecimal()):
-            raise ValueError(f"{where}: expected a whole number as depth, got {depth[:20]!r}")
-        sentences.append(AgreementSentence(tuple(text.split()), label == "valid", int(depth)))
-    if not sentences:
-        raise ValueError(f"{os.fspath(path)}: no sentences, expected rows below the column names")
-    return sentences
 
 
 @cache

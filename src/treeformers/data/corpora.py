@@ -30,8 +30,7 @@ from treeformers.data.table_files import dataset_splits, holds_table
 from treeformers.data.tables import Columns, read_dataset, read_table
 from treeformers.data.task_corpora import READERS, load_task_corpus, read_parallel
 from treeformers.data.treebank_files import Reading, keep_clean, read_files, treebank_files
-from treeformers.trees.brackets import OnError
-from treeformers.trees.files import is_gzip, read_lines, suffix_of
+from treeformers.trees.files import OnError, is_gzip, read_lines, suffix_of
 from treeformers.trees.formats import read_dependencies, read_trees
 from treeformers.trees.profiles import PROFILES, Profile
 from treeformers.trees.recognition import FORMATS, TreeFileFormat, find_format, suffix_format

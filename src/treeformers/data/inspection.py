@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from treeformers.trees.conll import read_dependencies
-from treeformers.trees.discontinuous import DiscontinuousTree
+from treeformers.trees.discontinuous import NO_VALUE, DiscontinuousTree
 from treeformers.trees.discontinuous_formats import DiscontinuousFormat, read_discontinuous
 from treeformers.trees.files import Replayed, Source, file_name, open_source, read_lines
 from treeformers.trees.formats import TreeFormat
@@ -127,9 +127,9 @@ class Inspection:
         """Count what is in a sentence of constituents that may have gaps."""
         self._count(tree.words, tree.tags)
         self.labels.update(tree.labels)
-        self.functions.update(edge for edge in tree.edges if edge != "--")
-        self.lemmas += sum(1 for lemma in tree.lemmas if lemma != "--")
-        self.features += sum(1 for features in tree.morphology if features != "--")
+        self.functions.update(edge for edge in tree.edges if edge != NO_VALUE)
+        self.lemmas += sum(1 for lemma in tree.lemmas if lemma != NO_VALUE)
+        self.features += sum(1 for features in tree.morphology if features != NO_VALUE)
         gaps = sum(1 for blocks in tree.blocks() if len(blocks) > 1)
         self.discontinuous_nodes += gaps
         self.discontinuous_trees += gaps > 0

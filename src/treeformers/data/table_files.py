@@ -15,8 +15,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
-from treeformers.trees.brackets import OnError
-from treeformers.trees.files import read_lines, read_object, suffix_of
+from treeformers.trees.files import OnError, read_lines, read_object, suffix_of
 from treeformers.trees.formats import JSON
 
 __all__ = ["TableFile", "dataset_splits", "holds_table", "open_dataset", "open_table", "open_tabs"]

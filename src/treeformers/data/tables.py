@@ -25,8 +25,7 @@ from treeformers.data.catalogue import Kind
 from treeformers.data.examples import LabeledText, Text, TextPair
 from treeformers.data.splits import splits_in
 from treeformers.data.table_files import TableFile, open_dataset, open_table, open_tabs
-from treeformers.trees.brackets import OnError
-from treeformers.trees.files import read_lines
+from treeformers.trees.files import OnError, read_lines
 from treeformers.trees.tree import Tree, parse_brackets
 
 __all__ = [

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from treeformers.data.catalogue import Kind
 from treeformers.data.tables import Columns
-from treeformers.trees.brackets import OnError
+from treeformers.trees.files import OnError
 from treeformers.trees.formats import TreeFormat
 from treeformers.trees.profiles import PROFILES, Profile
 from treeformers.trees.recognition import TreeFileFormat, suffix_format

@@ -90,12 +90,11 @@ def probe_tables(content: Mapping[str, Any], detail: bool = True) -> list[ProbeT
     return tables
 
 
-def probe_page(content: Mapping[str, Any], title: str = "Do the trees mean anything?") -> str:
+def probe_page(content: Mapping[str, Any]) -> str:
     """Write the report as a self-contained HTML page with tables and example trees.
 
     Args:
         content: as in `probe_tables`.
-        title: the page's heading.
     """
     systems, settings = content["systems"], content["settings"]
     asked = [count(settings["sentences"], "generated sentence")] if settings["sentences"] else []
@@ -112,7 +111,8 @@ def probe_page(content: Mapping[str, Any], title: str = "Do the trees mean anyth
     notes = [f"{name}: {note}" for name, of in systems.items() for note in of["notes"]]
     if notes:
         sections["Not asked"] = [f"<p>{xml(note)}</p>" for note in notes]
-    return report(title, [(name, "\n".join(parts)) for name, parts in sections.items()], lead)
+    bodies = [(name, "\n".join(parts)) for name, parts in sections.items()]
+    return report("Do the trees mean anything?", bodies, lead)
 
 
 def _compare_systems(title: str, probe: str, systems: Mapping[str, Mapping[str, Any]]) -> ProbeTable:

@@ -87,12 +87,11 @@ def structural_tables(content: Mapping[str, Any], detail: bool = True) -> list[P
     ]
 
 
-def structural_page(reports: Sequence[Mapping[str, Any]], title: str = "Which layer holds trees?") -> str:
+def structural_page(reports: Sequence[Mapping[str, Any]]) -> str:
     """Write reports as a self-contained HTML page with tables, a chart by layer and an example sentence.
 
     Args:
         reports: each as in `structural_tables`.
-        title: the page's heading.
     """
     sections = []
     for content in reports:
@@ -119,7 +118,7 @@ def structural_page(reports: Sequence[Mapping[str, Any]], title: str = "Which la
         f"{kind} trees of {counts['train']:,} sentences of {settings['treebank']}. "
         f"{counts['scored']:,} sentences of the {settings['split']} split are scored."
     )
-    return report(title, sections, lead)
+    return report("Which layer holds trees?", sections, lead)
 
 
 def layer_chart_svg(content: Mapping[str, Any]) -> Svg:

@@ -6,12 +6,10 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
+from treeformers.trees.segments import CLAUSE_LABELS
 from treeformers.trees.tree import Tree, strip_functions
 
-__all__ = ["SENTENCE_LABELS", "WordScores", "branching_nodes", "shape_facts", "word_scores"]
-
-SENTENCE_LABELS = frozenset({"S", "SBAR", "SBARQ", "SINV", "SQ"})
-"""Labels of sentence nodes, which Frazier (1985) counts as one and a half."""
+__all__ = ["WordScores", "branching_nodes", "shape_facts", "word_scores"]
 
 
 class WordScores(NamedTuple):
@@ -22,7 +20,7 @@ class WordScores(NamedTuple):
         tag: its tag.
         depth: number of constituents that contain the word.
         yngve: right sisters of all nodes on the path from the root to the word (Yngve 1960).
-        frazier: constituents that start with the word; a sentence node counts 1.5 (Frazier 1985).
+        frazier: constituents that start with the word; a clause counts 1.5 (Frazier 1985).
         top_down: constituents that start with the word: a top-down parser opens them before the word.
         bottom_up: constituents that end with the word: a bottom-up parser builds them after the word.
         left_corner: constituents whose first child ends with the word: a left-corner parser opens them then.
@@ -51,7 +49,7 @@ def word_scores(tree: Tree) -> list[WordScores]:
     opened = [0] * (count + 1)
     for number, (node, (start, end, label)) in enumerate(zip(inner, spans, strict=True)):
         top_down[start] += 1
-        frazier[start] += 1.5 if strip_functions(label) in SENTENCE_LABELS else 1
+        frazier[start] += 1.5 if strip_functions(label) in CLAUSE_LABELS else 1
         bottom_up[end - 1] += 1
         # In pre-order, the first child of a node follows it.
         left_corner[(start + 1 if node.children[0].is_leaf else spans[number + 1].end) - 1] += 1

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, compress
-from typing import Literal, TypeVar
+from typing import Literal
 
 from treeformers.metrics.comparison import paired, percent, signature
 from treeformers.trees.escapes import escape_word
@@ -28,7 +28,6 @@ __all__ = [
 ]
 
 Protocol = Literal["on-lstm", "kim", "tn"]
-Guess = TypeVar("Guess", Tree, Tree | None)
 PROTOCOLS = ("on-lstm", "kim", "tn")
 
 # COLLINS.prm, evalb's parameter file for published scores.

@@ -15,8 +15,8 @@ from treeformers.probing.minimal_pairs import sample_groups
 from treeformers.probing.systems import System
 from treeformers.tasks.tree_predictors import load_parser_or_inducer
 from treeformers.training.model_names import is_model
-from treeformers.trees.brackets import OnError
 from treeformers.trees.dependency import DependencyTree
+from treeformers.trees.files import OnError
 from treeformers.trees.recognition import TreeFileFormat
 from treeformers.trees.text import count
 from treeformers.trees.tree import Tree

@@ -11,11 +11,12 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeAlias, TypeVar
 
-__all__ = ["SINICA_LINE", "OnError", "scan_brackets", "skips_line"]
+from treeformers.trees.files import OnError
+
+__all__ = ["SINICA_LINE", "scan_brackets", "skips_line"]
 
 N = TypeVar("N")
 
-OnError: TypeAlias = Callable[[ValueError], None]
 Chunk: TypeAlias = tuple[str, str]
 
 SINICA_LINE = re.compile(r"\s*#\d+:\S*\s+\S+\(")
@@ -69,11 +70,14 @@ def scan_brackets(
     Args:
         chunks: pairs (where, text), as in `parse_brackets`.
         build: makes a node: `build(label, children)`, or `build(tag, word=word)`.
-        empty_nodes: make nodes without content leaves with the word "".
-        lemma_leaves: make a leaf of tag, word and lemma a leaf whose word is both, separated by a blank.
+        empty_nodes: make a node without content, such as "(NP )", a leaf with the word "". By default, it is
+            an error.
+        lemma_leaves: make a leaf of tag, word and lemma, such as "(da0ms0 El el)", a leaf whose word is word
+            and lemma with a blank between them. By default, it is an error.
         holds_text: tells by its label whether a node may hold text, as a comment does. If it is neither a
             word nor a row of nodes, it becomes a leaf with "_" for blanks.
-        on_error: called for each bad tree; then reading goes on. By default, the first bad tree raises.
+        on_error: called with the error of each bad tree. Reading then goes on after the tree, or at the next
+            line that begins as a tree. By default, the first error is raised.
         on_skip: called with the place and the text of each line outside trees that is skipped.
         check: called with the place and the text of each token of a line that is not ASCII; if it raises,
             the tree is bad.

@@ -18,6 +18,7 @@ from typing import NamedTuple, TypeVar
 
 from treeformers.trees.dependency import DependencyTree, find_head_fault
 from treeformers.trees.files import (
+    OnError,
     Source,
     Target,
     check_decoded,
@@ -42,7 +43,6 @@ __all__ = [
 ]
 
 T = TypeVar("T")
-OnError = Callable[[ValueError], None]
 
 CONLL = frozenset({".conll", ".conllu", ".conllx", ".dp"})
 """Suffixes of dependency tree files."""

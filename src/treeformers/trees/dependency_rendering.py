@@ -112,7 +112,6 @@ def render_two_edge_sets_svg(
     words: Sequence[str],
     above: Sequence[tuple[int, int]],
     below: Sequence[tuple[int, int]],
-    title: str | None = None,
 ) -> Svg:
     """Draw two sets of undirected edges over the same words, one above the words and one below.
 
@@ -123,7 +122,6 @@ def render_two_edge_sets_svg(
         words: the T words.
         above: pairs (left, right) of positions, counted from 0.
         below: other pairs over the same words.
-        title: the accessible title, by default the sentence.
     """
     words = [unescape_word(word) for word in words]
     none = [""] * len(words)
@@ -163,7 +161,7 @@ def render_two_edge_sets_svg(
         f"{count(len(words), 'word')}, {count(len(above), 'edge')} above and {count(len(below), 'edge')} "
         f"below them, {len(shared)} in both"
     )
-    return svg_frame(width, height, title or " ".join(words), about, style, [*paths, *texts])
+    return svg_frame(width, height, " ".join(words), about, style, [*paths, *texts])
 
 
 def render_dependency_text(

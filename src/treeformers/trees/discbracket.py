@@ -9,10 +9,10 @@ Positions count from 0. Round brackets inside words and labels are #LRB# and #RR
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 
 from treeformers.trees.discontinuous import DiscontinuousTree
-from treeformers.trees.files import check_decoded
+from treeformers.trees.files import OnError, check_decoded
 from treeformers.trees.tree import Tree, parse_brackets
 
 __all__ = ["format_discbracket", "looks_like_discbracket", "parse_discbracket"]
@@ -25,7 +25,7 @@ _NEGRA_BRACKET, _DISCO_DOP_BRACKET = "$(", "$["
 def parse_discbracket(
     lines: Iterable[tuple[str, str]],
     encoding: str | None = None,
-    on_error: Callable[[ValueError], None] | None = None,
+    on_error: OnError | None = None,
 ) -> Iterator[DiscontinuousTree]:
     """Read one tree from each line. Blank lines and lines that begin with "#" are skipped.
 

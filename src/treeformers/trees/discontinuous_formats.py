@@ -7,13 +7,13 @@ message that opens with file:line. Writers replace a path only when all trees ar
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from itertools import islice
 from typing import Literal, TypeAlias, cast, get_args
 
-from treeformers.trees.discbracket import format_discbracket, looks_like_discbracket, parse_discbracket
+from treeformers.trees.discbracket import format_discbracket, parse_discbracket
 from treeformers.trees.discontinuous import DiscontinuousTree
 from treeformers.trees.export import format_export, parse_export
 from treeformers.trees.files import (
+    OnError,
     Source,
     Target,
     check_encoding,
@@ -25,13 +25,11 @@ from treeformers.trees.files import (
     suffix_of,
 )
 from treeformers.trees.tigerxml import TIGER_END, TIGER_START, format_tigerxml, parse_tigerxml
-from treeformers.trees.tree import parse_brackets
 
 __all__ = [
     "DiscontinuousFormat",
     "format_of_suffix",
     "read_discontinuous",
-    "recognise_format",
     "write_discontinuous",
 ]
 
@@ -44,7 +42,6 @@ _SUFFIXES: dict[str, DiscontinuousFormat] = {
     ".tigerxml": "tigerxml",
     ".xml": "tigerxml",
 }
-_FIRST_LINES = 1000
 
 
 def read_discontinuous(
@@ -52,7 +49,7 @@ def read_discontinuous(
     format: DiscontinuousFormat | None = None,
     *,
     encoding: str = "utf-8",
-    on_error: Callable[[ValueError], None] | None = None,
+    on_error: OnError | None = None,
 ) -> Iterator[DiscontinuousTree]:
     """Read discontinuous trees one by one.
 
@@ -121,35 +118,6 @@ def write_discontinuous(
 def format_of_suffix(file: Source | Target) -> DiscontinuousFormat | None:
     """The format that the suffix shows: .discbracket, .export, .negra, .tigerxml or .xml; None for others."""
     return _SUFFIXES.get(suffix_of(file_name(file)))
-
-
-def recognise_format(path: str) -> DiscontinuousFormat | None:
-    """Which format of discontinuous trees a file has, by its first lines.
-
-    Args:
-        path: the file; "-" for standard input, which is not read.
-
-    Returns:
-        The format; None for any other file, also for one that cannot be read.
-    """
-    if path == "-":
-        return None
-    try:
-        lines = list(islice(read_lines(path), _FIRST_LINES))
-    except (OSError, ValueError):
-        return None
-    for line in (line.strip() for _, line in lines):
-        if line.startswith(("#FORMAT", "#BOS", "#BOT")):
-            return "export"
-        if line.startswith("<"):
-            return "tigerxml" if "<corpus" in "".join(line for _, line in lines) else None
-        if line and not line.startswith(("#", "%%")):
-            break
-    try:
-        first = next(parse_brackets(lines), None)
-    except ValueError:
-        return None
-    return "discbracket" if first is not None and looks_like_discbracket(first) else None
 
 
 def _format(file: Source | Target, format: str | None) -> DiscontinuousFormat:

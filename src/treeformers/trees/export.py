@@ -7,11 +7,11 @@ The rows of constituents follow; their first column is the number, from #500 on.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from treeformers.trees.discontinuous import NO_VALUE, VIRTUAL_ROOT, DiscontinuousTree
-from treeformers.trees.files import check_decoded
+from treeformers.trees.files import OnError, check_decoded
 
 __all__ = ["format_export", "parse_export"]
 
@@ -38,7 +38,7 @@ class _Table:
 def parse_export(
     lines: Iterable[tuple[str, str]],
     encoding: str | None = None,
-    on_error: Callable[[ValueError], None] | None = None,
+    on_error: OnError | None = None,
 ) -> Iterator[DiscontinuousTree]:
     """Read the sentences of a file one by one.
 

@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import IO, Any, TextIO, TypeAlias, cast
 
 __all__ = [
+    "OnError",
     "Replayed",
     "Source",
     "Target",
@@ -46,6 +47,8 @@ __all__ = [
 
 Source: TypeAlias = str | os.PathLike[str] | IO[str]
 Target: TypeAlias = str | os.PathLike[str] | TextIO
+OnError: TypeAlias = Callable[[ValueError], None]
+"""Gets the error of a bad tree, sentence or row, which is then left out."""
 
 UNROUNDED_KEYS = ("recipe", "row", "members", "sources", "training")
 """Keys of recipes and published numbers in results. Rounding would lose a small learning rate."""

@@ -13,10 +13,11 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any, Literal, TypeAlias, cast
 
-from treeformers.trees.brackets import SINICA_LINE, OnError, scan_brackets, skips_line
+from treeformers.trees.brackets import SINICA_LINE, scan_brackets, skips_line
 from treeformers.trees.conll import CONLL, read_dependencies, write_dependencies
 from treeformers.trees.discbracket import looks_like_discbracket
 from treeformers.trees.files import (
+    OnError,
     Source,
     Target,
     check_decoded,
@@ -37,7 +38,6 @@ __all__ = [
     "is_bare",
     "opens_tree",
     "placed_trees",
-    "read_brackets",
     "read_dependencies",
     "read_parses",
     "read_trees",
@@ -168,7 +168,7 @@ def placed_trees(
         lines: pairs ("file:line", line), or chunks of brackets as in `parse_brackets`.
         format: the format of the lines.
         profile: the scheme. With one, empty nodes are read as leaves with the word "", and leaves of tag,
-            word and lemma if the scheme has them, see `parse_brackets`.
+            word and lemma if the scheme has them, see `treeformers.trees.brackets.scan_brackets`.
         on_error: as in `read_trees`.
         on_skip: called with the place and the text of each comment and line of markup, which are skipped.
         encoding: as in `read_lines`, for the error of a tree that is in another one.
@@ -245,15 +245,6 @@ def _placed_lines(
             on_error(error)
         else:
             yield where, tree
-
-
-def read_brackets(lines: Iterable[tuple[str, str]]) -> Iterator[Tree]:
-    """Read trees in brackets.
-
-    Raises:
-        ValueError: as `parse_brackets`, or the first tree is discbracket.
-    """
-    return (tree for _, tree in placed_trees(lines))
 
 
 def _holds_no_word(line: str) -> bool:

@@ -158,7 +158,7 @@ class Profile:
     def annotate(self, tree: Tree) -> AnnotatedTree:
         """Clean a tree, and keep what `clean` takes away.
 
-        A word with a blank is a word and its lemma, as `parse_brackets` gives for leaves of three parts.
+        A word with a blank is a word and its lemma, as `scan_brackets` gives for leaves of three parts.
         """
         dropped: Counter[str] = Counter()
         empties: Counter[str] = Counter()

@@ -9,12 +9,12 @@ import codecs
 import gzip
 import re
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import IO, cast
 from xml.parsers import expat
 
 from treeformers.trees.discontinuous import NO_VALUE, DiscontinuousTree
-from treeformers.trees.files import check_decoded
+from treeformers.trees.files import OnError, check_decoded
 from treeformers.trees.svg import NOT_IN_XML
 
 __all__ = ["TIGER_END", "TIGER_START", "format_tigerxml", "parse_tigerxml"]
@@ -91,7 +91,7 @@ class _Sentence:
 def parse_tigerxml(
     stream: IO[bytes] | IO[str],
     name: str,
-    on_error: Callable[[ValueError], None] | None = None,
+    on_error: OnError | None = None,
 ) -> Iterator[DiscontinuousTree]:
     """Read the sentences of a document one by one; the document itself is never in memory.
 

@@ -391,13 +391,7 @@ def strip_functions(label: str) -> str:
     return re.split("[-=]", label, maxsplit=1)[0] or label
 
 
-def parse_brackets(
-    chunks: Iterable[tuple[str, str]],
-    *,
-    empty_nodes: bool = False,
-    lemma_leaves: bool = False,
-    on_error: Callable[[ValueError], None] | None = None,
-) -> Iterator[Tree]:
+def parse_brackets(chunks: Iterable[tuple[str, str]]) -> Iterator[Tree]:
     r"""Read trees in brackets from a stream of text, and hold one tree at a time.
 
     A tree may span several lines, and a line may hold several trees. Any label may be empty, as in
@@ -408,16 +402,9 @@ def parse_brackets(
     Args:
         chunks: pairs (where, text). `text` is a line, or a part of a long line that ends between tokens.
             `where`, such as "file:3", opens error messages; it is the same for all parts of one line.
-        empty_nodes: make a node without content, such as "(NP )", a leaf with the word "". By default, it is
-            an error.
-        lemma_leaves: make a leaf of tag, word and lemma, such as "(da0ms0 El el)", a leaf whose word is word
-            and lemma with a blank between them. By default, it is an error.
-        on_error: called with the error of each bad tree. Reading then goes on after the tree, or at the next
-            line that begins as a tree. By default, the first error is raised.
 
     Raises:
         ValueError: the brackets do not match, text stands outside brackets, a node is empty, or a bare word
             stands next to other words or nodes. The message is one line that opens with `where`.
     """
-    options: dict[str, Any] = {"empty_nodes": empty_nodes, "lemma_leaves": lemma_leaves, "on_error": on_error}
-    return (tree for _, tree in scan_brackets(chunks, Tree, **options))
+    return (tree for _, tree in scan_brackets(chunks, Tree))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 import re
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence
@@ -11,8 +10,8 @@ from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 from typing import TypeAlias
 
-from treeformers.trees.brackets import SINICA_LINE, OnError
-from treeformers.trees.files import Source, file_name, read_lines
+from treeformers.trees.brackets import SINICA_LINE
+from treeformers.trees.files import OnError, Source, file_name, read_lines
 from treeformers.trees.formats import TreeFormat, placed_trees, tree_format
 from treeformers.trees.profiles import (
     PROFILES,
@@ -25,7 +24,7 @@ from treeformers.trees.profiles import (
 from treeformers.trees.sinica import sinica_number
 from treeformers.trees.tree import Tree
 
-__all__ = ["LeftOut", "TreebankReader", "TreebankSentence", "read_treebank", "recognise_profile"]
+__all__ = ["LeftOut", "TreebankReader", "TreebankSentence", "read_treebank"]
 
 logger = logging.getLogger(__name__)
 
@@ -201,27 +200,6 @@ def read_treebank(
             "%s: read as %s (recognised by %s); --profile chooses another scheme", name, found.name, mark
         )
     return TreebankReader(chain(first, lines), kind, found, mark, on_error, encoding)
-
-
-def recognise_profile(path: str | os.PathLike[str], encoding: str = "utf-8") -> Profile | None:
-    """The scheme of a file of trees, by its first trees.
-
-    Args:
-        path: the file; "-" for standard input, which is not read.
-        encoding: the encoding of the text.
-
-    Returns:
-        The profile. None for trees as of the Penn Treebank, and for any other file, also for one that cannot
-        be read.
-    """
-    if path == "-":
-        return None
-    try:
-        lines = _first_lines(read_lines(path, encoding=encoding))
-        found = _recognise(lines, tree_format(path, None))
-    except (OSError, ValueError):
-        return None
-    return found[0] if found else None
 
 
 def _first_lines(lines: Iterator[Line]) -> list[Line]:

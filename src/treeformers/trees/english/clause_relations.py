@@ -23,6 +23,9 @@ from treeformers.trees.english.word_lists import BE, DISCOURSE, SPEECH, TIME, WI
 
 __all__ = ["relation_of"]
 
+_NOUNS = frozenset({"NP", "WHNP", "PRP", "NN", "NNS", "NNP", "QP", "DT", "EX", "CD", "NX", "NML"})
+"""Phrases and words that can be a subject."""
+
 
 def relation_of(phrase: Phrase, place: int) -> str:
     """The relation of the child at a place of a phrase to the head of the phrase."""
@@ -119,9 +122,7 @@ def _in_clause(phrase: Phrase, place: int) -> str:
         return auxiliary(phrase, child, head)
     if category == "TO":
         return "mark"
-    if category in {"NP", "WHNP", "PRP", "NN", "NNS", "NNP", "QP", "DT", "EX", "CD", "NX", "NML"} or (
-        "SBJ" in child.functions and category in {"ADJP", "PP", "UCP"}
-    ):
+    if category in _NOUNS or ("SBJ" in child.functions and category in {"ADJP", "PP", "UCP"}):
         return _subject(phrase, place, at)
     if category in {"S", "SBAR", "VP", "SQ", "SBARQ", "SINV", "FRAG"}:
         if "SBJ" in child.functions or (before and _is_clausal_subject(phrase, place, at)):
@@ -152,8 +153,7 @@ def _subject(phrase: Phrase, place: int, at: int) -> str:
         return "expl"
     if child.functions & {"TMP", "ADV", "EXT", "LOC"}:
         return "obl:unmarked"
-    nouns = {"NP", "WHNP", "PRP", "NN", "NNS", "NNP", "QP", "DT", "EX", "CD", "NX", "NML"}
-    others = [i for i, other in enumerate(phrase.children) if other.category in nouns and i != at]
+    others = [i for i, other in enumerate(phrase.children) if other.category in _NOUNS and i != at]
     if "SBJ" not in child.functions:
         if place < at:
             subject = next((i for i in others if "SBJ" in phrase.children[i].functions), None)
@@ -237,9 +237,7 @@ def _in_adjective_phrase(phrase: Phrase, place: int) -> str:
     if category in {"NP", "QP", "NN", "NNS", "CD", "NNP", "PRP", "NML"}:
         if category in {"NN", "NNP", "NML"} and place + 1 == at:
             return "compound"
-        return (
-            "obl:unmarked" if category in {"NP", "QP"} else "nummod" if category == "CD" else "obl:unmarked"
-        )
+        return "nummod" if category == "CD" else "obl:unmarked"
     if category == "S":
         return "xcomp" if head.word in WITH_INFINITIVE else "advcl"
     if category == "SBAR":

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from treeformers.trees.english.phrases import Phrase, is_clause, is_infinitive, is_nominal
+from treeformers.trees.english.phrases import FINITE, Phrase, is_clause, is_infinitive, is_nominal
 from treeformers.trees.english.word_lists import MONTHS, TIME, TITLES
 
 __all__ = ["in_prepositional_phrase", "in_quantity", "modifier_of_noun"]
 
 _NAMES = frozenset({"NNP", "NNPS"})
-_FINITE = frozenset({"VBD", "VBP", "VBZ", "MD"})
 
 
 def modifier_of_noun(phrase: Phrase, place: int, at: int) -> str:
@@ -40,7 +39,7 @@ def modifier_of_noun(phrase: Phrase, place: int, at: int) -> str:
     if category == "SBAR":
         return _clause_of_noun(child)
     if category in {"S", "SQ", "SINV", "SBARQ"}:
-        return "acl:relcl" if child.tag in _FINITE and not is_infinitive(child) else "acl"
+        return "acl:relcl" if child.tag in FINITE and not is_infinitive(child) else "acl"
     if category in {"VP", "RRC"}:
         return "acl"
     if category in {"NN", "NNS", "NML", "NX", "FW", "NAC", "SYM"}:

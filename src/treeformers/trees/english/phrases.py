@@ -12,6 +12,7 @@ from treeformers.trees.tree import Tree
 
 __all__ = [
     "CLAUSES",
+    "FINITE",
     "NOMINAL",
     "NOUNS",
     "PUNCTUATION",
@@ -32,7 +33,7 @@ PUNCTUATION = frozenset(
 CLAUSES = frozenset({"S", "SQ", "SINV", "SBARQ", "FRAG", "ROOT", "TOP", "S1", "", "SBAR"})
 NOMINAL = frozenset({"NP", "NML", "NX", "NAC", "QP", "WHNP", "HEADING", "TITLE", "CAPTION"})
 VERBS = frozenset({"VB", "VBD", "VBG", "VBN", "VBP", "VBZ", "MD"})
-_FINITE = frozenset({"VBD", "VBP", "VBZ", "MD"})
+FINITE = frozenset({"VBD", "VBP", "VBZ", "MD"})
 NOUNS = frozenset({"NN", "NNS", "NNP", "NNPS"})
 _PHRASES_BY_FIRST_CHILD = frozenset({"SBAR", "WHADVP"})
 """Labels of phrases whose relation depends on their first child. A word with such a tag counts as X."""
@@ -168,7 +169,7 @@ def is_finite(clause: Phrase) -> bool:
     while inner is not None and inner.category in {"S", "VP", "SQ", "SINV"}:
         for child in inner.children:
             if child.category in VERBS or child.category == "TO":
-                return child.category in _FINITE
+                return child.category in FINITE
         inner = inner.head
     return False
 

@@ -74,8 +74,6 @@ def in_verb_phrase(phrase: Phrase, place: int) -> str:
         )
     if category == "PRN":
         return "dep" if child.tag == "CD" else "parataxis"
-    if category == "X":
-        return "dep"
     return "dep"
 
 
