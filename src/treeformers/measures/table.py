@@ -158,7 +158,7 @@ _SHAPE = (
     ),
     Measure("yngve_max", "right sisters", "The largest value of a word.", YNGVE, "maximum"),
     Measure(
-        "frazier_total", "constituents", "Constituents that start with a word; sentence nodes 1.5.", FRAZIER
+        "frazier_total", "constituents", "Constituents that start with a word; clauses 1.5.", FRAZIER
     ),
     Measure(
         "frazier_mean",
