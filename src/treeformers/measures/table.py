@@ -157,9 +157,7 @@ _SHAPE = (
         "yngve_mean", "right sisters a word", "yngve_total / tokens.", YNGVE, "ratio", "yngve_total", "tokens"
     ),
     Measure("yngve_max", "right sisters", "The largest value of a word.", YNGVE, "maximum"),
-    Measure(
-        "frazier_total", "constituents", "Constituents that start with a word; clauses 1.5.", FRAZIER
-    ),
+    Measure("frazier_total", "constituents", "Constituents that start with a word; clauses 1.5.", FRAZIER),
     Measure(
         "frazier_mean",
         "constituents a word",
