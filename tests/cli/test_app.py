@@ -188,12 +188,32 @@ def test_inputs_are_not_overwritten(tmp_path: Path) -> None:
         "score {read} gold.txt --json",
         "evaluate no-model --data {read} --json",
         "probe right {read} --html",
+        "data inspect {read} --json",
     ):
         for out in (read, link, tmp_path / ".." / tmp_path.name / "my.txt"):
             option = command.split()[-1]
             expected = f"{option} {out}: would overwrite the input {read}; expected another file"
             assert complaint(*command.format(read=read).split(), out) == expected
     assert read.read_text() == text
+
+
+def test_files_of_an_input_folder_are_not_overwritten(tmp_path: Path) -> None:
+    essays, model = tmp_path / "essays", tmp_path / "model"
+    for folder, name in ((essays, "deep/a.txt"), (model, "config.json"), (model, "scores.json")):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text("(S (NN a) (VB b))\n")
+    (tmp_path / "link").symlink_to(essays / "deep")
+    for command, folder, out in (
+        ("measure {} --out", essays, essays / "deep" / "a.txt"),
+        ("data inspect {} --json", essays, tmp_path / "link" / "a.txt"),
+        ("evaluate {} --json", model, model / "config.json"),
+    ):
+        option = command.split()[-1]
+        expected = f"{option} {out}: would overwrite the input {folder}; expected another file"
+        assert complaint(*command.format(folder).split(), out) == expected
+    assert "would overwrite" not in complaint("evaluate", model, "--json", model / "scores.json")
+    output("measure", essays, "--out", essays / "new.csv")
+    assert (essays / "deep" / "a.txt").read_text() == "(S (NN a) (VB b))\n"
 
 
 def test_bad_choice_lists_the_valid_ones() -> None:

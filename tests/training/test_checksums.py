@@ -7,11 +7,12 @@ import pytest
 
 from treeformers.training.checksums import (
     CHECKSUMS,
-    files_with_checksums,
+    names_of_model_files,
     verify_checksums,
     write_checksums,
 )
 
+ALWAYS = {CHECKSUMS, "calibration.json", "config.json", "model.safetensors", "recipe.json"}
 FILES = ("config.json", "history.json", "model.safetensors", "tokenizer.json")
 
 
@@ -26,7 +27,7 @@ def folder(tmp_path: Path) -> Path:
 def test_sha256sum_reads_the_checksums(folder: Path) -> None:
     done = subprocess.run(["sha256sum", "--check", "--strict", CHECKSUMS], cwd=folder, capture_output=True)
     assert done.returncode == 0, done.stderr
-    assert files_with_checksums(folder) == set(FILES)
+    assert names_of_model_files(folder) == {*FILES, *ALWAYS}
 
 
 def test_changed_weights_and_vocabularies_are_refused_but_changed_settings_are_not(folder: Path) -> None:
@@ -61,7 +62,7 @@ def test_a_malformed_line_is_named(folder: Path, line: str) -> None:
         file.write(line + "\n")
     with pytest.raises(ValueError, match=r"SHA256SUMS:5: .* expected SHA-256, two spaces and file name"):
         verify_checksums(folder)
-    assert files_with_checksums(folder) == set()
+    assert names_of_model_files(folder) == ALWAYS
 
 
 def test_a_file_without_the_checksum_of_the_weights_is_damaged(folder: Path) -> None:

@@ -45,6 +45,7 @@ def test_a_copy_loads_like_any_model(bits: Bits, folder: Path, tmp_path: Path) -
 def test_several_seeds(tmp_path: Path) -> None:
     for seed in (1, 2):
         save_parser(tmp_path / "model" / f"seed-{seed}", seed)
+    save_parser(tmp_path / "small", 3)  # is replaced
     quantize_model(tmp_path / "model", tmp_path / "small")
     assert len(Parser.from_pretrained(tmp_path / "small").models) == 2
 
@@ -58,6 +59,16 @@ def test_what_cannot_be_quantized(folder: Path, tmp_path: Path) -> None:
     assert not (tmp_path / "smaller").exists()
     with pytest.raises(FileNotFoundError, match=r"none/config\.json: no such file"):
         quantize_model(tmp_path / "none", tmp_path / "smaller")
+
+
+def test_weights_that_are_not_finite(folder: Path, tmp_path: Path) -> None:
+    path = folder / "model.safetensors"
+    weights = load_file(path)
+    name = next(name for name in weights if name.endswith("hh"))
+    weights[name][0, 0] = torch.nan
+    save_file(weights, path)
+    with pytest.raises(ValueError, match=rf"^{folder}: {name} is not finite, or too large for 4 bits$"):
+        quantize_model(folder, tmp_path / "small")
 
 
 def test_a_damaged_copy_is_one_line(folder: Path, tmp_path: Path) -> None:

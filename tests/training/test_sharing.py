@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fnmatch import fnmatch
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 from treeformers.recipes import ParseRecipe
 from treeformers.tasks.parse.predictor import Parser
 from treeformers.tasks.parse.train import build_parser
+from treeformers.training.model_folder import checksum, model_files
 from treeformers.training.saving import save_model
 from treeformers.trees.tree import Tree
 
@@ -19,6 +21,11 @@ from treeformers.trees.tree import Tree
 @pytest.fixture(params=[".", "seed-1"])
 def folder(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
     """A small parser, alone or in a folder of seeds."""
+    return write_parser(tmp_path / "model", request.param)
+
+
+def write_parser(folder: Path, *names: str) -> Path:
+    """A folder with a small parser in each of these folders; they differ in their seeds."""
     recipe = ParseRecipe.from_dict(
         {
             "task": "parse",
@@ -27,11 +34,11 @@ def folder(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
         }
     )
     assert isinstance(recipe, ParseRecipe)
-    model, reader = build_parser(recipe, [Tree.from_brackets("(S (NP (D the) (N owl)) (V sees))")], 1)
-    place = tmp_path / "model" / request.param
-    save_model(model, reader, place, {"recipe.json": recipe.to_dict(), "history.json": {}})
-    (place / "checkpoints").mkdir()
-    return tmp_path / "model"
+    for seed, place in enumerate((folder / name for name in names), start=1):
+        model, reader = build_parser(recipe, [Tree.from_brackets("(S (NP (D the) (N owl)) (V sees))")], seed)
+        save_model(model, reader, place, {"recipe.json": recipe.to_dict(), "history.json": {}})
+        (place / "checkpoints").mkdir()
+    return folder
 
 
 def test_a_saved_model_reads_as_the_first(folder: Path, tmp_path: Path) -> None:
@@ -45,11 +52,48 @@ def test_a_saved_model_reads_as_the_first(folder: Path, tmp_path: Path) -> None:
     assert Parser.from_pretrained(tmp_path / "new", device="cpu").models
 
 
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [(["."], ["seed-1", "seed-2"]), (["seed-1", "seed-2", "seed-3"], ["seed-2"]), (["seed-1"], ["."])],
+    ids=str,
+)
+def test_a_saved_model_replaces_another(before: list[str], after: list[str], tmp_path: Path) -> None:
+    target, new = write_parser(tmp_path / "before", *before), write_parser(tmp_path / "after", *after)
+    for name in before:
+        for later in ("calibration.json", "README.md", "run.json"):
+            (target / name / later).write_text("{}")
+        (target / name / "checkpoints").rmdir()
+    (target / "notes.md").write_text("mine")
+    for _ in range(2):
+        Parser.from_pretrained(new, device="cpu").save_pretrained(target)
+        assert checksum(target) == checksum(new)
+    there = {path.relative_to(target).as_posix() for path in target.rglob("*") if path.is_file()}
+    assert there == {"README.md", *(name for name, _ in model_files(new)), *sums(new), "notes.md"}
+    assert "library_name" in (target / "README.md").read_text()
+    assert {path.name for path in target.iterdir() if path.is_dir()} == {one for one in after if one != "."}
+
+
+def sums(folder: Path) -> set[str]:
+    return {path.relative_to(folder).as_posix() for path in folder.rglob("SHA256SUMS")}
+
+
+def test_the_folder_of_the_model_itself_is_not_replaced(tmp_path: Path) -> None:
+    both = write_parser(tmp_path / "both", "seed-1", "seed-2")
+    for source, target in ((both, both / "seed-1"), (both / "seed-1", both)):
+        parser = Parser.from_pretrained(source, device="cpu")
+        with pytest.raises(ValueError, match=f"^{target}: .*; expected another folder$"):
+            parser.save_pretrained(target)
+    assert len(Parser.from_pretrained(both, device="cpu").models) == 2
+
+
 def test_push(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[Any] = []
 
-    def upload(repo_id: str, folder_path: str, **_: Any) -> None:
+    def upload(repo_id: str, folder_path: str, delete_patterns: list[str], **_: Any) -> None:
         assert Parser.from_pretrained(folder_path, device="cpu").models
+        for name in ("config.json", "seed-3/model.safetensors", "calibration.json", "SHA256SUMS"):
+            assert any(fnmatch(name, pattern) for pattern in delete_patterns)
+        assert not any(fnmatch("README.md", pattern) for pattern in delete_patterns)
         calls.append(repo_id)
 
     def create(name: str, private: bool, exist_ok: bool) -> str:

@@ -274,6 +274,15 @@ def test_labels_and_guidelines(page: Page, project: Project) -> None:
     expect_tree(page, project, "(S (NP (D the) (AP (N dog))) (VP (V sees) (NP (N Ann))) (P .))")
 
 
+def test_the_api_page_names_parameters_and_answers(page: Page) -> None:
+    page.page.get_by_role("link", name="API").click()
+    following = page.page.get_by_role("article").filter(has_text="GET /api/next")
+    expect(following.get_by_role("row", name="shared boolean, in the query")).to_be_visible()
+    begin = page.page.get_by_role("article").filter(has_text="POST /api/rounds")
+    expect(begin.get_by_text("409:")).not_to_contain_text("202:")
+    expect(page.page.get_by_role("link", name="the page")).to_be_visible()
+
+
 def test_rounds_and_their_curve(page: Page, project: Project) -> None:
     figures = {"trees": 20, "validation": 4, "f1": 61.25, "exact_match": 25.0, "tagging_accuracy": 90.0}
     insert = "INSERT INTO round (state, progress, started, result) VALUES (?, 'killed', 0, ?)"
@@ -318,6 +327,8 @@ def test_a_round_is_started_followed_and_shown(browser: Any, tmp_path: Path) -> 
             expect(rounds).to_contain_text("right-branching proposed trees for 1 sentence")
             expect_tree(page, project, "(X (X the) (X (X ferry) (X sleeps)))", len(trees) + 1)
             start.select_option("another model …")
+            page.button("Train on the accepted trees").click()
+            expect(page.page.get_by_role("alert")).to_contain_text("No model is named")
             page.page.get_by_label("Folder or name of a model").fill(str(parser))
             page.button("Train on the accepted trees").click()
             expect(page.button("Train on the accepted trees")).to_be_disabled()

@@ -328,6 +328,47 @@ def test_steps(visit: Visit, parser: str) -> None:
     panel.get_by_role("button", name="Pause").click()
 
 
+@pytest.mark.parametrize(
+    ("tab", "call"), [("Layers", "layers"), ("Steps", "steps"), ("Attention", "classify")]
+)
+def test_a_late_answer_is_not_drawn_over_the_next_sentence(tab: str, call: str, visit: Visit) -> None:
+    visit.draw("Oslo sleeps well\nthe ferry sleeps")
+    late: list[Any] = []
+    visit.page.route(f"**/api/{call}", late.append)
+    visit.page.get_by_role("tab", name=tab).click()
+    panel = visit.page.get_by_role("tabpanel", name=tab)
+    for _ in range(PATIENCE // 10):
+        if late:
+            break
+        visit.page.wait_for_timeout(10)
+    visit.page.unroute(f"**/api/{call}")
+    visit.page.get_by_role("button", name="Next sentence").click()
+    visit.settled()
+    with visit.page.expect_response(f"**/api/{call}"):
+        late[0].continue_()
+    visit.page.wait_for_timeout(50)
+    assert panel.locator(".tree .word").all_text_contents()[:3] == ["the", "ferry", "sleeps"]
+    if tab == "Steps":
+        expect(panel.locator("dd").nth(1)).to_have_text("theferrysleeps")
+    expect(visit.page.get_by_role("alert")).to_be_hidden()
+
+
+def test_a_model_that_fails_leaves_the_former_one(visit: Visit) -> None:
+    panel = visit.open("Steps")
+    visit.page.route("**/api/steps", lambda route: route.fulfill(status=422, json={"error": "it is damaged"}))
+    panel.get_by_label("Parser").select_option("reader")
+    expect(visit.page.get_by_role("alert")).to_have_text("it is damaged")
+    expect(visit.page.locator("#status")).to_be_empty()
+    expect(panel.get_by_label("Parser")).to_have_value("parser")
+    expect(panel.locator(".actions")).to_contain_text("sh")
+    visit.problems.clear()  # the browser logs the status 422
+    visit.page.unroute("**/api/steps")
+    panel.get_by_label("Parser").select_option("reader")
+    expect(visit.page.get_by_role("alert")).to_be_hidden()
+    visit.settled()
+    expect(panel.get_by_label("Parser")).to_have_value("reader")
+
+
 def test_classifier_attention(visit: Visit) -> None:
     panel = visit.open("Attention")
     expect(panel.locator(".actions p")).to_have_count(2)

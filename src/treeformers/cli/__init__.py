@@ -74,6 +74,6 @@ for group, name, subcommand, example in (
     (generate, "agreement", generate_agreement, "generate agreement --out corpora/agreement"),
     (generate, "grammar", generate_grammar, "generate grammar --out corpora"),
 ):
-    group.command(name, epilog=f"Example: treeformers data {example}")(subcommand)
+    group.command(name, cls=Command, epilog=f"Example: treeformers data {example}")(subcommand)
 data.add_typer(generate, name="generate")
 app.add_typer(data, name="data")

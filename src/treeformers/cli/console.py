@@ -17,6 +17,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from treeformers.recipes import Scale
+from treeformers.training.checksums import names_of_model_files
 from treeformers.trees.conll import looks_like_conll
 from treeformers.trees.files import read_lines, suffix_of
 
@@ -118,7 +119,8 @@ class Command(TyperCommand):
         """Run the command.
 
         Raises:
-            ValueError: an output option names an input file, possibly by another path, or "-".
+            ValueError: an output option names an input file, possibly by another path, an existing file in an
+                input folder, or "-". In the folder of a model, only the files of the model are inputs.
         """
         reads: list[str | Path] = []
         writes: list[tuple[str, str | Path]] = []
@@ -127,19 +129,27 @@ class Command(TyperCommand):
             for value in given if isinstance(given, list | tuple) else [given]:
                 if str(value) == "-" and _WRITES.intersection(parameter.opts):
                     raise ValueError(f"{parameter.opts[0]} -: expected a file name")
-                if not isinstance(value, str | Path) or not os.path.isfile(value):
+                if not isinstance(value, str | Path) or not os.path.exists(value):
                     continue
                 if option := next(iter(_WRITES.intersection(parameter.opts)), None):
-                    writes.append((option, value))
+                    writes += [(option, value)] if os.path.isfile(value) else []
                 else:
                     reads.append(value)
         for option, path in writes:
             for read in reads:
-                if os.path.samefile(path, read):
+                if os.path.samefile(path, read) or _holds(Path(read), Path(path)):
                     raise ValueError(
                         f"{option} {path}: would overwrite the input {read}; expected another file"
                     )
         return super().invoke(ctx)
+
+
+def _holds(folder: Path, file: Path) -> bool:
+    """Whether a file is below a folder; beside the files of a model, whether it is one of them."""
+    file = file.resolve()
+    if (file.parent / "config.json").is_file() and file.name not in names_of_model_files(file.parent):
+        return False
+    return folder.resolve() in file.parents
 
 
 class _LogFormatter(logging.Formatter):

@@ -13,7 +13,7 @@ __all__ = [
     "EXPECTED",
     "RECORDS",
     "TRAINING_FILES",
-    "files_with_checksums",
+    "names_of_model_files",
     "sha256",
     "verify_checksums",
     "write_checksums",
@@ -53,12 +53,13 @@ def write_checksums(folder: Path, names: Iterable[str]) -> None:
         file.writelines(lines)
 
 
-def files_with_checksums(folder: Path) -> set[str]:
-    """Names of the files that were saved with a model; empty if there are no readable checksums."""
+def names_of_model_files(folder: Path) -> set[str]:
+    """Names of the files that belong to the model in a folder, also of those that may be missing."""
+    names = {CHECKSUMS, "calibration.json", "config.json", "model.safetensors", "recipe.json"}
     try:
-        return {name for _, name in _read(folder / CHECKSUMS)}
+        return names | {name for _, name in _read(folder / CHECKSUMS)}
     except (OSError, ValueError):
-        return set()
+        return names
 
 
 def verify_checksums(folder: Path) -> None:

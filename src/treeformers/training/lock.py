@@ -35,8 +35,7 @@ def lock_folder(folder: Path) -> Iterator[None]:
     try:
         yield
     finally:
-        with suppress(
-            OSError
-        ):  # before release: another process that opened the file notices that it is gone
+        # Before release: another process that opened the file notices that it is gone.
+        with suppress(OSError):
             (folder / LOCK_FILE).unlink()
         lock.release()

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "EXPECTED",
+    "MODEL_SUFFIXES",
     "checksum",
     "load_tokenizer",
     "load_weights",
@@ -30,7 +31,8 @@ __all__ = [
 
 R = TypeVar("R", bound=Recipe)
 
-_MODEL_SUFFIXES = frozenset({".json", ".model", ".safetensors", ".txt"})
+MODEL_SUFFIXES = frozenset({".json", ".model", ".safetensors", ".txt"})
+"""Suffixes of the files that loading a model reads."""
 
 
 def seed_folders(folder: str | Path) -> list[Path]:
@@ -77,7 +79,7 @@ def model_files(folder: str | Path) -> Iterator[tuple[str, Path]]:
     """
     for seed_folder in seed_folders(folder):
         for path in sorted(seed_folder.iterdir()):
-            if path.suffix in _MODEL_SUFFIXES and path.name not in RECORDS and path.is_file():
+            if path.suffix in MODEL_SUFFIXES and path.name not in RECORDS and path.is_file():
                 yield path.relative_to(folder).as_posix(), path
 
 
@@ -134,11 +136,10 @@ def load_weights(model_class: Any, folder: Path, **options: Any) -> Any:
         ValueError: the weights are damaged, differ from the saved ones, have other shapes or fewer layers,
             are incomplete, or have a later format; or the vocabulary differs from the saved one.
     """
+    from treeformers.models.pretrained import check_layers, quiet_transformers
     from treeformers.training.quantized_weights import is_quantized, read_quantized
 
     path = folder / "model.safetensors"
-    from treeformers.models.pretrained import check_layers, quiet_transformers
-
     with wrap_load_errors(folder), quiet_transformers():
         verify_checksums(folder)
         check_layers(folder)

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from treeformers.training.model_folder import model_files, seed_folders, wrap_load_errors
 from treeformers.training.quantized_weights import Bits, is_quantized, write_quantized
-from treeformers.training.saving import save_model
+from treeformers.training.saving import replace_models, save_model
 
 __all__ = ["quantize_model"]
 
@@ -21,6 +21,8 @@ _WEIGHTS = "model.safetensors"
 
 def quantize_model(folder: str | Path, out: str | Path, bits: Bits = 4) -> None:
     """Write a copy of a model folder with quantized weights. Records of the training stay behind.
+
+    A model or several seeds in the new folder are replaced.
 
     Args:
         folder: the model folder, of one model or of several seeds.
@@ -34,12 +36,19 @@ def quantize_model(folder: str | Path, out: str | Path, bits: Bits = 4) -> None:
     """
     if bits not in get_args(Bits):
         raise ValueError(f"bits is {bits!r}, expected 4 or 8")
-    for one in seed_folders(folder):
+    folders = seed_folders(folder)
+    for one in folders:
         with wrap_load_errors(one):
             if is_quantized(one / _WEIGHTS):
                 raise ValueError("the weights are quantized already")
-            weights = load_file(one / _WEIGHTS)
-        save_model(_Quantized(weights, bits), _Copies(one), Path(out) / one.relative_to(folder), {})
+    with replace_models(Path(out)) as staging:
+        for one in folders:
+            with wrap_load_errors(one):
+                weights = load_file(one / _WEIGHTS)
+            try:
+                save_model(_Quantized(weights, bits), _Copies(one), staging / one.relative_to(folder), {})
+            except ValueError as error:
+                raise ValueError(f"{one}: {error}") from None
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from treeformers.training.checksums import CHECKSUMS
 from treeformers.training.model_card import CARD
-from treeformers.training.model_folder import model_files, read_recipe, seed_folders
+from treeformers.training.model_folder import MODEL_SUFFIXES, model_files, read_recipe, seed_folders
+from treeformers.training.saving import replace_models
 
 __all__ = ["Shareable"]
 
@@ -26,11 +27,14 @@ class Shareable:
     def save_pretrained(self, folder: str | Path) -> None:
         """Write the model to a folder that `from_pretrained` reads, with its card.
 
+        A model or several seeds in the folder are replaced. Other files there stay.
+
         Args:
             folder: the new folder.
 
         Raises:
-            ValueError: the model was not loaded from one folder, or `folder` is neither a string nor a path.
+            ValueError: the model was not loaded from one folder, `folder` is neither a string nor a path, or
+                replacing what it holds would remove the folder from which the model was loaded.
             OSError: the folder cannot be written, or is a file.
         """
         if not isinstance(folder, str | os.PathLike) or not str(folder).strip():
@@ -39,6 +43,8 @@ class Shareable:
 
     def push_to_hub(self, name: str, private: bool = False) -> str:
         """Put the model on the Hugging Face Hub. `from_pretrained(name)` then loads it.
+
+        The files of a model that the repository has are replaced.
 
         Args:
             name: `org/name`. The repository is created if there is none.
@@ -61,7 +67,10 @@ class Shareable:
             try:
                 address = HfApi().create_repo(name, private=private, exist_ok=True)
                 HfApi().upload_folder(
-                    repo_id=name, folder_path=folder, commit_message="A model of treeformers"
+                    repo_id=name,
+                    folder_path=folder,
+                    commit_message="A model of treeformers",
+                    delete_patterns=[CHECKSUMS, *(f"*{suffix}" for suffix in sorted(MODEL_SUFFIXES))],
                 )
             except (httpx.HTTPError, OSError) as error:
                 problem = " ".join(str(error).split())[:200]
@@ -86,15 +95,21 @@ def _copy(source: Path, target: Path) -> None:
         target.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError):
         raise FileExistsError(f"{target}: a file is there, expected a folder") from None
+    for one, other in ((source, target), (target, source)):
+        if any(path.samefile(one) for path in other.glob("seed-*")):
+            raise ValueError(
+                f"{target}: holds files of {source}, or is one of its seeds; expected another folder"
+            )
     files = dict(model_files(source))
     for folder in {source, *seed_folders(source)}:
-        for path in (folder / CARD, folder / CHECKSUMS, folder / "calibration.json"):
+        for path in (folder / CARD, folder / CHECKSUMS):
             if path.is_file():
                 files[path.relative_to(source).as_posix()] = path
-    for name, path in files.items():
-        (target / name).parent.mkdir(exist_ok=True)
-        shutil.copyfile(path, target / name)
-    if not (target / CARD).is_file():
-        title = read_recipe(source).title or "A model"
-        text = f"---\nlibrary_name: treeformers\n---\n\n# {title}\n"
-        (target / CARD).write_text(text, encoding="utf-8")
+    with replace_models(target) as staging:
+        for name, path in files.items():
+            (staging / name).parent.mkdir(exist_ok=True)
+            shutil.copyfile(path, staging / name)
+        if CARD not in files:
+            title = read_recipe(source).title or "A model"
+            text = f"---\nlibrary_name: treeformers\n---\n\n# {title}\n"
+            (staging / CARD).write_text(text, encoding="utf-8")

@@ -2,7 +2,7 @@
 
 import { ask } from "./api.js";
 import { differences, readSpans } from "./edits.js";
-import { counted, make } from "./elements.js";
+import { counted, listed, make } from "./elements.js";
 import { TreeView } from "./trees.js";
 
 const SIZE = 20; // sentences of a page of the list
@@ -140,10 +140,8 @@ export class Agreement {
     this.turns.hidden = this.found.length <= SIZE;
     this.back.disabled = this.offset === 0;
     this.on.disabled = this.offset + SIZE >= this.found.length;
-    this.list.replaceChildren(...this.found.slice(this.offset, this.offset + SIZE).map((one) => {
-      return make("li", {}, make("button", { type: "button", dir: "auto", "aria-current": String(one.id === this.id), onclick: () => this.does.run(() => this.open(one.id)) },
-        `${one.id}. ${one.text.length > 90 ? `${one.text.slice(0, 89)}…` : one.text}`, make("small", {}, [one.adjudicated ? "decided" : "open", one.other_words ? "other words" : ""].filter(Boolean).join(", "))));
-    }));
+    this.list.replaceChildren(...this.found.slice(this.offset, this.offset + SIZE).map((one) =>
+      listed(one, [one.adjudicated ? "decided" : "open", one.other_words && "other words"], one.id === this.id, () => this.does.run(() => this.open(one.id)))));
   }
 
   #draw(names) {

@@ -5,7 +5,7 @@ import { ask } from "./api.js";
 import { askName, askPlace, showKeys } from "./asking.js";
 import { save } from "./download.js";
 import { dragWords } from "./dragging.js";
-import { Selection, cuts, possible, readSpans } from "./edits.js";
+import { Selection, cuts, nameOf, possible, readSpans } from "./edits.js";
 import { counted, make, percent } from "./elements.js";
 import { Names } from "./names.js";
 import { Rounds } from "./rounds.js";
@@ -129,8 +129,7 @@ function offers(can, move) {
 
 /** The name of a node, and its probability if it is doubtful. */
 function describe(node) {
-  const name = node.label !== "X" ? node.label : node.word === null ? "no label" : "no tag";
-  return [name, node.probability === undefined ? "" : ` · probability ${percent(node.probability)}`];
+  return [nameOf(node), node.probability === undefined ? "" : ` · probability ${percent(node.probability)}`];
 }
 
 const shorten = (words, most) => (words.length > most ? `${words.slice(0, most / 2).join(" ")} … ${words.at(-1)}` : words.join(" "));
@@ -303,8 +302,8 @@ async function step(by) {
 /** Go on: to the sentence that was left by "previous", else to the next one of the queue. */
 async function next() {
   if (place + 1 < visited.length) return step(1);
-  const put_off = [...new Set(visited)].slice(-MOST_SKIPPED);
-  const found = (await following(put_off)) ?? (await following(visited.slice(-1)));
+  const skipped = [...new Set(visited)].slice(-MOST_SKIPPED);
+  const found = (await following(skipped)) ?? (await following(visited.slice(-1)));
   if (found) {
     say("");
     return open(found.id);
@@ -350,11 +349,11 @@ const ACTIONS = {
   ...Object.fromEntries([1, 2, 3, 4].map((number) => [number, () => choose(number - 1)])),
   ...Object.fromEntries(MOVES.map(([asked, , letter]) => [letter, () => move(asked)])),
 };
-const LEFT_HAND = "button, a, select, summary, input, textarea, dialog, [contenteditable]";
+const CONTROLS = "button, a, select, summary, input, textarea, dialog, [contenteditable]";
 
 function onKey(event) {
   if (event.isComposing || event.altKey || !shown || document.querySelector("dialog[open]")) return;
-  const target = event.target.closest?.(LEFT_HAND);
+  const target = event.target.closest?.(CONTROLS);
   if (target && (target.matches("input, select, textarea") || ["Enter", " "].includes(event.key))) return;
   // A keyboard for another script gives other letters; the place of the key says which one is meant.
   const plain = /^[\x20-\x7e]$|^[A-Z][a-z]/.test(event.key);

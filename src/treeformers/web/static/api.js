@@ -18,6 +18,20 @@ export async function ask(path, body) {
   return answer;
 }
 
+/** Asks one question at a time: the answer and the error of a former one are dropped. */
+export function asker() {
+  let asked = 0;
+  return async (question, show) => {
+    const turn = (asked += 1);
+    try {
+      const answer = await question();
+      if (turn === asked) show(answer);
+    } catch (error) {
+      if (turn === asked) throw error;
+    }
+  };
+}
+
 async function send(path, options) {
   try {
     return await fetch(path, options);

@@ -117,7 +117,7 @@ function setUp() {
   for (const [name, [kind, View]] of Object.entries(kinds)) {
     const models = of(kind);
     find(`tab-${name}`).hidden = !models.length;
-    if (models.length) views[name] = new View(find(name), models, say);
+    if (models.length) views[name] = new View(find(name), models, say, complain);
   }
   views.finding = new FindView(find("finding"), info);
   find("tab-report").hidden = info.report === "none";

@@ -24,14 +24,22 @@ function fields(title, schema) {
     make("tr", {}, make("th", { scope: "row" }, key), make("td", {}, type(property)), make("td", {}, property.description ?? "")))));
 }
 
+function parameters(list) {
+  return list.length ? make("table", {}, make("caption", {}, "Parameters"), make("tbody", {}, ...list.map((one) =>
+    make("tr", {}, make("th", { scope: "row" }, one.name), make("td", {}, `${type(one.schema)}, in the ${one.in}`), make("td", {}, one.description ?? ""))))) : null;
+}
+
 function endpoint(path, method, operation) {
   const json = (part) => part?.content?.["application/json"]?.schema;
-  const refusals = Object.entries(operation.responses).filter(([status]) => status !== "200");
+  const responses = Object.entries(operation.responses);
+  const answers = responses.filter(([status]) => status.startsWith("2"));
+  const refusals = responses.filter(([status]) => !status.startsWith("2"));
   return make("article", { className: "card endpoint scroll" },
     make("h2", {}, make("code", {}, `${method.toUpperCase()} ${path}`)),
     make("p", {}, operation.description ?? ""),
+    parameters(operation.parameters ?? []),
     fields("Request", json(operation.requestBody)),
-    fields("Answer", json(operation.responses["200"])),
+    ...answers.map(([status, answer]) => fields(status === "200" ? "Answer" : `Answer ${status}`, json(answer))),
     refusals.length ? make("p", { className: "hint" }, refusals.map(([status, { description }]) => `${status}: ${description}`).join(" ")) : null);
 }
 

@@ -121,6 +121,9 @@ export function possible(selection) {
   return found;
 }
 
+/** The label of a node or the tag of a word, for people. */
+export const nameOf = ({ label, word }) => (label !== "X" ? label : word === null ? "no label" : "no tag");
+
 /**
  * Where two trees over the same words differ: for each, a map from indices of nodes to marks for `TreeView.paint`. A
  * constituent is in the other tree if that has one more with its label over its words.
@@ -137,14 +140,13 @@ export function differences(nodes, others) {
     });
   };
   const alone = [lacking(nodes, others), lacking(others, nodes)];
-  const name = ({ label, word }) => (label !== "X" ? label : word === null ? "no label" : "no tag");
   return alone.map((own, i) => {
     const rest = [...alone[1 - i]];
     return new Map(own.map((node) => {
       const place = rest.findIndex((other) => other.start === node.start && other.end === node.end && (other.word === null) === (node.word === null));
       if (place < 0) return [node.index, { kind: "lacking", said: "not in the other tree" }];
       const [other] = rest.splice(place, 1);
-      return [node.index, { kind: "renamed", note: `≠ ${name(other)}`, said: `≠ ${name(other)} in the other tree` }];
+      return [node.index, { kind: "renamed", note: `≠ ${nameOf(other)}`, said: `≠ ${nameOf(other)} in the other tree` }];
     }));
   });
 }

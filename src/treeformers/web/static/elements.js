@@ -44,4 +44,10 @@ export function slider(label, onchange) {
 /** A probability in per cent, rounded down near 100 %, so that 99.96 % does not become 100 %. */
 export const percent = (probability) => `${(probability > 0.99 ? Math.floor(1000 * probability) / 10 : 100 * probability).toFixed(probability < 0.0995 || probability > 0.99 ? 1 : 0)} %`;
 
+/** A sentence in a list, as a button with notes. */
+export function listed({ id, text }, notes, isCurrent, onclick) {
+  const short = text.length > 90 ? `${text.slice(0, 89)}…` : text;
+  return make("li", {}, make("button", { type: "button", dir: "auto", "aria-current": String(isCurrent), onclick }, `${id}. ${short}`, make("small", {}, notes.filter(Boolean).join(", "))));
+}
+
 export const counted = (value, noun, plural = `${noun}s`) => `${value.toLocaleString("en")} ${value === 1 ? noun : plural}`;

@@ -1,16 +1,20 @@
 // Shows an inducer layer by layer: tree, prior and attention.
 
-import { ask } from "./api.js";
+import { ask, asker } from "./api.js";
 import { choice, make, slider } from "./elements.js";
 import { HeatMap } from "./heatmap.js";
 import { TreeView, readBrackets } from "./trees.js";
 
 export class LayersView {
-  constructor(panel, models, say) {
-    Object.assign(this, { panel, say, model: models[0], answers: new Map() });
-    const [model] = choice("Inducer", models, (name) => {
+  constructor(panel, models, say, complain) {
+    Object.assign(this, { panel, say, model: models[0], answers: new Map(), latest: asker() });
+    const [model, select] = choice("Inducer", models, (name) => {
+      complain(null);
       this.model = name;
-      this.load();
+      this.load().catch((error) => {
+        this.model = select.value = this.shown; // the layers of this model are still there
+        complain(error);
+      });
     });
     const [layer, showLayer] = slider("Layer", (value) => this.draw(value - 1));
     this.showLayer = showLayer;
@@ -30,15 +34,23 @@ export class LayersView {
   }
 
   async load() {
-    const key = `${this.model} ${this.words.join(" ")}`;
-    if (!this.answers.has(key)) {
-      this.say(`Loading the layers of ${this.model} …`);
-      if (this.answers.size > 8) this.answers.clear();
-      this.answers.set(key, await ask("api/layers", { model: this.model, words: this.words }));
-    }
-    this.answer = this.answers.get(key);
-    this.most = Math.max(...this.answer.layers.flatMap((layer) => layer.attention.map((row) => Math.max(...row))));
-    this.draw(Math.min(this.number ?? this.answer.layers.length - 1, this.answer.layers.length - 1));
+    const { model, words, answers } = this;
+    const key = `${model} ${words.join(" ")}`;
+    await this.latest(async () => {
+      if (!answers.has(key)) {
+        this.say(`Loading the layers of ${model} …`);
+        const answer = await ask("api/layers", { model, words });
+        if (answers.size > 8) answers.clear();
+        answers.set(key, answer);
+      }
+      return answers.get(key);
+    }, (answer) => this.#show(model, answer));
+  }
+
+  #show(model, answer) {
+    [this.shown, this.answer] = [model, answer];
+    this.most = Math.max(...answer.layers.flatMap((layer) => layer.attention.map((row) => Math.max(...row))));
+    this.draw(Math.min(this.number ?? answer.layers.length - 1, answer.layers.length - 1));
     this.say("");
   }
 

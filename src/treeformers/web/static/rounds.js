@@ -37,8 +37,13 @@ export class Rounds {
 
   async #begin(action) {
     this.complain(null);
-    this.train.disabled = this.propose.disabled = true;
     let start = this.start.value === OTHER ? this.other.value.trim() : this.start.value;
+    if (this.start.value === OTHER && !start) {
+      this.other.focus();
+      this.complain(new Error("No model is named: write its folder or name, or choose a start from the list."));
+      return;
+    }
+    this.train.disabled = this.propose.disabled = true;
     if (start === RIGHT && action === "retrain") start = ""; // it has no weights to start from
     try {
       await ask("api/rounds", { action, start });

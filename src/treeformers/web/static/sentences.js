@@ -1,7 +1,7 @@
 // The list of all sentences, a page at a time.
 
 import { ask } from "./api.js";
-import { choice, make } from "./elements.js";
+import { choice, listed, make } from "./elements.js";
 
 const SIZE = 20;
 const STATES = { all: "", pending: "pending", begun: "begun", accepted: "accepted", validation: "validation" };
@@ -39,8 +39,8 @@ export class SentenceList {
       const found = await ask(`api/sentences?offset=${this.offset}&limit=${SIZE + 1}${state}`);
       this.back.disabled = this.offset === 0;
       this.on.disabled = found.length <= SIZE;
-      this.list.replaceChildren(...found.slice(0, SIZE).map((one) => make("li", {}, make("button", { type: "button", dir: "auto", "aria-current": String(one.id === this.current), onclick: () => this.open(one.id) },
-        `${one.id}. ${one.text.length > 90 ? `${one.text.slice(0, 89)}…` : one.text}`, make("small", {}, one.validation ? `${one.state}, validation` : one.state)))));
+      this.list.replaceChildren(...found.slice(0, SIZE).map((one) =>
+        listed(one, [one.state, one.validation && "validation"], one.id === this.current, () => this.open(one.id))));
       if (!found.length) this.list.replaceChildren(make("li", { className: "hint" }, "No sentence."));
     } catch (error) {
       this.complain(error);

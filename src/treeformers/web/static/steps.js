@@ -1,6 +1,6 @@
 // Shows the steps of a parser: forest, stack, buffer, attended words and action.
 
-import { ask } from "./api.js";
+import { ask, asker } from "./api.js";
 import { choice, make, percent, slider, svg } from "./elements.js";
 import { doing, meaning } from "./glossary.js";
 import { TreeView, isRightToLeft, plain } from "./trees.js";
@@ -11,11 +11,15 @@ const PACE = 700;
 const ROOM = 280;
 
 export class StepsView {
-  constructor(panel, models, say) {
-    Object.assign(this, { panel, say, model: models[0], answers: new Map(), number: 0 });
-    const [model] = choice("Parser", models, (name) => {
+  constructor(panel, models, say, complain) {
+    Object.assign(this, { panel, say, model: models[0], answers: new Map(), number: 0, latest: asker() });
+    const [model, select] = choice("Parser", models, (name) => {
+      complain(null);
       this.model = name;
-      this.load();
+      this.load().catch((error) => {
+        this.model = select.value = this.shown; // the steps of this model are still there
+        complain(error);
+      });
     });
     const [step, showStep] = slider("Step", (value) => this.go(value - 1));
     this.showStep = showStep;
@@ -46,14 +50,22 @@ export class StepsView {
 
   async load() {
     this.stop();
-    const key = `${this.model} ${this.words.join(" ")}`;
-    if (!this.answers.has(key)) {
-      this.say(`Loading the steps of ${this.model} …`);
-      if (this.answers.size > 8) this.answers.clear();
-      this.answers.set(key, await ask("api/steps", { model: this.model, words: this.words }));
-    }
-    this.answer = this.answers.get(key);
-    this.forests = forests(this.answer.steps.map((step) => step.taken.name), this.words, this.answer.linearization);
+    const { model, words, answers } = this;
+    const key = `${model} ${words.join(" ")}`;
+    await this.latest(async () => {
+      if (!answers.has(key)) {
+        this.say(`Loading the steps of ${model} …`);
+        const answer = await ask("api/steps", { model, words });
+        if (answers.size > 8) answers.clear();
+        answers.set(key, answer);
+      }
+      return answers.get(key);
+    }, (answer) => this.#show(model, answer));
+  }
+
+  #show(model, answer) {
+    [this.shown, this.answer] = [model, answer];
+    this.forests = forests(answer.steps.map((step) => step.taken.name), answer.words, answer.linearization);
     const entry = (kind, text) => make("span", {}, make("i", { className: kind }), text);
     this.legend.replaceChildren(...(this.answer.attention === "deterministic"
       ? [entry("bound", "attended boundary: first or last word of an item"), entry("head", "attended head word of an item")]
@@ -117,7 +129,7 @@ export class StepsView {
   }
 
   #lists(step) {
-    const words = this.words.map(plain);
+    const words = this.answer.words.map(plain);
     const few = (list) => (list.length > LISTED ? [...list.slice(0, LISTED), `and ${list.length - LISTED} more`] : list);
     const stack = step.stack.map((item) => {
       const text = item.end - item.start > 4 ? `${words[item.start]} … ${words[item.end - 1]}` : words.slice(item.start, item.end).join(" ");
