@@ -334,14 +334,13 @@ def test_steps(visit: Visit, parser: str) -> None:
 def test_a_late_answer_is_not_drawn_over_the_next_sentence(tab: str, call: str, visit: Visit) -> None:
     visit.draw("Oslo sleeps well\nthe ferry sleeps")
     late: list[Any] = []
-    visit.page.route(f"**/api/{call}", late.append)
+    visit.page.route(f"**/api/{call}", lambda route: route.continue_() if late else late.append(route))
     visit.page.get_by_role("tab", name=tab).click()
     panel = visit.page.get_by_role("tabpanel", name=tab)
     for _ in range(PATIENCE // 10):
         if late:
             break
         visit.page.wait_for_timeout(10)
-    visit.page.unroute(f"**/api/{call}")
     visit.page.get_by_role("button", name="Next sentence").click()
     visit.settled()
     with visit.page.expect_response(f"**/api/{call}"):

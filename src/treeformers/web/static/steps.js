@@ -60,12 +60,12 @@ export class StepsView {
         answers.set(key, answer);
       }
       return answers.get(key);
-    }, (answer) => this.#show(model, answer));
+    }, (answer) => this.#show(model, words, answer));
   }
 
-  #show(model, answer) {
-    [this.shown, this.answer] = [model, answer];
-    this.forests = forests(answer.steps.map((step) => step.taken.name), answer.words, answer.linearization);
+  #show(model, words, answer) {
+    [this.shown, this.sentence, this.answer] = [model, words, answer];
+    this.forests = forests(answer.steps.map((step) => step.taken.name), words, answer.linearization);
     const entry = (kind, text) => make("span", {}, make("i", { className: kind }), text);
     this.legend.replaceChildren(...(this.answer.attention === "deterministic"
       ? [entry("bound", "attended boundary: first or last word of an item"), entry("head", "attended head word of an item")]
@@ -129,7 +129,7 @@ export class StepsView {
   }
 
   #lists(step) {
-    const words = this.answer.words.map(plain);
+    const words = this.sentence.map(plain);
     const few = (list) => (list.length > LISTED ? [...list.slice(0, LISTED), `and ${list.length - LISTED} more`] : list);
     const stack = step.stack.map((item) => {
       const text = item.end - item.start > 4 ? `${words[item.start]} … ${words[item.end - 1]}` : words.slice(item.start, item.end).join(" ");
