@@ -84,8 +84,14 @@ class TestEvaluate:
         assert found["examples"] == 6 and found["accuracy"] in (0, 50, 100)
         file.write_text("label\ttext\nsingular\tthe dog runs\nneither\tthe dogs run\n")
         assert complaint(*asked) == (
-            f"{file}: example 2 of the test part is of the class 'neither', the model knows plural, singular"
+            f"{file}: example 2 of the test split is of the class 'neither', the model knows plural, singular"
         )
+
+    def test_an_example_that_is_too_long(self, encoders: Path, tmp_path: Path) -> None:
+        file, words = tmp_path / "mine.tsv", " ".join(["the dog runs"] * 800)
+        file.write_text(f"label\ttext\nsingular\tthe dog runs\nplural\t{words}\n")
+        says = complaint("evaluate", encoders / "classify", "--data", file, "--trees", "right")
+        assert says == f"{file}, test split: text 2 has 2400 words, the model reads at most 2048"
 
     def test_labels_may_use_the_class_names_of_the_recipe(self, encoders: Path, tmp_path: Path) -> None:
         folder = copied(encoders / "classify", tmp_path / "model")

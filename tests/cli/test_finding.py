@@ -89,6 +89,12 @@ def test_samples_are_drawn_in_order(capsys: pytest.CaptureFixture[str], file: Pa
     assert some != run(capsys, "NP", file, "--sample", 7, "--seed", 4)[1].splitlines()
 
 
+@pytest.mark.parametrize("option", ["--count", "--by-file"])
+def test_a_count_has_no_sample(capsys: pytest.CaptureFixture[str], file: Path, option: str) -> None:
+    code, _, error = run(capsys, "NP", file, option, "--sample", 2)
+    assert code == 2 and f"{option} counts all matches, --sample prints some: expected one" in error
+
+
 def test_macros(capsys: pytest.CaptureFixture[str], file: Path, tmp_path: Path) -> None:
     macros = tmp_path / "macros.txt"
     macros.write_text("# nouns\nNOUN\tNN|NNS|NNP\n")

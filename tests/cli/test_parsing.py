@@ -129,6 +129,8 @@ class TestParse:
         assert complaint("parse", model, tmp_path / "no.txt").endswith("no.txt: No such file or directory")
         assert complaint("parse", model, tmp_path).endswith(": a folder, expected --out DIR for its trees")
         assert complaint("parse", model, tmp_path, "--text").endswith(": a folder, --text reads one file")
+        says = complaint("parse", model, "--text", "--skip-bad", stdin="he runs\n")
+        assert says == "--skip-bad is for one sentence per line, not for --text"
 
     def test_bad_model(self, model: Path, tmp_path: Path) -> None:
         def says(folder: Path) -> str:

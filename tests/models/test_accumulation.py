@@ -115,6 +115,8 @@ def test_fresh_weights_have_their_own_initialisation() -> None:
         ({"hidden_size": 18, "num_attention_heads": 6}, "even multiple of num_attention_heads"),
         ({"vertical_index": "width"}, "vertical_index"),
         ({"horizontal_size": 0}, "expected 1 row or more"),
+        ({"num_attention_heads": 0}, "num_attention_heads is 0, expected at least 1"),
+        ({"num_hidden_layers": 0}, "num_hidden_layers is 0, expected at least 1"),
     ],
 )
 def test_bad_configurations(changes: dict[str, Any], message: str) -> None:

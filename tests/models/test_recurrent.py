@@ -246,7 +246,8 @@ def test_bad_configurations() -> None:
         ({"kind": "bilstm", "hidden_size": 5}, "multiple of the two directions, 2"),
         ({"kind": "transformer", "hidden_size": 8}, "multiple of num_attention_heads, 6"),
         ({"num_layers": 2}, "kind 'child-sum' has one layer"),
-        ({"arity": 0}, "expected both above 0"),
+        ({"arity": 0}, "arity is 0, expected at least 1"),
+        ({"kind": "transformer", "num_attention_heads": 0}, "num_attention_heads is 0, expected at least 1"),
         ({"kind": "n-ary", "arity": 1}, "arity is 1, expected 2 or more"),
     ):
         with pytest.raises(StrictDataclassError, match=message):

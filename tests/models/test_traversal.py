@@ -315,6 +315,8 @@ def test_bad_input() -> None:
         StrictDataclassError, match="hidden_size is 10, expected a multiple of num_branches, 6"
     ):
         TraversalConfig(hidden_size=10)
+    with pytest.raises(StrictDataclassError, match="num_branches is 0, expected at least 1"):
+        TraversalConfig(num_branches=0)
     with pytest.raises(StrictDataclassError, match="composition"):
         TraversalConfig(composition="heads")
 

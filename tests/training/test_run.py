@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,7 +11,7 @@ from treeformers.tasks.induce.train import train_inducer
 from treeformers.training.lock import lock_folder
 from treeformers.training.run import Run, check_output_folder
 
-RECIPE = {"data": {"text": "grammar", "sentences": 60}, "train": {"max_steps": 1}}
+RECIPE: dict[str, Any] = {"data": {"text": "grammar", "sentences": 60}, "train": {"max_steps": 1}}
 
 
 def recipe(**train: object) -> InduceRecipe:
@@ -81,6 +82,18 @@ class TestRun:
         self.record(tmp_path, **change)  # type: ignore[arg-type]
         with pytest.raises(ValueError, match=r"run\.json: another recipe or seed was trained here"):
             Run(tmp_path, recipe(), seed=1, resume=True)
+
+    @pytest.mark.parametrize(
+        "change",
+        [{"title": "A name"}, {"data": {**RECIPE["data"], "gold": "ewt"}}, {"train": {"seeds": [1, 2]}}],
+        ids=str,
+    )
+    def test_what_does_not_change_the_weights_may_change(
+        self, change: dict[str, Any], tmp_path: Path
+    ) -> None:
+        self.record(tmp_path)
+        train = {**RECIPE["train"], **change.pop("train", {})}
+        Run(tmp_path, InduceRecipe.from_dict({**RECIPE, "train": train, **change}), seed=1, resume=True)
 
 
 class TestCheckOutputFolder:

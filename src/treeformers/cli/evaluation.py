@@ -224,10 +224,13 @@ def _classifier(
         for number, example in enumerate(examples, start=1):
             if classes and example.label not in classes:
                 raise ValueError(
-                    f"{part.name}: example {number} of the {part.split} part is of the class "
+                    f"{part.name}: example {number} of the {part.split} split is of the class "
                     f"{example.label!r}, the model knows {', '.join(classes)}"
                 )
-        encoded = loaded.reader.encode([tree for one in examples for tree in one.trees])
+        try:
+            encoded = loaded.encode([tree for one in examples for tree in one.trees])
+        except ValueError as error:
+            raise ValueError(f"{part.name}, {part.split} split: {error}") from None
         found = score(predict(loaded.model, encoded, loaded.reader), examples, classes, source.label_groups)
         scores[part.label] = {**found, "examples": len(examples)}
     _print(scores)

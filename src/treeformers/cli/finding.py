@@ -83,8 +83,9 @@ def find(
 
     if macros:
         pattern = expand(pattern, read_macros(macros))
-    if by_file and sample:
-        raise ValueError("--by-file counts all matches, --sample prints some: expected one of them")
+    if (by_file or count) and sample:
+        option = "--by-file" if by_file else "--count"
+        raise ValueError(f"{option} counts all matches, --sample prints some: expected one of them")
     counting = count or by_file
     reading = Reading(profile, encoding, input_format, skip_bad)
     if keep_index and reading != Reading():

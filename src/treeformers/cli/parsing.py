@@ -159,7 +159,8 @@ def parse(
     name, file = _model_and_file(first_argument, second_argument)
     model = find_model(name)
     conll = holds_conll(file) if input_format is None else input_format != "text"
-    if conll and (text or (out and _is_folder(out, file))):
+    into_folder = out is not None and _is_folder(out, file)
+    if conll and (text or into_folder):
         raise ValueError(f"{file}: CoNLL-U, but --text and --out DIR are for text")
     codec = check_encoding(encoding or "utf-8")
     if text:
@@ -167,15 +168,17 @@ def parse(
             raise ValueError("--text is for running text, a parser and one output file")
         if Path(file).is_dir():
             raise ValueError(f"{file}: a folder, --text reads one file")
-        if out and _is_folder(out, file):
+        if skip_bad:
+            raise ValueError("--skip-bad is for one sentence per line, not for --text")
+        if into_folder:
             raise ValueError(f"--text needs one input file and one output file, got {file} and {out}")
         format = format_of(format, out, _BY_SUFFIX, "brackets")
         _parse_text(model, file, format, heads, batch_size, beam, out, codec)
         return
     load = partial(load_tree_predictor, name, layer=layer, beam=beam, tokenized=tokenized, device=device)
-    if heads and out and _is_folder(out, file):
+    if heads and into_folder:
         raise ValueError("--heads is for --format conllu and one output file")
-    if out and _is_folder(out, file):
+    if out and into_folder:
         if encoding or skip_bad:
             raise ValueError("--encoding and --skip-bad are for one output file, not for --out DIR")
         options: dict[str, Any] = {"shard_lines": shard_lines} if shard_lines else {}

@@ -5,6 +5,8 @@ from typing import Literal
 from huggingface_hub.dataclasses import strict
 from transformers import PreTrainedConfig
 
+from treeformers.models.sizes import check_sizes
+
 __all__ = ["AccumulationConfig"]
 
 
@@ -77,6 +79,9 @@ class AccumulationConfig(PreTrainedConfig):
     decoder_start_token_id: int | None = None
 
     def validate_heads(self) -> None:
+        check_sizes(self, "vocab_size", "node_vocab_size", "hidden_size", "num_hidden_layers")
+        check_sizes(self, "num_attention_heads", "intermediate_size", "max_position_embeddings")
+        check_sizes(self, "decoder_layers")
         if self.hidden_size % (2 * self.num_attention_heads):
             raise ValueError(
                 f"hidden_size is {self.hidden_size}, expected an even multiple of num_attention_heads, "

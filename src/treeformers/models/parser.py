@@ -23,6 +23,7 @@ from treeformers.attention.memory import Memory
 from treeformers.kernels.recurrence import PrecomputedCell, gru_recurrence, gru_step
 from treeformers.models.gru import BidirectionalGRU
 from treeformers.models.losses import IGNORED
+from treeformers.models.sizes import check_sizes
 from treeformers.models.words import LockedDropout, WordEncoder
 
 __all__ = ["ParserConfig", "ParserOutput", "TreeParser"]
@@ -83,8 +84,8 @@ class ParserConfig(PreTrainedConfig):
     link_mode: Literal["learned", "constant", "near_one"] = "learned"
 
     def validate_sizes(self) -> None:
-        if self.encoder_layers < 1:
-            raise ValueError(f"encoder_layers is {self.encoder_layers}, expected at least 1")
+        check_sizes(self, "vocab_size", "encoder_layers", "encoder_heads", "embedding_size", "hidden_size")
+        check_sizes(self, "char_vocab_size", "tag_vocab_size", "char_size", "tag_size", least=0)
         if self.char_size % 2:
             raise ValueError(f"char_size is {self.char_size}, expected an even number: two widths of filters")
         if self.encoder in ("transformer", "treebert") and 2 * self.hidden_size % self.encoder_heads:

@@ -16,6 +16,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from transformers import PreTrainedConfig, PreTrainedModel
 
 from treeformers.models.level_batches import SentenceOutput, cut_words, span_means
+from treeformers.models.sizes import check_sizes
 from treeformers.models.tree_lstm import ChildSumTreeLSTM, NaryTreeLSTM
 from treeformers.models.words import NormedProjection, sinusoids
 
@@ -55,6 +56,7 @@ class RecurrentConfig(PreTrainedConfig):
     dropout: float | int = 0.0
 
     def validate_sizes(self) -> None:
+        check_sizes(self, "input_size", "hidden_size", "num_layers", "arity", "num_attention_heads")
         for name, used, divisor in (
             ("num_attention_heads", self.kind == "transformer", self.num_attention_heads),
             ("the two directions", self.kind == "bilstm", 2),
@@ -63,10 +65,6 @@ class RecurrentConfig(PreTrainedConfig):
                 raise ValueError(
                     f"hidden_size is {self.hidden_size}, expected a multiple of {name}, {divisor}"
                 )
-        if self.arity < 1 or self.num_layers < 1:
-            raise ValueError(
-                f"arity is {self.arity} and num_layers is {self.num_layers}, expected both above 0"
-            )
         if self.kind == "n-ary" and self.arity < 2:
             raise ValueError(f"arity is {self.arity}, expected 2 or more: a node of a tree has two children")
         if self.num_layers > 1 and self.kind in ("child-sum", "n-ary", "mean"):

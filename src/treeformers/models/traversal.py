@@ -17,6 +17,7 @@ from transformers import PreTrainedConfig, PreTrainedModel
 
 from treeformers.attention.traversal import BranchAttention, XavierLinear
 from treeformers.models.level_batches import Level, Levels, SentenceOutput, pack_words
+from treeformers.models.sizes import check_sizes
 from treeformers.models.words import sinusoids
 
 __all__ = ["GatedProjection", "TraversalConfig", "TraversalModel", "TraversalPreTrainedModel"]
@@ -68,6 +69,7 @@ class TraversalConfig(PreTrainedConfig):
     positions: Literal["none", "sibling", "word"] = "none"
 
     def validate_branches(self) -> None:
+        check_sizes(self, "input_size", "hidden_size", "num_branches", "intermediate_size")
         if self.hidden_size % self.num_branches and self.composition != "single":
             raise ValueError(
                 f"hidden_size is {self.hidden_size}, expected a multiple of num_branches, {self.num_branches}"

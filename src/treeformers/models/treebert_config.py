@@ -6,6 +6,8 @@ from huggingface_hub.dataclasses import strict
 from transformers import PreTrainedConfig
 from transformers.activations import ACT2FN
 
+from treeformers.models.sizes import check_sizes
+
 __all__ = ["TreeBertConfig"]
 
 
@@ -105,9 +107,8 @@ class TreeBertConfig(PreTrainedConfig):
         return self.prior_position != "none"
 
     def validate_heads(self) -> None:
-        for name in ("vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} is {getattr(self, name)}, expected at least 1")
+        check_sizes(self, "vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads")
+        check_sizes(self, "intermediate_size", "max_position_embeddings")
         if self.hidden_size % self.num_attention_heads:
             raise ValueError(
                 f"hidden_size is {self.hidden_size}, expected a multiple of num_attention_heads, "

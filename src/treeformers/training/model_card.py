@@ -52,6 +52,8 @@ _TASKS: Mapping[str, tuple[str, str, str]] = {
     ),
 }
 """Description, usage example and limits of a model, by task."""
+_TRAINED_ON = ("corpus", "train", "text")
+"""Keys of the training data. Each task has one of them."""
 _FROM_ELSEWHERE = "a file or model from elsewhere, see there"
 _NOT_METRICS = (
     "seed",
@@ -94,10 +96,12 @@ def model_card(
         for name, value in seed.items()
         if isinstance(value, float) and name not in _NOT_METRICS and not name.endswith("_per_second")
     }
-    if not metrics and isinstance(seed.get("best"), float):
+    is_test = bool(metrics)
+    if not is_test and isinstance(seed.get("best"), float):
         metrics = {f"{seed['metric']}, validation": seed["best"]}
-    elif not metrics and isinstance(seed.get("loss"), float):
+    elif not is_test and isinstance(seed.get("loss"), float):
         metrics = {"validation loss, nats a token": seed["loss"]}
+    figures = [(f"`{name}`", f"{value:.4g}") for name, value in metrics.items() if math.isfinite(value)]
     result = result or {}
     environment = result.get("environment", {})
     made = {
@@ -120,12 +124,8 @@ def model_card(
         markdown_table(("corpus", "what it is", "terms"), terms, numbers=False),
         "If you pass this model on, keep to the terms of the data.",
         "## Metrics",
-        markdown_table(
-            ("metric", "value"),
-            [(f"`{name}`", f"{value:.4g}") for name, value in metrics.items() if math.isfinite(value)],
-        )
-        or "None were measured.",
-        _measured_on(recipe),
+        markdown_table(("metric", "value"), figures) or "None were measured.",
+        _measured_on(recipe, is_test) if figures else "",
         f"Signature: `{seed['signature']}`" if seed.get("signature") else "",
         limits and f"## Limits\n\n{limits}",
         "## How it was made",
@@ -163,14 +163,15 @@ def _trees(recipe: Recipe) -> str:
     return trees if trees in ("left", "balanced", "random") else "right"
 
 
-def _measured_on(recipe: Recipe) -> str:
-    """The sentence that names the corpora of the metrics."""
-    data = recipe.data
-    names = [getattr(data, name, ()) for name in ("gold", "test", "tests", "corpus", "train")]
+def _measured_on(recipe: Recipe, is_test: bool) -> str:
+    """The sentence that names the corpora of the metrics: those of a results file, or those of training."""
+    keys = ("gold", "test", "tests", "corpus", "train") if is_test else ("validation", *_TRAINED_ON)
+    names = [getattr(recipe.data, key, ()) for key in keys]
     found = next((name for name in names if name), ())
     corpora = (found,) if isinstance(found, str) else found
     named = ", ".join(f"`{name}`" for name in corpora)
-    return f"Measured on the validation and test splits of {named}."
+    splits = "validation and test splits" if is_test else "validation split"
+    return f"Measured on the {splits} of {named}."
 
 
 def _corpora(recipe: Recipe) -> list[str]:

@@ -48,7 +48,7 @@ class Run:
         progress: show a progress bar.
 
     Raises:
-        ValueError: the run to resume has another recipe or seed.
+        ValueError: the run to resume trains something else, by `Recipe.training`, or has another seed.
     """
 
     def __init__(
@@ -150,10 +150,14 @@ class Run:
             remove_folder(self.checkpoints)
 
     def _matches(self, record: str) -> bool:
-        """Whether `run.json` records this recipe and seed. A key that is missing there has its default."""
+        """Whether `run.json` records the same training, by `Recipe.training`, and the same seed.
+
+        A key that is missing there has its default.
+        """
         try:
             stored = json.loads(record)
-            return Recipe.from_dict(stored["recipe"]) == self.recipe and stored["seed"] == self.seed
+            same = Recipe.from_dict(stored["recipe"]).training() == self.recipe.training()
+            return same and stored["seed"] == self.seed
         except (KeyError, TypeError, ValueError):
             return False
 

@@ -51,6 +51,17 @@ def test_sentences_are_averaged_in_chunks(monkeypatch: pytest.MonkeyPatch) -> No
     assert sum(asked) == len(SENTENCES) and max(asked) == 2
 
 
+def test_a_long_sentence_gives_one_warning(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("treeformers.tasks.induce.decoding.MAX_CKY_WORDS", 4)
+    long = sum(len(words) > 4 for words in SENTENCES)
+    for layer in (None, 1):
+        caplog.clear()
+        AveragedInducer([inducer(1), inducer(2)]).parse(SENTENCES, layer=layer)
+        assert len(caplog.messages) == long > 0
+
+
 def test_the_average_of_one_layer_is_its_tree() -> None:
     member = inducer(1)
     for layer in (0, 1, -1):

@@ -199,6 +199,8 @@ class TestErrors:
             parser(beam=0)
         with pytest.raises(ValueError, match="beam is 1001, expected at most 1000"):
             parser().parse([["a"]], beam=1001)
+        with pytest.raises(ValueError, match="count is 1001, expected at most 1000"):
+            parser().parse_best([["a"]], 1001)
         with pytest.raises(ValueError, match="count is 0, expected at least 1"):
             bound.parse_best([["a"]], 0)
         with pytest.raises(ValueError, match="expected at least one model, got none"):

@@ -8,8 +8,7 @@ from typing import Self
 
 from treeformers.data.checks import Sentence, check_positive, words_of
 from treeformers.induction import average_trees
-from treeformers.recipes import Decoding
-from treeformers.tasks.induce.decoding import decode_layers, decode_trees
+from treeformers.tasks.induce.decoding import decode_layers, warn_of_greedy
 from treeformers.tasks.induce.predictor import Inducer
 from treeformers.training.model_folder import seed_folders
 from treeformers.training.model_names import find_model
@@ -83,12 +82,10 @@ class AveragedInducer:
         return [tree for chunk in chunks for tree in self._average(chunk, batch_size, layer)]
 
     def _average(self, sentences: list[list[str]], batch_size: int, layer: int | None) -> list[Tree]:
+        warn_of_greedy(sentences)
+        layers = None if layer is None else [layer]
         votes: list[list[Tree]] = []
         for member in self.members:
-            links, right_bias = member.links(sentences, batch_size), member.decoding.right_bias
-            if layer is None:
-                votes += decode_layers(links, sentences, right_bias)
-            else:
-                decoding = Decoding(method="cky", layer=layer, right_bias=right_bias)
-                votes.append(decode_trees(links, sentences, decoding))
+            links = member.links(sentences, batch_size)
+            votes += decode_layers(links, sentences, member.decoding.right_bias, layers)
         return [average_trees(trees) for trees in zip(*votes, strict=True)]

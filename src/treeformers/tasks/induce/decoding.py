@@ -13,7 +13,7 @@ from treeformers.induction import build_tree, cky_trees, greedy_tree
 from treeformers.recipes import Decoding
 from treeformers.trees.tree import Tree
 
-__all__ = ["MIN_VOTING_LAYER", "decode_layers", "decode_trees"]
+__all__ = ["MIN_VOTING_LAYER", "decode_layers", "decode_trees", "warn_of_greedy"]
 
 logger = logging.getLogger(__name__)
 
@@ -37,25 +37,42 @@ def decode_trees(
         ValueError: the model has no such layer.
     """
     if decoding.method == "cky":
+        warn_of_greedy(sentences)
         return _decode_cky(links, sentences, decoding)
     return [_decode_tree(link, words, decoding) for link, words in zip(links, sentences, strict=True)]
 
 
 def decode_layers(
-    links: Sequence[NDArray[np.float64]], sentences: Sequence[Sequence[str]], right_bias: float = 0.0
+    links: Sequence[NDArray[np.float64]],
+    sentences: Sequence[Sequence[str]],
+    right_bias: float = 0.0,
+    layers: Sequence[int] | None = None,
 ) -> list[list[Tree]]:
-    """The trees of each layer from `MIN_VOTING_LAYER` up, by "cky". A smaller model gives all its layers.
+    """The trees of several layers, by "cky". The caller warns of long sentences, see `warn_of_greedy`.
 
     Args:
         links: (L, T-1) for each sentence.
         sentences: the words of each sentence.
         right_bias: bias towards right-branching trees.
+        layers: the layers; by default those from `MIN_VOTING_LAYER` up, or all of a smaller model.
+
+    Raises:
+        ValueError: the model has no such layer.
     """
-    layers = range(len(links[0])) if links else range(0)
+    if layers is None:
+        every = range(len(links[0])) if links else range(0)
+        layers = every[MIN_VOTING_LAYER:] or every
     return [
-        decode_trees(links, sentences, Decoding(method="cky", layer=layer, right_bias=right_bias))
-        for layer in layers[MIN_VOTING_LAYER:] or layers
+        _decode_cky(links, sentences, Decoding(method="cky", layer=layer, right_bias=right_bias))
+        for layer in layers
     ]
+
+
+def warn_of_greedy(sentences: Sequence[Sequence[str]]) -> None:
+    """Log a warning for each sentence that is too long for "cky"."""
+    for words in sentences:
+        if len(words) > MAX_CKY_WORDS:
+            logger.warning("a sentence of %d words is split greedily: cky would take too long", len(words))
 
 
 def _decode_cky(
@@ -71,7 +88,6 @@ def _decode_cky(
     trees = dict(zip(short, found, strict=True))
     for number, words in enumerate(sentences):
         if number not in trees:
-            logger.warning("a sentence of %d words is split greedily: cky would take too long", len(words))
             trees[number] = _decode_tree(links[number], words, replace(decoding, method="greedy"))
     return [trees[number] for number in range(len(sentences))]
 

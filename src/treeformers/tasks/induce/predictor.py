@@ -320,7 +320,7 @@ class Inducer(Shareable):
 
     def _mask(self, number: int, words: list[str], chosen: Iterable[int]) -> list[_MaskedWord]:
         """Some words of a sentence, each to be masked alone."""
-        batch, ids = self._encode([words])
+        batch, ids = self._encode([words], [number])
         tokens, word_ids = batch["input_ids"][0].tolist(), ids[0].tolist()
         return [
             _MaskedWord(number, tokens, word_ids, np.flatnonzero(ids[0] == word).tolist()) for word in chosen
@@ -380,15 +380,22 @@ class Inducer(Shareable):
         special = self.tokenizer.num_special_tokens_to_add()
         for batch in batches([len(words) + special for words in split], batch_size):
             check_stop()
-            inputs, word_ids = self._encode([split[number] for number in batch])
+            inputs, word_ids = self._encode([split[number] for number in batch], batch)
             with torch.inference_mode():
                 output = self.model.treebert(**inputs, output_links=True)
             self._require_links(output)
             links = torch.stack(output.links, dim=1).double().cpu().numpy()
             yield batch, links, word_ids, inputs["input_ids"]
 
-    def _encode(self, sentences: list[list[str]]) -> tuple[dict[str, torch.Tensor], NDArray[np.int64]]:
-        """Input tensors, and the index of the word of each token (B, T), -1 for other tokens."""
+    def _encode(
+        self, sentences: list[list[str]], numbers: Sequence[int] = (0,)
+    ) -> tuple[dict[str, torch.Tensor], NDArray[np.int64]]:
+        """Input tensors, and the index of the word of each token (B, T), -1 for other tokens.
+
+        Args:
+            sentences: the words of each sentence.
+            numbers: the indices of the sentences among those that were given, for errors.
+        """
         if self.normalize:
             sentences = [[normalize_word(word) for word in words] for words in sentences]
         for word in (word for words in sentences for word in words):
@@ -396,9 +403,10 @@ class Inducer(Shareable):
                 raise ValueError(f"the word {word!r} is not text: it has a lone surrogate")
         encoded = self.tokenizer(sentences, is_split_into_words=True, padding=True, return_tensors="pt")
         if (longest := encoded["input_ids"].shape[1]) > MAX_TOKENS:
+            row = int(encoded["attention_mask"].sum(1).argmax())
             raise ValueError(
-                f"a sentence of {max(map(len, sentences)):,} words has {longest:,} tokens, "
-                f"expected at most {MAX_TOKENS:,}"
+                f"sentence {numbers[row] + 1} has {len(sentences[row]):,} words and {longest:,} tokens, "
+                f"expected at most {MAX_TOKENS:,} tokens"
             )
         rows = (encoded.word_ids(row) for row in range(len(sentences)))
         word_ids = np.array([[-1 if word is None else word for word in row] for row in rows])

@@ -169,7 +169,8 @@ class ParsedSentence:
         words: The words, from left to right.
         constituents: The constituents of the tree, in pre-order; a unary chain is outermost first.
         alternatives: The next best trees, all different, best first.
-        probability: The probability of the tree among the trees in the beam.
+        probability: The probability of the tree among the trees in the beam, multiplied by a power of the
+            beam's total probability, see `Calibration.outside`.
     """
 
     text: str
@@ -275,7 +276,7 @@ def parsed_sentence(
         first.setdefault(hypothesis.tree, hypothesis)
     totals = combine_derivations(hypotheses)
     weights = tree_probabilities(list(totals.values()), calibration.constituents)
-    share = beam_probability(list(totals.values())) ** calibration.outside
+    in_beam = beam_probability(list(totals.values())) ** calibration.outside
     found = constituent_probabilities(list(totals), weights)
     analyses = list(first.values())
     tree = analyses[0].tree
@@ -295,12 +296,12 @@ def parsed_sentence(
                 span.end,
                 words[span.start].start,
                 words[span.end - 1].end,
-                found[span, occurrence] * share,
+                found[span, occurrence] * in_beam,
             )
             for span, occurrence in _numbered(tree.spans())
         ),
         alternatives=tuple(analyses[1 : 1 + alternatives]),
-        probability=weights[0] * share,
+        probability=weights[0] * in_beam,
     )
 
 

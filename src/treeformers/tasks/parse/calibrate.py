@@ -9,7 +9,6 @@ from typing import NamedTuple
 import torch
 
 from treeformers.tasks.parse.analysis import (
-    Analysis,
     Calibration,
     beam_probability,
     combine_derivations,
@@ -42,6 +41,8 @@ class Outcomes(NamedTuple):
 def calibrate(parser: Parser, gold: Sequence[Tree], beam: int = 10) -> Calibration:
     """Find the calibration with the least cross-entropy of constituents and tags on gold trees.
 
+    A model that reads tags gets the gold tags. The calibration of tags is then 1.
+
     Args:
         parser: A parser.
         gold: Trees that did not train it, some hundred.
@@ -56,32 +57,28 @@ def calibrate(parser: Parser, gold: Sequence[Tree], beam: int = 10) -> Calibrati
     names = parser.tag_names
     beams: list[tuple[list[Tree], list[float], set[object]]] = []
     logits, targets = [], []
-    for numbers, hypotheses, predicted in parser._batches(words, None, 64, beam, None, True):
-        for place, number in enumerate(numbers):
-            row = None if predicted is None else predicted.names[place]
-            totals = combine_derivations(
-                Analysis(parser._build(actions, words[number], row), score)
-                for actions, score in hypotheses.of(place)
-            )
-            beams.append((list(totals), list(totals.values()), set(gold[number].spans())))
-            if predicted is not None:
-                known = [k for k, tag in enumerate(gold[number].tags) if tag in names]
-                logits.append(predicted.logits[place, known].double())
-                targets += [names.index(gold[number].tags[k]) for k in known]
+    for number, analyses, tag_logits in parser.beams(words, _input_tags(parser, gold), beam=beam):
+        totals = combine_derivations(analyses)
+        beams.append((list(totals), list(totals.values()), set(gold[number].spans())))
+        if tag_logits is not None:
+            known = [k for k, tag in enumerate(gold[number].tags) if tag in names]
+            logits.append(tag_logits[known].double())
+            targets += [names.index(gold[number].tags[k]) for k in known]
     best = (math.inf, 1.0, 0.0)
     for temperature in _TEMPERATURES:
-        shares, coverage, truth = [], [], []
+        probabilities, coverage, truth = [], [], []
         for trees, scores, true in beams:
             found = constituent_probabilities(trees, tree_probabilities(scores, temperature))
             held = beam_probability(scores)
             for span in set(trees[0].spans()):
-                shares.append(found[span, 0])
+                probabilities.append(found[span, 0])
                 coverage.append(held)
                 truth.append(span in true)
-        share, mass = torch.tensor(shares).double(), torch.tensor(coverage).double().clamp(min=_LEAST)
+        probability = torch.tensor(probabilities).double()
+        mass = torch.tensor(coverage).double().clamp(min=_LEAST)
         happened = torch.tensor(truth).double()
         for exponent in _EXPONENTS:
-            guess = (share * mass**exponent).clamp(_LEAST, 1 - _LEAST)
+            guess = (probability * mass**exponent).clamp(_LEAST, 1 - _LEAST)
             loss = float(torch.nn.functional.binary_cross_entropy(guess, happened))
             best = min(best, (loss, temperature, exponent))
     tags = 1.0
@@ -97,7 +94,7 @@ def measure(parser: Parser, gold: Sequence[Tree]) -> Outcomes:
 
     A model that reads tags gets the gold tags. It then has no probabilities of tags.
     """
-    given = [tree.tags for tree in gold] if parser.input_tags else None
+    given = _input_tags(parser, gold)
     constituents, tags = [], []
     for tree, sentence in zip(gold, parser.analyze([tree.words for tree in gold], tags=given), strict=True):
         true = set(tree.spans())
@@ -107,3 +104,8 @@ def measure(parser: Parser, gold: Sequence[Tree]) -> Outcomes:
             if word.probability is not None:
                 tags.append((word.probability, word.tag == tag))
     return Outcomes(constituents, tags)
+
+
+def _input_tags(parser: Parser, gold: Sequence[Tree]) -> list[list[str]] | None:
+    """The gold tags if the parser reads tags."""
+    return [list(tree.tags) for tree in gold] if parser.input_tags else None

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import TYPE_CHECKING, NamedTuple, Protocol, Self
 
 import torch
 from torch import Tensor, nn
@@ -53,7 +53,7 @@ from treeformers.trees.tree import Tree
 if TYPE_CHECKING:
     from treeformers.models.parser import TreeParser
 
-__all__ = ["Analysis", "ParsedSentence", "Parser", "load_reader"]
+__all__ = ["Analysis", "FoundBeam", "ParsedSentence", "Parser", "load_reader"]
 
 logger = logging.getLogger(__name__)
 
@@ -71,6 +71,20 @@ class Reader(Protocol):
     ) -> dict[str, Tensor]: ...
 
     def lengths(self, sentences: Sequence[Sequence[str]]) -> list[tuple[int, ...]]: ...
+
+
+class FoundBeam(NamedTuple):
+    """What the search found for a sentence.
+
+    Attributes:
+        number: Index of the sentence.
+        analyses: Trees and scores of its hypotheses, best first. A tree may occur several times.
+        tag_logits: (T, number of tags); None if the tags were given or the model predicts none.
+    """
+
+    number: int
+    analyses: Iterator[Analysis]
+    tag_logits: Tensor | None
 
 
 class Parser(Shareable):
@@ -196,6 +210,8 @@ class Parser(Shareable):
         """
         beam = self.beam if beam is None else beam
         check_positive(count=count, beam=beam)
+        if count > MAX_BEAM:
+            raise ValueError(f"count is {count}, expected at most {MAX_BEAM}")
         beam = max(count, beam)
         return self._parse(sentences, batch_size, beam, tags, count)
 
@@ -209,13 +225,12 @@ class Parser(Shareable):
     ) -> list[ParsedSentence]:
         """Parse, and say where each word and constituent stands and how probable it is.
 
-        The probability of a constituent is the share of the trees in the beam that hold it, weighted by their
-        probabilities (`Calibration`).
+        The probability of a constituent is the sum of the probabilities of the trees in the beam that hold
+        it (`Calibration`).
 
         Args:
-            texts: One string is a document, which is split into sentences of at most 300 words.
-                A list holds sentences: strings or
-                lists of words.
+            texts: One string is a document, which is split into sentences of at most 300 words. A list holds
+                sentences: strings or lists of words.
             batch_size: As in `parse`.
             beam: Beam size, by default that of the calibration. Probabilities fit that size alone.
             tags: As in `parse`.
@@ -239,28 +254,48 @@ class Parser(Shareable):
         given = None if tags is None else tags_of(tags, words)
         found: list[ParsedSentence | None] = [None] * len(words)
         size = self.calibration.beam if beam is None else beam
-        for numbers, hypotheses, predicted in self._batches(words, given, batch_size, size, None, True):
+        for number, analyses, logits in self.beams(words, given, batch_size, size):
             certain = None
-            if predicted is not None and given is None:
-                certain = (predicted.logits / self.calibration.tags).softmax(-1).amax(-1).tolist()
-            for place, number in enumerate(numbers):
-                row = given[number] if given is not None else predicted.names[place] if predicted else None
-                text, places = located[number]
-                found[number] = parsed_sentence(
-                    text,
-                    places,
-                    (
-                        Analysis(self._build(actions, words[number], row), score)
-                        for actions, score in hypotheses.of(place)
-                    ),
-                    certain[place][: len(places)] if certain else None,
-                    self.calibration,
-                    alternatives,
-                )
+            if logits is not None:
+                certain = (logits / self.calibration.tags).softmax(-1).amax(-1).tolist()
+            text, places = located[number]
+            found[number] = parsed_sentence(text, places, analyses, certain, self.calibration, alternatives)
         parsed = [sentence for sentence in found if sentence is not None]
         if starts is None:
             return parsed
         return [replace(one, start=start) for one, start in zip(parsed, starts, strict=True)]
+
+    def beams(
+        self,
+        words: list[list[str]],
+        tags: list[list[str]] | None = None,
+        batch_size: int = 64,
+        beam: int | None = None,
+        count: int | None = None,
+        constrained: bool = True,
+    ) -> Iterator[FoundBeam]:
+        """Yield the hypotheses in the beam of each sentence. Sentences of similar length follow each other.
+
+        Args:
+            words: The words of each sentence.
+            tags: As in `parse`.
+            batch_size: As in `parse`.
+            beam: As in `parse`.
+            count: Maximum number of hypotheses to yield; by default all.
+            constrained: As in `parse`.
+
+        Raises:
+            ValueError: As in `parse`.
+        """
+        for numbers, hypotheses, predicted in self._batches(
+            words, tags, batch_size, beam, count, constrained
+        ):
+            for place, number in enumerate(numbers):
+                own, logits = words[number], None
+                row = tags[number] if tags is not None else None
+                if predicted is not None and tags is None:
+                    row, logits = predicted.names[place], predicted.logits[place, : len(own)]
+                yield FoundBeam(number, self._analyses(hypotheses.of(place), own, row), logits)
 
     def malformed(
         self,
@@ -293,18 +328,9 @@ class Parser(Shareable):
         found: list[list[Analysis]] = [[] for _ in words]
         # The beam of a bottom-up parser may hold several derivations of a tree, so read all of it.
         whole_beam = count > 1 and self._models[0].config.linearization == "bottom-up"
-        for numbers, hypotheses, predicted in self._batches(
-            words, given, batch_size, beam, None if whole_beam else count, constrained
-        ):
-            for place, number in enumerate(numbers):
-                row = given[number] if given is not None else predicted.names[place] if predicted else None
-                found[number] = _distinct(
-                    (
-                        Analysis(self._build(actions, words[number], row), score)
-                        for actions, score in hypotheses.of(place)
-                    ),
-                    count,
-                )
+        read = None if whole_beam else count
+        for number, analyses, _ in self.beams(words, given, batch_size, beam, read, constrained):
+            found[number] = _distinct(analyses, count)
         return found
 
     def _batches(
@@ -358,6 +384,15 @@ class Parser(Shareable):
                 rows = [[names[tag] for tag in row[: len(of)]] for row, of in zip(best, words, strict=True)]
                 return TagScores(rows, memory.tag_logits)
         return None
+
+    def _analyses(
+        self,
+        hypotheses: Iterable[tuple[list[int], float]],
+        words: Sequence[str],
+        tags: Sequence[str] | None,
+    ) -> Iterator[Analysis]:
+        for actions, score in hypotheses:
+            yield Analysis(self._build(actions, words, tags), score)
 
     def _build(self, actions: Sequence[int], words: Sequence[str], tags: Sequence[str] | None) -> Tree:
         tokens = [self.actions[action] for action in actions]
