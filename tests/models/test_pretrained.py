@@ -17,15 +17,15 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import PreTrainedTokenizerBase, PreTrainedTokenizerFast
 
 from tiny_encoders import letter_tokenizer, tiny_bert
-from treeformers.models.hub import download
 from treeformers.models.parser import TreeParser
-from treeformers.models.pretrained import build_encoder, find_pretrained, load_encoder, read_encoder_config
+from treeformers.models.pretrained import build_pretrained, find_pretrained, load_encoder, read_encoder_config
 from treeformers.models.treeify import load, treeify
 from treeformers.recipes import ParseRecipe
 from treeformers.tasks.feature_extractor import FeatureExtractor
 from treeformers.tasks.parse.predictor import load_reader
 from treeformers.tasks.parse.train import build_parser
 from treeformers.training.saving import save_model
+from treeformers.trees.hub import download
 from treeformers.trees.tree import Tree
 
 torch.set_num_threads(1)
@@ -256,7 +256,7 @@ def test_an_encoder_with_links_keeps_them(tmp_path: Path) -> None:
     ids = torch.tensor([[2, 5, 6, 7]])
     outputs = [
         model.eval()(input_ids=ids).last_hidden_state
-        for model in (treeified, load(tmp_path), load_encoder(tmp_path, config), build_encoder(config))
+        for model in (treeified, load(tmp_path), load_encoder(tmp_path, config), build_pretrained(config))
     ]
     assert torch.equal(outputs[0], outputs[1]) and torch.equal(outputs[0], outputs[2])
     assert not torch.allclose(outputs[0], outputs[3])

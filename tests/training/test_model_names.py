@@ -51,7 +51,10 @@ def hub(monkeypatch: pytest.MonkeyPatch) -> Callable[[object], None]:
     """Sets what every download answers: an error, or a folder."""
 
     def answer(what: object) -> None:
-        def download(name: str, allow_patterns: list[str]) -> str:
+        def download(
+            name: str, revision: str | None, allow_patterns: list[str], ignore_patterns: None
+        ) -> str:
+            assert "@" not in name and revision in (None, "v2")
             assert set(allow_patterns) <= {"*.json", "*.txt", "*.model", "*.safetensors"}
             if isinstance(what, Exception):
                 raise what
@@ -155,6 +158,8 @@ class TestHub:
         hub(save_parser(tmp_path / "snapshot"))
         assert is_model("org/name.v2")
         assert find_model("org/name.v2") == tmp_path / "snapshot"
+        assert is_model("org/name@v2")
+        assert find_model("org/name@v2") == tmp_path / "snapshot"
         (tmp_path / "snapshot" / "recipe.json").unlink()
         with pytest.raises(
             FileNotFoundError, match=r"^org/name: not a model of treeformers: it has no recipe"

@@ -115,9 +115,9 @@ def element_sum(rows: Tensor, parents: Tensor, nodes: int) -> Tensor:
     return rows.new_zeros(nodes, rows.shape[-1]).index_add(0, parents, rows)
 
 
-def released_norm(x: Tensor, gain: Tensor, bias: Tensor, eps: float = 1e-3) -> Tensor:
-    """The layer norm of the released code (..., D): eps is added to the unbiased standard deviation."""
-    return gain * (x - x.mean(-1, keepdim=True)) / (x.std(-1, keepdim=True) + eps) + bias
+def released_norm(x: Tensor, gain: Tensor, bias: Tensor) -> Tensor:
+    """The layer norm of the released code (..., D): 0.001 is added to the unbiased standard deviation."""
+    return gain * (x - x.mean(-1, keepdim=True)) / (x.std(-1, keepdim=True) + 1e-3) + bias
 
 
 def released_branch_outputs(

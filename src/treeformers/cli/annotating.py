@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from treeformers.cli.console import DeviceOption
+from treeformers.cli.console import DeviceOption, check_web_extra
 from treeformers.training.model_names import DEFAULT_MODEL, is_installed
 from treeformers.trees.text import count
 
@@ -123,12 +123,7 @@ def annotate(
 
 def _open_page(project: Project, annotator: str, host: str, port: int) -> None:
     """Serve the page until Ctrl-C."""
-    try:
-        import fastapi  # noqa: F401
-        import uvicorn  # noqa: F401
-    except ImportError as error:
-        raise ValueError(f"{error.name} is not installed: pip install treeformers[web]") from None
-
+    check_web_extra()
     from treeformers.web.annotating import serve_project
 
     def started(url: str) -> None:

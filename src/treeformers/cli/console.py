@@ -183,6 +183,19 @@ def resumable() -> Iterator[None]:
         raise
 
 
+def check_web_extra() -> None:
+    """Refuse to go on without the libraries of the extra `web`.
+
+    Raises:
+        ValueError: one of them is not installed.
+    """
+    try:
+        import fastapi  # noqa: F401
+        import uvicorn  # noqa: F401
+    except ImportError as error:
+        raise ValueError(f"{error.name} is not installed: pip install treeformers[web]") from None
+
+
 def is_main_process() -> bool:
     """Whether this process reports to the user: under torchrun, only rank 0 does."""
     return os.environ.get("RANK", "0") == "0"

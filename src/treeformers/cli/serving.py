@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from treeformers.cli.console import DeviceOption
+from treeformers.cli.console import DeviceOption, check_web_extra
 from treeformers.training.model_names import DEFAULT_MODEL, is_installed
 
 
@@ -36,12 +36,7 @@ def serve(
     If no model is named and en is not installed, the command trains the small demonstration model once, which
     takes one or two minutes, and keeps it in the cache folder. It logs JSON on standard error.
     """
-    try:
-        import fastapi  # noqa: F401
-        import uvicorn  # noqa: F401
-    except ImportError as error:
-        raise ValueError(f"{error.name} is not installed: pip install treeformers[web]") from None
-
+    check_web_extra()
     from treeformers.web import demo_model, find_models
     from treeformers.web import serve as run
 

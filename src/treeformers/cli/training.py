@@ -161,10 +161,8 @@ def train(
         if is_main_process():
             try:
                 outcome = describe_outcome(loaded, folder, fit)
-            except (
-                OSError,
-                ValueError,
-            ) as error:  # gold trees may be missing, or a plain Transformer has none
+            except (OSError, ValueError) as error:
+                # Gold trees may be missing, or a plain Transformer has no links to read trees from.
                 logger.warning("%s; the model is saved, but compared with no baseline", error)
                 outcome = f"validation {fit.get('metric', 'loss')} {fit.get('best', fit['loss']):.4f}"
             typer.echo(f"{folder}\t{outcome}")

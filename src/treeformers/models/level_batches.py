@@ -84,7 +84,7 @@ class Levels:
     """
 
     def __init__(self, plan: Mapping[str, Tensor]) -> None:
-        missing = _KEYS - {"attention_mask", "words"} - set(plan)
+        missing = _KEYS - set(plan)
         if missing:
             raise ValueError(
                 f"the plan lacks {', '.join(sorted(missing))}: expected all of level_plan(trees)"

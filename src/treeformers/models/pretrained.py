@@ -16,12 +16,12 @@ import torch
 from safetensors import safe_open
 from transformers import AutoConfig, AutoModel, PreTrainedConfig, PreTrainedModel
 
-from treeformers.models.hub import download, is_hub_name
 from treeformers.models.treeify import has_links, restore_links
 from treeformers.trees.files import read_object
+from treeformers.trees.hub import download, is_hub_name
 
 __all__ = [
-    "build_encoder",
+    "build_pretrained",
     "check_layers",
     "encoder_config",
     "find_pretrained",
@@ -140,7 +140,7 @@ def encoder_config(settings: Mapping[str, Any]) -> PreTrainedConfig:
     return AutoConfig.for_model(settings.pop("model_type"), **settings)
 
 
-def build_encoder(config: PreTrainedConfig) -> PreTrainedModel:
+def build_pretrained(config: PreTrainedConfig) -> PreTrainedModel:
     """An encoder with random weights, without a pooler, which only a classifier of sentences needs."""
     model = AutoModel.from_config(config)
     if has_links(config):

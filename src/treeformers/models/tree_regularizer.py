@@ -22,7 +22,7 @@ The loss is the mean over the constituents of a sentence, and then over the sent
 are the first quarter of the width of one layer; the paper says that of a quarter of its attention heads.
 
 Where we differ: the authors regularise every tenth step because their loops are slow. Our loss is computed
-for all constituents at once, so every step is the default. An angle below 0.001 counts as 0.001, because the
+for all constituents at once, so every step has it. An angle below 0.001 counts as 0.001, because the
 gradient is infinite for parallel states. The paper has causal models. In an encoder, a state also reads what
 follows, so independence from the left is a weaker demand there; the equations are the same.
 
@@ -168,9 +168,7 @@ class SplitCollator:
         return batch
 
 
-def regularize(
-    model: Model, layer: int, weight: float = 1.0, fraction: float = 0.25, every: int = 1
-) -> Model:
+def regularize(model: Model, layer: int, weight: float = 1.0, fraction: float = 0.25) -> Model:
     """Add `weight` times `tree_loss` to the loss of a model in training, in place.
 
     In training mode with gradients, the model takes `word_ids` and `splits` with its other inputs, as
@@ -183,7 +181,6 @@ def regularize(
         layer: the regularised states are the output of this layer, counted from 1; 0 is the embeddings.
         weight: factor of the loss, lambda. The authors have 1.
         fraction: fraction of the width of the states that is regularised.
-        every: regularise every so many training batches. The count starts again in a resumed run.
 
     Returns:
         The model.
@@ -200,10 +197,10 @@ def regularize(
         raise ValueError(f"layer is {layer}, expected 0 to {layers}: the model has {layers} layers")
     if not 0 < fraction <= 1:
         raise ValueError(f"fraction is {fraction}, expected more than 0 and at most 1")
-    if not weight >= 0 or every < 1:
-        raise ValueError(f"weight is {weight} and every is {every}, expected at least 0 and at least 1")
+    if not weight >= 0:
+        raise ValueError(f"weight is {weight}, expected at least 0")
     width = max(1, round(fraction * config.hidden_size))
-    hooks = _Hooks(layer, weight, width, every, "word_ids" in inspect.signature(model.forward).parameters)
+    hooks = _Hooks(layer, weight, width, "word_ids" in inspect.signature(model.forward).parameters)
     model.register_forward_pre_hook(hooks.before, with_kwargs=True)
     model.register_forward_hook(hooks.after)
     return model
@@ -212,14 +209,13 @@ def regularize(
 class _Hooks:
     """Take the trees out of the inputs before the model runs, and add their loss afterwards."""
 
-    def __init__(self, layer: int, weight: float, width: int, every: int, keeps_word_ids: bool) -> None:
-        self.layer, self.weight, self.width, self.every = layer, weight, width, every
+    def __init__(self, layer: int, weight: float, width: int, keeps_word_ids: bool) -> None:
+        self.layer, self.weight, self.width = layer, weight, width
         self.keeps_word_ids = keeps_word_ids  # the model's forward has an argument of this name
-        self.batches = 0
         self.given: tuple[Tensor, Tensor, Tensor | float] | None = None
 
     def before(self, model: nn.Module, args: Any, kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-        """Before the model: request its hidden states if this batch is regularised."""
+        """Before the model: request its hidden states if it trains."""
         word_ids, splits = kwargs.get("word_ids"), kwargs.pop("splits", None)
         if not self.keeps_word_ids:
             kwargs.pop("word_ids", None)
@@ -232,10 +228,8 @@ class _Hooks:
                 f"a regularized model got no {missing} in training: expected batches of SplitCollator, and "
                 "remove_unused_columns=False in the arguments of the Trainer"
             )
-        self.batches += 1
-        if (self.batches - 1) % self.every == 0:
-            kwargs["output_hidden_states"] = kwargs["return_dict"] = True
-            self.given = word_ids, splits, _share(kwargs)
+        kwargs["output_hidden_states"] = kwargs["return_dict"] = True
+        self.given = word_ids, splits, _share(kwargs)
         return args, kwargs
 
     def after(self, model: nn.Module, args: Any, output: Any) -> Any:

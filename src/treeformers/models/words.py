@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from treeformers.attention.constituent import LinkMode
 from treeformers.models.gru import BidirectionalGRU
-from treeformers.models.pretrained import build_encoder, encoder_config
+from treeformers.models.pretrained import build_pretrained, encoder_config
 from treeformers.models.treebert_config import TreeBertConfig
 from treeformers.models.treebert_layers import BatchLayout, TreeBertLayer
 
@@ -97,7 +97,7 @@ class WordEncoder(nn.Module):
             if pretrained is None:
                 raise ValueError("encoder is 'pretrained', expected its configuration in pretrained")
             config = encoder_config(pretrained)
-            self.body: nn.Module = build_encoder(config)
+            self.body: nn.Module = build_pretrained(config)
             self.width = config.hidden_size
             self.pad = config.pad_token_id or 0
             return
@@ -197,14 +197,17 @@ class _TreeBert(nn.Module):
         return normed
 
 
+_CHARACTER_SIZE = 48  # width of the embedding of a character
+
+
 class _Characters(nn.Module):
     """A convolution over the characters of a word, maximum over positions (dos Santos and Zadrozny 2014)."""
 
-    def __init__(self, vocab_size: int, width: int, embedding_size: int = 48) -> None:
+    def __init__(self, vocab_size: int, width: int) -> None:
         super().__init__()
-        self.embedding = nn.Embedding(vocab_size, embedding_size, padding_idx=0)
+        self.embedding = nn.Embedding(vocab_size, _CHARACTER_SIZE, padding_idx=0)
         self.convolutions = nn.ModuleList(
-            nn.Conv1d(embedding_size, width // 2, kernel, padding=kernel // 2) for kernel in (3, 5)
+            nn.Conv1d(_CHARACTER_SIZE, width // 2, kernel, padding=kernel // 2) for kernel in (3, 5)
         )
 
     def forward(self, char_ids: Tensor) -> Tensor:

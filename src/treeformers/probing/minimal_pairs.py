@@ -85,14 +85,13 @@ def sample_groups(
     million.
     """
     rng = random.Random(seed)
-    limit = max_per_group
     groups: dict[str, list[T]] = {}
     for item in items:
         groups.setdefault(group(item), []).append(item)
     return [
         item
         for items in groups.values()
-        for item in (items if not limit or len(items) <= limit else rng.sample(items, limit))
+        for item in (items if not 0 < max_per_group < len(items) else rng.sample(items, max_per_group))
     ]
 
 

@@ -89,7 +89,7 @@ class ExampleTrees:
     """A sentence as every system has it.
 
     Attributes:
-        probe: for which it stands.
+        probe: the probe of which it is an example.
         target: the words asked for.
         gold: the gold tree.
         trees: by system.
@@ -140,7 +140,6 @@ def probe(
     pairs: Mapping[str, Sequence[MinimalPair]] | None = None,
     agreement: Mapping[str, Sequence[LabeledText]] | None = None,
     treebank_name: str = "",
-    batch_size: int = 64,
     seed: int = 0,
 ) -> ProbeReport:
     """Run all probes on all systems.
@@ -155,7 +154,6 @@ def probe(
         pairs: minimal pairs by name, for masked language models.
         agreement: examples of `score_agreement` by name, for masked language models.
         treebank_name: name of the treebank in the report.
-        batch_size: number of masked words per batch.
         seed: seed of the sentences and of random trees.
 
     Raises:
@@ -181,9 +179,9 @@ def probe(
         try:
             if name in models:
                 for test, items in (pairs or {}).items():
-                    accuracies += score_minimal_pairs(models[name], items, test, batch_size)
+                    accuracies += score_minimal_pairs(models[name], items, test)
                 for test, examples in (agreement or {}).items():
-                    accuracies += score_agreement(models[name], examples, test, batch_size)
+                    accuracies += score_agreement(models[name], examples, test)
             output = run_system(system, questions, seed) if questions else None
         except ValueError as error:
             problem = str(error)  # starts with file:line if the system is a file of trees

@@ -93,7 +93,6 @@ def find_treebank(
 def find_splits(
     corpus: str,
     kind: Literal["dependencies", "constituency"] | None = None,
-    data_dir: str | None = None,
     *,
     profile: str | None = None,
     encoding: str = "utf-8",
@@ -108,8 +107,7 @@ def find_splits(
     Args:
         corpus: name of a corpus, a file or a folder.
         kind: kind of the trees; by default dependencies, if the corpus has them.
-        data_dir: this and the others as in `treeformers.data.corpora.load`.
-        profile: the scheme of the trees of a file.
+        profile: this and the others as in `treeformers.data.corpora.load`; the scheme of the trees of a file.
         encoding: the encoding of a file.
         format: the format of a file.
         on_error: called with the error of each bad tree.
@@ -123,7 +121,6 @@ def find_splits(
         wanted = "dependencies"
     splits = corpora.load(
         corpus,
-        data_dir=data_dir,
         trees=wanted,
         profile=profile,
         encoding=encoding,

@@ -167,4 +167,4 @@ def _learning_curve(fit: Fit) -> str:
         name: [(entry["step"], entry[key]) for entry in fit.history if key in entry]
         for name, key in (("training", "loss"), ("validation", "eval_loss"))
     }
-    return f'<div class="card fit">{learning_curve_svg(curves, y_label="loss in nats per word")}</div>'
+    return f'<div class="card fit">{learning_curve_svg(curves, y_label="loss in nats per subword")}</div>'

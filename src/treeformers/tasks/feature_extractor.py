@@ -18,7 +18,7 @@ from torch.nn.utils.rnn import pad_sequence
 from transformers import PreTrainedModel
 
 from treeformers.data.sentences import SubwordReader
-from treeformers.models.pretrained import build_encoder, find_pretrained, load_encoder, read_encoder_config
+from treeformers.models.pretrained import build_pretrained, find_pretrained, load_encoder, read_encoder_config
 from treeformers.tasks.batching import by_tokens
 from treeformers.training.device import choose_device
 from treeformers.training.model_folder import wrap_load_errors
@@ -91,7 +91,7 @@ class FeatureExtractor:
         """
         with torch.random.fork_rng():
             torch.manual_seed(seed)
-            model = build_encoder(deepcopy(self._model.config))
+            model = build_pretrained(deepcopy(self._model.config))
         nn.Module.to(model, self._model.device)
         return type(self)(model, self._reader, f"{self.name}, random weights", self._layers)
 

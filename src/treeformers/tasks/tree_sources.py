@@ -19,6 +19,7 @@ from treeformers.induction import trivial_tree
 from treeformers.tasks.inputs import AnyTree
 from treeformers.tasks.pipelines import LIBRARIES, load_pipeline
 from treeformers.tasks.tree_predictors import load_parser_or_inducer
+from treeformers.training.cache import cache_folder
 from treeformers.training.model_folder import checksum, model_files
 from treeformers.training.model_names import find_model, is_model, stored_path
 from treeformers.trees.batch import join_trees
@@ -49,7 +50,7 @@ Shape = Literal["right", "left", "balanced", "random"]
 SHAPES: tuple[Shape, ...] = get_args(Shape)
 _QUOTES = str.maketrans({"“": '"', "”": '"', "‘": "'", "’": "'", "`": "'"})
 
-Text: TypeAlias = str | Sequence[str]
+RawText: TypeAlias = str | Sequence[str]
 _REGISTERED: dict[str, Callable[[list[list[str]]], Sequence[Tree]]] = {}
 
 
@@ -69,7 +70,7 @@ def register_tree_source(name: str, parse: Callable[[list[list[str]]], Sequence[
     _REGISTERED[name] = parse
 
 
-def find_trees(texts: Sequence[Text], source: str | Path, multi_sentence: bool = False) -> list[Tree]:
+def find_trees(texts: Sequence[RawText], source: str | Path, multi_sentence: bool = False) -> list[Tree]:
     """A tree for every text, in their order.
 
     Parsing tens of thousands of sentences takes minutes, so the trees of a model are cached in the user's
@@ -79,9 +80,9 @@ def find_trees(texts: Sequence[Text], source: str | Path, multi_sentence: bool =
         texts: raw text, which is tokenized as in the Penn Treebank, or lists of words.
         source: the folder or name of a parser (which then searches greedily) or of an inducer;
             "spacy:PIPELINE", "stanza:LANGUAGE" or "benepar:MODEL", see
-            `treeformers.tasks.pipelines.load_pipeline`; a file of
-            brackets with one tree per text, in the same order and over the same letters; a name given to
-            `register_tree_source`; or the shape "right", "left", "balanced" or "random".
+            `treeformers.tasks.pipelines.load_pipeline`; a file of brackets with one tree per text, in the
+            same order and over the same letters; a name given to `register_tree_source`; or the shape
+            "right", "left", "balanced" or "random".
         multi_sentence: the texts may hold several sentences. Each sentence gets a tree, and `join_trees` puts
             a root over the trees of a text. Trees of a file stay as they are.
 
@@ -102,7 +103,7 @@ def stored_source(name: str, folder: Path) -> str:
 
 
 def find_any_trees(
-    texts: Sequence[Text], source: str | Path, multi_sentence: bool = False, dependencies: bool = False
+    texts: Sequence[RawText], source: str | Path, multi_sentence: bool = False, dependencies: bool = False
 ) -> Sequence[AnyTree]:
     """As `find_trees`; with `dependencies`, the heads of these trees give dependency trees.
 
@@ -114,7 +115,7 @@ def find_any_trees(
 
 
 def complete_trees(
-    texts: Sequence[AnyTree | Text],
+    texts: Sequence[AnyTree | RawText],
     source: str | None,
     trained: str,
     multi_sentence: bool = False,
@@ -158,13 +159,13 @@ def complete_trees(
 
 
 def _find(
-    texts: Sequence[Text], source: str | Path, multi_sentence: bool, dependencies: bool, keep: bool
+    texts: Sequence[RawText], source: str | Path, multi_sentence: bool, dependencies: bool, keep: bool
 ) -> Sequence[AnyTree]:
     trees = _find_trees(texts, os.fspath(source), multi_sentence, keep)
     return [to_dependencies(tree) for tree in trees] if dependencies else trees
 
 
-def _find_trees(texts: Sequence[Text], name: str, multi_sentence: bool, keep: bool) -> list[Tree]:
+def _find_trees(texts: Sequence[RawText], name: str, multi_sentence: bool, keep: bool) -> list[Tree]:
     """As `find_trees`; with `keep`, the trees of a model are cached."""
     if name not in (*SHAPES, *_REGISTERED) and Path(name).is_file():
         return _read(Path(name), texts)
@@ -175,7 +176,7 @@ def _find_trees(texts: Sequence[Text], name: str, multi_sentence: bool, keep: bo
     return [join_trees([next(trees) for _ in sentences]) for sentences in cut]
 
 
-def _trees_of(texts: Sequence[Text], name: str, keep: bool) -> list[Tree]:
+def _trees_of(texts: Sequence[RawText], name: str, keep: bool) -> list[Tree]:
     for shape in SHAPES:
         if name == shape:
             return [trivial_tree(words, shape, seed=n) for n, words in enumerate(_all_words(texts), start=1)]
@@ -202,22 +203,22 @@ def _trees_of(texts: Sequence[Text], name: str, keep: bool) -> list[Tree]:
     )
 
 
-def _sentences(text: Text, number: int) -> Sequence[Text]:
+def _sentences(text: RawText, number: int) -> Sequence[RawText]:
     sentences = split_document(text) if isinstance(text, str) else split_treebank_words(text)
     if not sentences:
         raise ValueError(f"text {number} has no words")
     return sentences
 
 
-def _all_words(texts: Sequence[Text]) -> list[list[str]]:
+def _all_words(texts: Sequence[RawText]) -> list[list[str]]:
     return [_words(text, number) for number, text in enumerate(texts, start=1)]
 
 
-def _words(text: Text, number: int) -> list[str]:
+def _words(text: RawText, number: int) -> list[str]:
     return words_in(text, f"text {number}", word_tokenize, "a tree, a string or a list of words")
 
 
-def _read(path: Path, texts: Sequence[Text]) -> list[Tree]:
+def _read(path: Path, texts: Sequence[RawText]) -> list[Tree]:
     file = TreeFile.read(path)
     if len(file.trees) != len(texts):
         raise ValueError(f"{path}: {len(file.trees)} trees, expected one for each of the {len(texts)} texts")
@@ -238,26 +239,29 @@ def _cut(text: str) -> str:
     return _letters(" ".join(word_tokenize(text))).replace(".", "")
 
 
-def _cached(source: str, identity: str, texts: Sequence[Text], parse: Callable[[], list[Tree]]) -> list[Tree]:
+def _cached(
+    source: str, identity: str, texts: Sequence[RawText], parse: Callable[[], list[Tree]]
+) -> list[Tree]:
     """The trees of a parser, from the cache if they are there."""
     given = [text if isinstance(text, str) else list(text) for text in texts]
     key = hashlib.sha256(f"{identity} {json.dumps(given)}".encode()).hexdigest()[:32]
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "treeformers" / "trees"
-    stored = cache / f"{key}.jsonl"  # this format preserves words with spaces or round brackets
+    stored = (
+        cache_folder("trees") / f"{key}.jsonl"
+    )  # this format preserves words with spaces or round brackets
     if stored.is_file():
         return list(read_trees(stored))
     sentences = count(len(texts), "sentence")
     logger.info("%s parses %s", source, sentences)
     trees = parse()
     try:
-        cache.mkdir(parents=True, exist_ok=True)
+        stored.parent.mkdir(parents=True, exist_ok=True)
         write_trees(trees, stored)
     except OSError as error:  # such as a full disk
         logger.warning("the trees of %s are not kept for the next time: %s", sentences, error)
     return trees
 
 
-def _parse(model: Parser | Inducer | AveragedInducer, texts: Sequence[Text]) -> list[Tree]:
+def _parse(model: Parser | Inducer | AveragedInducer, texts: Sequence[RawText]) -> list[Tree]:
     from treeformers.tasks.parse.predictor import Parser
 
     if isinstance(model, Parser):

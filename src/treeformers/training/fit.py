@@ -96,8 +96,9 @@ def fit(
         model: returns a loss for the batches of the collator.
         features: training examples.
         validation: examples for the validation loss; may be empty if another metric chooses the weights.
-        collator: collates examples into a batch. Without `labels` in the batch there is no validation loss.
-        validation_collator: the same for the validation loss; it must draw the same masks every time.
+        collator: collates examples into a batch.
+        validation_collator: the same for the validation examples. The batch has `labels`, over which the loss
+            is averaged, and the same masks every time.
         recipe: how to train.
         seed: seed of the order, the masks and dropout.
         checkpoints: folder of the checkpoints.

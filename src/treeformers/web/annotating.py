@@ -26,7 +26,6 @@ from treeformers.annotation import (
     start_round,
 )
 from treeformers.annotation.queue import Order
-from treeformers.annotation.rounds import MIN_TREES
 from treeformers.training.model_names import model_title
 from treeformers.trees.moves import Move, Selection, apply_move
 from treeformers.web.agreeing import add_agreement
@@ -96,7 +95,6 @@ def serve_project(
 def annotation_app(
     project: Project,
     annotator: str,
-    limits: Limits | None = None,
     hosts: Sequence[str] = ("*",),
     token: str | None = None,
 ) -> Guard:
@@ -105,7 +103,6 @@ def annotation_app(
     Args:
         project: the project.
         annotator: who annotates unless the page says otherwise.
-        limits: bounds on requests.
         hosts: accepted host names, as in `treeformers.web.create_app`.
         token: a secret that each request needs; see `Guard`.
     """
@@ -123,7 +120,6 @@ def annotation_app(
             "annotators": project.annotators(),
             "counts": _counts(project),
             "inventory": [name._asdict() for name in project.inventory()],
-            "fewest_trees": MIN_TREES,
         }
 
     @app.get("/api/counts")
@@ -229,7 +225,7 @@ def annotation_app(
         headers = {"content-disposition": f'attachment; filename="{file}"'}
         return Response(written.getvalue().encode(), 200, headers, "text/plain; charset=utf-8")
 
-    return Guard(app, limits or Limits(), hosts=hosts, own_pages=True, token=token)
+    return Guard(app, Limits(), hosts=hosts, own_pages=True, token=token)
 
 
 def _add_edit(app: FastAPI, name: str, edit: Callable[[int, str, int], Sentence]) -> None:

@@ -22,8 +22,8 @@ class Batcher(Generic[Item, Answer]):
 
     A batch takes hardly longer than its longest item, so it waits until no more items arrive: clients that
     just got an answer and ask again join it. Items of cancelled requests are dropped, and a batch of nothing
-    else is stopped, see `tasks.stopping`. If a batch fails with a
-    ValueError, each item is computed alone, and only the faulty one fails.
+    else is stopped, see `tasks.stopping`. If a batch fails with a ValueError, each item is computed alone,
+    and only the faulty one fails.
 
     Args:
         compute: returns one answer for each item; runs in a thread of the executor.

@@ -69,7 +69,6 @@ class Guard:
     Args:
         app: the application.
         limits: bounds on requests.
-        report: path of the page that gets a sandbox.
         hosts: accepted host names, without their ports; "*" accepts all.
         own_pages: whether requests that write may come from pages of this server only.
         token: a secret; None lets everybody in who reaches the server.
@@ -79,12 +78,11 @@ class Guard:
         self,
         app: ASGIApp,
         limits: Limits,
-        report: str = "/report",
         hosts: Sequence[str] = ("*",),
         own_pages: bool = False,
         token: str | None = None,
     ) -> None:
-        self.app, self.limits, self.report = app, limits, report
+        self.app, self.limits = app, limits
         self.own_pages, self.token = own_pages, token
         self.hosts = frozenset(hosts)
         self.in_flight = 0
@@ -217,7 +215,7 @@ class Guard:
 
     def _headers(self, path: str) -> list[tuple[bytes, bytes]]:
         headers = dict(_HEADERS)
-        if path == self.report:
+        if path == "/report":
             headers["content-security-policy"] = _SANDBOX
         if path.startswith("/api/") or path == "/health":
             headers["cache-control"] = "no-store"

@@ -164,7 +164,7 @@ class ServedParser(_TrainedModel, ServedTreeModel):
     Args:
         name: the name in requests.
         model: a model folder, or the parser itself.
-        beam: beam size; by default the one in the recipe of the model.
+        beam: beam size; by default that of the model's calibration, see `Parser.analyze`.
     """
 
     kind = "parser"
@@ -221,7 +221,7 @@ def find_models(folders: Iterable[str | Path] = (), beam: int | None = None) -> 
     Args:
         folders: folders or names of inducers, parsers (also with several seeds) or classifiers; see
             `training.model_names.find_model`.
-        beam: beam size of all parsers; by default the one in the recipe of each.
+        beam: beam size of all parsers; by default that of the calibration of each.
 
     Raises:
         FileNotFoundError: a folder does not exist or holds no model.

@@ -5,13 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from treeformers.recipes import InduceRecipe
 from treeformers.tasks.demo import RECIPE
 from treeformers.tasks.induce.train import train_inducer
+from treeformers.training.cache import cache_folder
 from treeformers.web.api import create_app
 from treeformers.web.limits import Limits
 from treeformers.web.models import ServedModel
@@ -22,27 +21,25 @@ __all__ = ["demo_model", "serve"]
 logger = logging.getLogger(__name__)
 
 
-def demo_model(recipe: InduceRecipe = RECIPE, progress: bool = False) -> Path:
+def demo_model(progress: bool = False) -> Path:
     """The folder of the model of `treeformers demo`. The first call trains it.
 
     The model stays in the user's cache folder ($XDG_CACHE_HOME, or ~/.cache), under the checksum of its
     recipe.
 
     Args:
-        recipe: the recipe to train.
         progress: show the progress on standard error.
 
     Raises:
         OSError: the cache folder cannot be written.
     """
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "treeformers" / "models"
-    checksum = hashlib.sha256(json.dumps(recipe.to_dict(), sort_keys=True).encode()).hexdigest()[:16]
-    folder = cache / checksum / "demo"
+    checksum = hashlib.sha256(json.dumps(RECIPE.to_dict(), sort_keys=True).encode()).hexdigest()[:16]
+    folder = cache_folder("models") / checksum / "demo"
     if (folder / "history.json").is_file():
         logger.info("using the demonstration model in %s", folder)
         return folder
     logger.info("no model was given: training a small one for one or two minutes; it is kept in %s", folder)
-    train_inducer(recipe, folder, progress=progress)
+    train_inducer(RECIPE, folder, progress=progress)
     return folder
 
 

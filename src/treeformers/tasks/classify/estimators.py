@@ -126,13 +126,13 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):
         classes, numbers = np.unique(labels, return_inverse=True)
         if len(classes) < 2:
             raise ValueError(f"y has 1 class, {classes[0]!r}: expected two or more")
-        chance = check_random_state(self.random_state)
-        recipe = self._recipe(int(chance.randint(2**31 - 1)))
+        rng = check_random_state(self.random_state)
+        recipe = self._recipe(int(rng.randint(2**31 - 1)))
         dependencies = recipe.data.structure == "dependencies"
         trees = complete_trees(texts, None, recipe.data.trees, recipe.data.multi_sentence, dependencies)
         names = _names(classes)
         examples = [Example((tree,), names[number]) for tree, number in zip(trees, numbers, strict=True)]
-        kept_back = _kept_back(numbers, self.validation_fraction, chance)
+        kept_back = _kept_back(numbers, self.validation_fraction, rng)
         train = [one for one, kept in zip(examples, kept_back, strict=True) if not kept]
         validation = [one for one, kept in zip(examples, kept_back, strict=True) if kept] or examples
         with _random_states(), TemporaryDirectory() as folder:
@@ -330,11 +330,11 @@ def _names(classes: NDArray[Any]) -> list[str]:
     return names
 
 
-def _kept_back(numbers: NDArray[np.intp], fraction: float, chance: Any) -> NDArray[np.bool_]:
-    """The texts that choose the weights: a part of each class, drawn by chance; of a small class none."""
+def _kept_back(numbers: NDArray[np.intp], fraction: float, rng: Any) -> NDArray[np.bool_]:
+    """The texts that choose the weights: a part of each class, drawn at random; none of a small class."""
     kept = np.zeros(len(numbers), dtype=bool)
     for number in range(int(numbers.max()) + 1):
-        members = chance.permutation(np.flatnonzero(numbers == number))
+        members = rng.permutation(np.flatnonzero(numbers == number))
         kept[members[: min(round(fraction * len(members)), len(members) - 1)]] = True
     return kept
 

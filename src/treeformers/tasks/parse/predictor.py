@@ -342,9 +342,7 @@ class Parser(Shareable):
         count: int | None,
         constrained: bool,
     ) -> Iterator[tuple[list[int], Hypotheses, TagScores | None]]:
-        """Yield the indices of the sentences in a batch, their hypotheses, and their predicted tags if
-        any.
-        """
+        """Yield indices of the sentences of a batch, their hypotheses, and their predicted tags if any."""
         beam = self.beam if beam is None else beam
         check_positive(beam=beam, batch_size=batch_size)
         if beam > MAX_BEAM:

@@ -27,14 +27,12 @@ def parse_gold(
     return parser.parse(words, beam=beam, tags=tags, constrained=constrained)
 
 
-def score_parser(
-    parser: Parser, gold: Sequence[Tree], beam: int | None = None, constrained: bool = True
-) -> ParsevalScore:
+def score_parser(parser: Parser, gold: Sequence[Tree], beam: int | None = None) -> ParsevalScore:
     """Parse the words of gold trees and score the result. A sentence without a parse keeps its gold brackets.
 
     The arguments are those of `parse_gold`.
     """
-    return parseval(gold, parse_gold(parser, gold, beam, constrained), missing="zero")
+    return parseval(gold, parse_gold(parser, gold, beam), missing="zero")
 
 
 def with_gold_tags(parses: Sequence[Tree], gold: Sequence[Tree]) -> list[Tree]:

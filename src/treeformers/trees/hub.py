@@ -1,18 +1,23 @@
-"""Snapshots of the Hugging Face Hub: data alone, never pickles and never code."""
+"""Snapshots of the Hugging Face Hub: data alone, never pickles and never code.
+
+This is the lowest room because models and the names of models need it, and loading it takes no time.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
-__all__ = ["download", "is_hub_name", "one_line_errors"]
+__all__ = ["download", "is_hub_name", "snapshot"]
 
 _NAME = re.compile(r"\w[\w.-]*/\w[\w.-]*(@[\w./-]+)?")
 _DATA = ("*.safetensors", "*.json", "*.txt", "*.model")
 """Weights, settings, vocabularies, and the models of sentencepiece."""
+_TOP = ("*/*",)
+"""What the snapshot of an encoder lacks: subfolders hold the weights again, for other programs."""
 _BOT = "SFconvertbot"
 """The account of the Hub that offers safetensors, as pull requests, for models that have pickles alone."""
 
@@ -22,9 +27,34 @@ def is_hub_name(name: str) -> bool:
     return bool(_NAME.fullmatch(name)) and not Path(name).parent.exists()
 
 
+def snapshot(name: str, patterns: Sequence[str] = _DATA, ignored: Sequence[str] = ()) -> Path:
+    """The folder of a snapshot, which the Hub's cache keeps.
+
+    Args:
+        name: `org/name` or `org/name@revision`.
+        patterns: the files to download, by default all data.
+        ignored: the files to leave out.
+
+    Raises:
+        FileNotFoundError: the Hub does not have the model, does not give it, or cannot be reached.
+    """
+    from huggingface_hub import snapshot_download
+
+    repository, _, revision = name.partition("@")
+    with _one_line_errors(name):
+        return Path(
+            snapshot_download(
+                repository,
+                revision=revision or None,
+                allow_patterns=list(patterns),
+                ignore_patterns=list(ignored) or None,
+            )
+        )
+
+
 @cache
 def download(name: str) -> Path:
-    """The folder of a snapshot. A process asks the Hub once, and the Hub's cache keeps the files.
+    """The folder of a pretrained encoder. A process asks the Hub once, and the Hub's cache keeps the files.
 
     If a model has weights in pickles alone, the safetensors that the Hub's own bot made of them are taken.
 
@@ -35,11 +65,9 @@ def download(name: str) -> Path:
         FileNotFoundError: the Hub does not have the model, does not give it, or cannot be reached; or there
             are no safetensors.
     """
-    repository, _, revision = name.partition("@")
-    with one_line_errors(name):
-        folder = _snapshot(repository, revision or None)
-        if not any(folder.rglob("*.safetensors")) and not revision and (converted := _converted(repository)):
-            folder = _snapshot(repository, converted)
+    folder = snapshot(name, ignored=_TOP)
+    if not any(folder.rglob("*.safetensors")) and "@" not in name and (converted := _converted(name)):
+        folder = snapshot(f"{name}@{converted}", ignored=_TOP)
     if any(folder.rglob("*.safetensors")):
         return folder
     raise FileNotFoundError(
@@ -49,7 +77,7 @@ def download(name: str) -> Path:
 
 
 @contextmanager
-def one_line_errors(name: str) -> Iterator[None]:
+def _one_line_errors(name: str) -> Iterator[None]:
     """Re-raise an error of the Hub as a `FileNotFoundError` of one line.
 
     Args:
@@ -83,18 +111,10 @@ def one_line_errors(name: str) -> Iterator[None]:
     raise FileNotFoundError(f"{name}: {problem}")
 
 
-def _snapshot(repository: str, revision: str | None) -> Path:
-    from huggingface_hub import snapshot_download
-
-    # Subfolders hold the weights again, for other programs.
-    return Path(
-        snapshot_download(repository, revision=revision, allow_patterns=list(_DATA), ignore_patterns=["*/*"])
-    )
-
-
 def _converted(repository: str) -> str | None:
     """The revision with the safetensors of the Hub's bot; None if there is none."""
     from huggingface_hub import get_repo_discussions
 
-    offers = get_repo_discussions(repository, author=_BOT, discussion_type="pull_request")
-    return next((offer.git_reference for offer in offers if offer.author == _BOT), None)
+    with _one_line_errors(repository):
+        offers = get_repo_discussions(repository, author=_BOT, discussion_type="pull_request")
+        return next((offer.git_reference for offer in offers if offer.author == _BOT), None)
