@@ -198,8 +198,12 @@ def test_inputs_are_not_overwritten(tmp_path: Path) -> None:
 
 
 def test_files_of_an_input_folder_are_not_overwritten(tmp_path: Path) -> None:
-    essays, model = tmp_path / "essays", tmp_path / "model"
-    for folder, name in ((essays, "deep/a.txt"), (model, "config.json"), (model, "scores.json")):
+    essays, model, seeds = tmp_path / "essays", tmp_path / "model", tmp_path / "seeds"
+    for folder, name in (
+        (essays, "deep/a.txt"),
+        *((model, name) for name in ("config.json", "recipe.json", "scores.json")),
+        *((seeds, name) for name in ("seed-1/config.json", "seed-1/recipe.json", "scores.json")),
+    ):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text("(S (NN a) (VB b))\n")
     (tmp_path / "link").symlink_to(essays / "deep")
@@ -211,7 +215,8 @@ def test_files_of_an_input_folder_are_not_overwritten(tmp_path: Path) -> None:
         option = command.split()[-1]
         expected = f"{option} {out}: would overwrite the input {folder}; expected another file"
         assert complaint(*command.format(folder).split(), out) == expected
-    assert "would overwrite" not in complaint("evaluate", model, "--json", model / "scores.json")
+    for folder in (model, seeds):  # a report beside a model is no input
+        assert "would overwrite" not in complaint("evaluate", folder, "--json", folder / "scores.json")
     output("measure", essays, "--out", essays / "new.csv")
     assert (essays / "deep" / "a.txt").read_text() == "(S (NN a) (VB b))\n"
 

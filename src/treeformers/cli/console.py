@@ -145,9 +145,10 @@ class Command(TyperCommand):
 
 
 def _holds(folder: Path, file: Path) -> bool:
-    """Whether a file is below a folder; beside the files of a model, whether it is one of them."""
+    """Whether a file is below a folder. A file beside those of a model is no input."""
     file = file.resolve()
-    if (file.parent / "config.json").is_file() and file.name not in names_of_model_files(file.parent):
+    holds_model = any(any(file.parent.glob(name)) for name in ("recipe.json", "seed-*/recipe.json"))
+    if holds_model and file.name not in names_of_model_files(file.parent):
         return False
     return folder.resolve() in file.parents
 
