@@ -309,8 +309,9 @@ def test_bad_input() -> None:
         model(random_words(DEPENDENCY), level_plan(DEPENDENCY))
     with pytest.raises(ValueError, match="the plan is not of dependency trees"):
         build(tree="dependency")(words, plan)
-    with pytest.raises(ValueError, match="the plan lacks levels"):
-        model(words, {name: tensor for name, tensor in plan.items() if name != "levels"})
+    for lost in ("levels", "attention_mask", "words"):
+        with pytest.raises(ValueError, match=f"the plan lacks {lost}"):
+            model(words, {name: tensor for name, tensor in plan.items() if name != lost})
     with pytest.raises(
         StrictDataclassError, match="hidden_size is 10, expected a multiple of num_branches, 6"
     ):

@@ -91,7 +91,7 @@ def test_push(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
     def upload(repo_id: str, folder_path: str, delete_patterns: list[str], **_: Any) -> None:
         assert Parser.from_pretrained(folder_path, device="cpu").models
-        for name in ("config.json", "seed-3/model.safetensors", "calibration.json", "SHA256SUMS"):
+        for name in ("config.json", "seed-3/model.safetensors", "calibration.json", "seed-3/SHA256SUMS"):
             assert any(fnmatch(name, pattern) for pattern in delete_patterns)
         assert not any(fnmatch("README.md", pattern) for pattern in delete_patterns)
         calls.append(repo_id)

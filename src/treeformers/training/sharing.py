@@ -70,7 +70,7 @@ class Shareable:
                     repo_id=name,
                     folder_path=folder,
                     commit_message="A model of treeformers",
-                    delete_patterns=[CHECKSUMS, *(f"*{suffix}" for suffix in sorted(MODEL_SUFFIXES))],
+                    delete_patterns=[f"*{end}" for end in (CHECKSUMS, *sorted(MODEL_SUFFIXES))],
                 )
             except (httpx.HTTPError, OSError) as error:
                 problem = " ".join(str(error).split())[:200]
