@@ -17,7 +17,7 @@ _NAME = re.compile(r"\w[\w.-]*/\w[\w.-]*(@[\w./-]+)?")
 _DATA = ("*.safetensors", "*.json", "*.txt", "*.model")
 """Weights, settings, vocabularies, and the models of sentencepiece."""
 _TOP = ("*/*",)
-"""What the snapshot of an encoder lacks: subfolders hold the weights again, for other programs."""
+"""Left out of the snapshot of an encoder: subfolders hold the weights again, for other programs."""
 _BOT = "SFconvertbot"
 """The account of the Hub that offers safetensors, as pull requests, for models that have pickles alone."""
 

@@ -74,7 +74,7 @@ class Reader(Protocol):
 
 
 class FoundBeam(NamedTuple):
-    """What the search found for a sentence.
+    """The result of the search for one sentence.
 
     Attributes:
         number: Index of the sentence.
